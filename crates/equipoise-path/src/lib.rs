@@ -1,7 +1,7 @@
-//! Models of what a session meets: bottlenecks and the traffic that goes through them.
+//! Models of network paths: bottlenecks, and the traffic through them.
 //!
-//! The simulator and the emulator of real paths use the same models, so a link, a source and a video behave alike in both
-//! worlds. Nothing here reads a clock: time comes in as an argument, random numbers come from seeds.
+//! The simulator and the emulator of real paths use the same models, so a link, a source and a video behave alike in
+//! both worlds. No model reads a clock: time is an argument, and random numbers come from seeds.
 //!
 //! - [`link`]: queues, service by a rate or a trace, CoDel, impairments.
 //! - [`source`]: background traffic and content of a given length → departure times.

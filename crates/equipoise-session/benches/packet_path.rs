@@ -1,4 +1,4 @@
-//! What one packet costs on its way through the core and a session: parse, measure, decide, pace.
+//! The cost of one packet in the core and a session: parse, measure, decide, pace.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -170,10 +170,11 @@ fn fifo_link(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Packets in a report each 50 ms of 4.8 Mbit/s.
+/// Packets per report, at one report per 50 ms and 4.8 Mbit/s.
 const REPORTED: usize = 30;
 
-/// What a law by packet costs for each packet: that it left, and its part of a report each 50 ms. So many reports fill all windows.
+/// The cost of a per-packet law for each packet: its departure, and its part of a report every 50 ms. Enough reports
+/// run first to fill all windows.
 #[divan::bench(args = ["equipoise", "gcc", "nada", "scream"], sample_count = 2000)]
 fn packet_feedback(bencher: Bencher<'_, '_>, law: &str) {
     let entry = find(law).expect("in the catalogue");
@@ -186,7 +187,7 @@ fn packet_feedback(bencher: Bencher<'_, '_>, law: &str) {
             now = now + gap;
             number += 1;
             law.on_sent(now, &SentPacket::new(number, PACKET, PACKET));
-            // Some wait for a little.
+            // Some packets are queued briefly.
             let arrived = now + Span::from_micros(25_000 + (number % 7) as i64 * 200);
             PacketReport::new(number, PACKET, now, Fate::Arrived { at: Some(arrived.assume_clock()), ecn: Ecn::NotEct })
         });

@@ -5,40 +5,40 @@ use equipoise::control::{Beliefs, Snapshot};
 use equipoise::measure::{DelaySummary, Drift, Offset};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// What an endpoint did or saw; the trace that both worlds record.
+/// What an endpoint did or observed: the trace that both worlds record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A media packet leaves.
+    /// A media packet was sent.
     MediaSent {
-        /// Sequence number, counted on over the wraps of the 16 bits.
+        /// Sequence number, extended beyond 16 bits.
         sequence: u64,
         /// Size of the IP packet.
         size: Size,
-        /// How long its payload had waited for its turn: since its frame was captured, or given by the application.
+        /// How long its payload was queued, since its frame was captured or since the application passed it in.
         waited: Span,
-        /// What of live media it carries; `None` of everything else.
+        /// The part of a live media frame that it carries; `None` for other payload.
         fragment: Option<Fragment>,
     },
     /// A frame of live media was captured.
     FrameCaptured {
-        /// Of what.
+        /// Audio or video.
         medium: Medium,
         /// Its number, from 0.
         number: u64,
-        /// What it was encoded to; `None` if it was skipped.
+        /// Encoded size; `None` if the frame was skipped.
         size: Option<Size>,
     },
-    /// Another program's packets had waited for too long and were given up ([`SenderConfig::patience`]).
+    /// Packets of another program were queued for too long and dropped ([`SenderConfig::patience`]).
     ///
     /// [`SenderConfig::patience`]: crate::rtp::SenderConfig::patience
     PayloadExpired {
-        /// How many.
+        /// Number of packets.
         packets: u64,
     },
     /// A media packet arrived, for the first time.
     MediaReceived {
-        /// Sequence number, counted on over the wraps of the 16 bits.
+        /// Sequence number, extended beyond 16 bits.
         sequence: u64,
         /// When it left.
         sent: Instant<SenderClock>,
@@ -46,32 +46,32 @@ pub enum Event {
         delay: Span,
         /// Size of the IP packet.
         size: Size,
-        /// What its IP header said of congestion.
+        /// ECN field of its IP header.
         ecn: Ecn,
     },
-    /// The sender has so much to send and no more, but for what is lost.
+    /// The sender knows how many packets it has to send in total, not counting repetitions of lost ones.
     ContentKnown {
-        /// Packets.
+        /// Number of packets.
         packets: u64,
     },
-    /// A media packet was taken into the playout buffer.
+    /// A media packet was put into the playout buffer.
     Buffered {
-        /// Sequence number, counted on over the wraps of the 16 bits.
+        /// Sequence number, extended beyond 16 bits.
         sequence: u64,
-        /// How long it will have been there when it has been served.
+        /// Its time in the buffer until it will have been served.
         wait: Span,
     },
     /// A media packet found the playout buffer full.
     Discarded {
-        /// Sequence number, counted on over the wraps of the 16 bits.
+        /// Sequence number, extended beyond 16 bits.
         sequence: u64,
     },
-    /// A sender report asks for the statistics of the interval that it ends.
+    /// A sender report requested the statistics of the interval that it ends.
     ReportRequested {
         /// Number of the request, from 0.
         number: u64,
     },
-    /// The receiver answered with these statistics; `None` for too few samples.
+    /// The receiver sent a report with these statistics; `None` for too few samples.
     ReportSent {
         /// The interval's one-way delay.
         delay: Option<DelaySummary>,
@@ -82,111 +82,112 @@ pub enum Event {
         number: u64,
         /// The interval's one-way delay; `None` for too few samples.
         delay: Option<DelaySummary>,
-        /// From the sender report to the receiver report, less the time the receiver held it (RFC 3550, Sec. 6.4.1).
+        /// Time from the sender report to the receiver report, less the time for which the receiver held it (RFC 3550,
+        /// Sec. 6.4.1).
         round_trip: Span,
         /// Share of the interval's packets that were lost, 0 to 1.
         fraction_lost: f64,
-        /// Share of those that came with a mark of congestion among those that may be marked, since the last report; `None` where none may.
+        /// Share of ECN-capable packets with a congestion mark since the last report; `None` if no packet is
+        /// ECN-capable.
         fraction_marked: Option<f64>,
-        /// Packets that were sent and have not arrived, since the session began.
+        /// Packets sent since the start that have not arrived.
         lost: u64,
     },
-    /// The sender has taken a report by packet.
+    /// The sender has applied a per-packet report.
     PacketsReported {
-        /// Packets that are newly known to have arrived.
+        /// Packets newly known to have arrived.
         arrived: u64,
-        /// Packets that are newly taken to be lost.
+        /// Packets newly assumed lost.
         lost: u64,
-        /// Packets of which nothing will be known, unless a later report tells: the report on them was lost.
+        /// Packets whose report was lost; their fate stays unknown unless a later report covers them.
         unknown: u64,
-        /// Round trip of the newest of those that arrived, without the time that the receiver is known to have waited.
+        /// Round-trip time of the newest packet that arrived, less the receiver's known delay.
         round_trip: Option<Span>,
     },
-    /// ECN fails on the path: of so many packets that queues were allowed to mark none came that still said so. From now on media on
-    /// it says that it must not be marked (RFC 6679, Sec. 7.4.1).
+    /// ECN fails on the path: of `packets` ECN-capable packets, none arrived with its ECN field intact. From now on,
+    /// media on this path is sent as Not-ECT (RFC 6679, Sec. 7.4.1).
     EcnFailed {
-        /// How many packets.
+        /// Number of packets.
         packets: u64,
     },
-    /// A media packet that the receiver misses leaves again.
+    /// A media packet that the receiver is missing was sent again.
     MediaRepeated {
-        /// The number that it has had before.
+        /// Its original sequence number.
         sequence: u64,
         /// Size of the IP packet.
         size: Size,
     },
-    /// The sender was asked for packets that are missing.
+    /// The receiver requested missing packets.
     RepetitionAsked {
-        /// How many.
+        /// Number of packets.
         packets: u64,
     },
-    /// A media packet that was missing came at last, as it was sent again.
+    /// A missing media packet arrived because it was sent again.
     MediaRepaired {
         /// Its sequence number.
         sequence: u64,
     },
-    /// The receiver wants a key frame of the encoder.
+    /// The receiver requested a key frame from the encoder.
     KeyFrameWanted(KeyFrameRequest),
-    /// The sender was asked for a key frame.
+    /// The sender received a request for a key frame.
     KeyFrameAsked(KeyFrameRequest),
-    /// None of the last three reports came: the controller was told, and a request skipped.
+    /// None of the last three reports arrived: the controller was notified and a request was skipped.
     ReportsMissing,
-    /// The rate was decided anew, be it the same as before.
+    /// The controller decided on a rate, which may be the same as before.
     RateDecided {
         /// The rate from now on.
         rate: Rate,
-        /// What the controller says of it.
+        /// The controller's explanation.
         snapshot: Snapshot,
     },
-    /// What the controller believes of the path, behind a decision of one that says it.
+    /// The controller's estimates of the path after a decision, if it has any.
     Believed(Beliefs),
-    /// One of the two clocks was set: the receiver's on, or the sender's back, by so much, or the other way round.
+    /// A clock was set: the receiver's forward or the sender's back, or the other way round.
     ClockStepped {
-        /// By how much the shown delays jumped.
+        /// Step of the shown delays.
         by: Span,
     },
-    /// How the clocks compare, by all reports so far.
+    /// The relation of the clocks, estimated from all reports so far.
     ClocksCompared {
-        /// Delay of the empty path as the two clocks show it.
+        /// Delay of the empty path as shown by the two clocks.
         base: Span,
         /// Receiver's clock less sender's.
         offset: Option<Offset>,
-        /// How fast that grows.
+        /// Rate of change of the offset.
         drift: Option<Drift>,
     },
-    /// The congestion breaker cut the rate to a tenth; should it trip again, media stops (RFC 8083, Sec. 4.3).
+    /// The congestion breaker reduced the rate to a tenth; if it trips again, media stops (RFC 8083, Sec. 4.3).
     CircuitStrained,
-    /// A circuit breaker stopped the media, of the one path that this is about or of all; requests for reports go on (RFC 8083,
-    /// Sec. 4).
+    /// A circuit breaker stopped the media, on one path or on all; report requests continue (RFC 8083, Sec. 4).
     CircuitBroken(Breaker),
-    /// Three reports in a row came, and the pause is over: media begins again, of all paths at the lowest rate.
+    /// Three consecutive reports arrived and the pause is over: media restarts, on all paths at the lowest rate.
     CircuitClosed,
-    /// The sender was late by more than a gap and began a new schedule rather than a burst.
+    /// The sender was late by more than a packet gap and started a new schedule instead of sending a burst.
     PacingReset {
-        /// How late.
+        /// How late it was.
         late: Span,
     },
-    /// A flow pair's TCP had this rate, in IP packets, over an interval of its probing period.
+    /// Rate of a flow pair's TCP over an interval of its probing period, in IP packets.
     Probed {
         /// The rate.
         rate: Rate,
     },
-    /// A flow pair goes on over another transport.
+    /// A flow pair continues over another transport.
     Switched {
-        /// Which one carries what follows.
+        /// The transport of the following data.
         to: Transport,
         /// The first application data unit (ADU) that it carries.
         adu: u64,
-        /// The rate that RTP begins with, or had at its end.
+        /// The rate with which RTP starts, or that it had at its end.
         rate: Rate,
     },
-    /// A flow pair's receiver gave out an ADU.
+    /// A flow pair's receiver delivered an ADU.
     AduReceived {
         /// Its number.
         number: u64,
-        /// ADUs that are missing before it.
+        /// Number of missing ADUs before it.
         missing: u64,
-        /// Which transport brought it.
+        /// The transport that carried it.
         over: Transport,
         /// Its size.
         size: Size,
@@ -195,23 +196,23 @@ pub enum Event {
     Ignored(DropReason),
     /// The session is over.
     Ended {
-        /// The peer said goodbye; otherwise this end did.
+        /// Whether the peer ended it with a BYE; otherwise this end did.
         by_peer: bool,
     },
 }
 
-/// Which of the two things that an end may do in a session.
+/// The two roles of an end in a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Half {
     /// It sends media.
     Sending,
-    /// It receives them.
+    /// It receives media.
     Receiving,
 }
 
 impl Event {
-    /// Which half of an end that sends and receives does or sees this. What such an end ignores has come to it, and counts as
-    /// received; its end is that of its sending.
+    /// Which role of an end that sends and receives this event belongs to. A datagram that such an end ignores counts
+    /// as received; the end of its sending is its end.
     pub const fn half(&self) -> Half {
         match self {
             Self::MediaSent { .. }
@@ -249,23 +250,23 @@ impl Event {
     }
 }
 
-/// A part of a frame of live media, which makes a packet.
+/// A part of a live media frame, sent in one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Of what.
+    /// Audio or video.
     pub medium: Medium,
     /// The frame's number, from 0.
     pub frame: u64,
-    /// The frame ends with it.
+    /// Whether it is the last part of the frame.
     pub is_last: bool,
 }
 
-/// What live media consist of.
+/// The kinds of live media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Medium {
-    /// Sound.
+    /// Audio.
     Audio,
-    /// Pictures.
+    /// Video.
     Video,
 }
 
@@ -279,7 +280,7 @@ impl Medium {
     }
 }
 
-/// What carries a part of a flow pair.
+/// The transport of a part of a flow pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transport {
     /// TCP.
@@ -304,24 +305,24 @@ impl Transport {
 pub enum DropReason {
     /// It does not parse.
     Malformed,
-    /// It comes from, or speaks of, a source that is not this session's.
+    /// It comes from, or refers to, a source outside of this session.
     Foreign,
-    /// A packet or report that was taken before.
+    /// A packet or report that was already processed.
     Duplicate,
-    /// A report or request that a newer one has overtaken.
+    /// A report or request older than one already processed.
     Late,
     /// A report on a request that was never sent.
     Stray,
-    /// A sequence number or time that no honest sender would have got to.
+    /// A sequence number or time that no honest sender would have reached.
     Implausible,
-    /// There was no room for it.
+    /// The buffer was full.
     Full,
     /// It is not authentic.
     Forged,
 }
 
 impl DropReason {
-    /// Every reason, in the order of their report.
+    /// All reasons, in report order.
     pub const ALL: [Self; 8] = [
         Self::Malformed,
         Self::Foreign,

@@ -1,13 +1,13 @@
-//! A controller as the guest of a stack that is not ours: WebRTC's, QUIC's.
+//! A controller as the guest of a foreign stack, such as WebRTC or QUIC.
 //!
 //! ```text
-//!   the stack ── a packet left, feedback came, time passed ──▶ Guest ──▶ rate, pace, window
+//!   the stack ── packet sent, feedback received, timer ──▶ Guest ──▶ rate, pace, window
 //! ```
 //!
-//! The stack has its own wire format, its own history of packets and its own timers; the adapter translates between them and
-//! a [`Guest`], which holds the controller to the rules that our own sessions hold it to: what is sent is at most twice what was
-//! proved to arrive, silence halves it, and what was never proved ends soon. If feedback comes as RTCP, [`Reports`] joins it with what
-//! was sent.
+//! The stack has its own wire format, packet history and timers. An adapter translates between them and a [`Guest`],
+//! which applies the same limits to the controller as our own sessions: the sending rate is at most twice the rate that
+//! provably arrived, silence halves it, and a rate that was never proved ends soon. For feedback as RTCP, [`Reports`]
+//! joins it with the packets sent.
 
 use alloc::boxed::Box;
 
@@ -30,7 +30,7 @@ pub use paced::{FeedbackKind, PacedConfig, PacedError, PacedGuest};
 pub use reports::{News, Reports};
 pub use share::MediaShare;
 
-/// A controller in a foreign stack, and the limit to what it may decide.
+/// A controller in a foreign stack, and the limits of its decisions.
 ///
 /// Calls may come in any order; times that go back do no harm.
 #[derive(Debug)]
@@ -38,34 +38,35 @@ pub struct Guest {
     governor: Governor,
     application: Application,
     tally: Tally,
-    /// When the first packet left, and when the last one.
+    /// When the first and the last packet were sent.
     first: Option<Instant<SenderClock>>,
     last: Instant<SenderClock>,
-    /// When the first packet left behind the last feedback, or that feedback came without telling of all packets; the next one is
-    /// waited for.
+    /// When the first packet after the last feedback was sent, or when feedback arrived that does not cover all
+    /// packets; the next feedback is expected since then.
     waiting_since: Option<Instant<SenderClock>>,
-    /// Reports that are missing in a row, as silence is counted.
+    /// Number of consecutive missing reports, by which silence is detected.
     missing: u64,
-    /// When it was last judged whether the application limits what is sent, how long it had been waited for by then, and whether.
+    /// The last check for an app-limited sender: when, the total waiting time by then, and the result.
     judged: (Instant<SenderClock>, Span, bool),
     round_trip: Span,
 }
 
-/// Time in which a report is due at the latest: a receiver of transport-wide feedback reports each 50 ms to 250 ms, QUIC's
-/// acknowledges within 25 ms. Ours.
+/// Time within which a report is expected: a receiver of transport-wide feedback reports every 50 ms to 250 ms, and
+/// QUIC acknowledges within 25 ms. Ours.
 const REPORT: Span = Span::from_millis(250);
-/// Reports that have to be missing in a row before that counts as silence.
+/// Number of consecutive missing reports that count as silence.
 const SILENT: u64 = 3;
-/// The round trip that is assumed before one was measured.
+/// Assumed round-trip time before the first measurement.
 const USUAL_ROUND_TRIP: Span = Span::from_millis(250);
 
 impl Guest {
     /// The guest `controller` of a stack that provides `provided`, which is [`Needs::PACKETS`] and perhaps [`Needs::ECN`].
     ///
-    /// A controller of intervals gets them of the packets, as `intervals` says.
+    /// A controller of interval summaries gets them from per-packet feedback, as configured by `intervals`.
     ///
     /// # Errors
-    /// [`SessionError::Needs`] if the controller needs something else, [`SessionError::NoRate`] if it allows a window alone.
+    /// [`SessionError::Needs`] if the controller needs something else, [`SessionError::NoRate`] if it has a window but
+    /// no rate.
     pub fn new(
         controller: BoxedController,
         provided: Needs,
@@ -96,39 +97,39 @@ impl Guest {
         self.governor.rate()
     }
 
-    /// The rate at which single packets may follow each other, where what [`rate`](Self::rate) allows comes in bursts, as frames
-    /// do: `pacing` times that rate, unless the controller has a view of its own or wants a probe.
+    /// Rate within a burst, if the data allowed by [`rate`](Self::rate) comes in bursts, as frames do: `pacing` times
+    /// that rate, unless the controller sets its own pace or wants a probe.
     pub fn pace(&self, pacing: f64) -> Rate {
         let pace = self.governor.pace(pacing);
         self.governor.probe().map_or(pace, |probe| probe.rate.max(pace))
     }
 
-    /// The most data that may be under way; `None` if the controller leaves that open.
+    /// Maximum data in flight; `None` if the controller does not limit it.
     pub fn window(&self) -> Option<Size> {
         self.governor.window()
     }
 
-    /// The probe that the next packets are part of, if one is wanted now.
+    /// The probe that the next packets belong to, if one is wanted now.
     pub fn probe(&self) -> Option<Probe> {
         self.governor.probe()
     }
 
-    /// The round trip that was measured last, or the one that is assumed before.
+    /// The last measured round-trip time, or the assumed one before the first measurement.
     pub const fn round_trip(&self) -> Span {
         self.round_trip
     }
 
-    /// What the controller says of its last decision, or why it is not followed.
+    /// The controller's explanation of its last decision, or why it is overridden.
     pub fn snapshot(&self) -> Snapshot {
         self.governor.snapshot()
     }
 
-    /// What the controller believes of the path.
+    /// The controller's estimates of the path.
     pub fn beliefs(&self) -> Option<Beliefs> {
         self.governor.beliefs()
     }
 
-    /// A packet left at `now`.
+    /// Records a packet that was sent at `now`.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, packet: SentPacket) {
         self.first.get_or_insert(now);
         self.last = now;
@@ -137,24 +138,27 @@ impl Guest {
         self.governor.on_sent(now, packet);
     }
 
-    /// A frame joins what waits to be sent.
+    /// Records a frame that is queued for sending.
     pub fn on_frame(&mut self, now: Instant<SenderClock>, frame: &QueuedFrame) {
         self.governor.on_frame(now, frame);
     }
 
-    /// The application has nothing to send from `from` on, which may lie ahead: a packet could leave then.
+    /// Records that the application has nothing to send from `from` on. That time may be in the future, if the pacer
+    /// releases a packet only then.
     ///
-    /// A stack that knows by itself when its application limits it says so in [`PacketFeedback::app_limited`] and need not call this.
+    /// A stack that detects by itself when it is app-limited sets [`PacketFeedback::app_limited`] and need not call
+    /// this.
     pub fn on_idle(&mut self, from: Instant<SenderClock>) {
         self.application.waits(from);
     }
 
-    /// Feedback came at `now`, on packets that were let go at `pacing` times the rate.
+    /// Processes feedback that arrived at `now`, on packets that were paced at `pacing` times the rate.
     pub fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>, pacing: f64) {
         if feedback.packets.is_empty() {
             return;
         }
-        // Packets that left later are waited for still: if all of them are lost, and fill a window, nothing leaves that would be.
+        // Packets sent later still need feedback: if all of them are lost and fill the window, no further packet would
+        // trigger it.
         let newest = feedback.packets.iter().map(|packet| packet.departed).max();
         self.waiting_since = newest.is_some_and(|newest| newest < self.last).then_some(now);
         self.missing = 0;
@@ -169,7 +173,7 @@ impl Guest {
         self.governor.on_packets(now, &feedback);
     }
 
-    /// Judged over a quarter of a second at least: in less there may be a frame more or less.
+    /// Checked over at least a quarter of a second, because a shorter time may contain a frame more or less.
     fn is_app_limited(&mut self, now: Instant<SenderClock>, pacing: f64) -> bool {
         let waited = self.application.waited_by(now);
         let (since, before, was_limited) = self.judged;
@@ -181,12 +185,13 @@ impl Guest {
         is_limited
     }
 
-    /// When [`on_timer`](Self::on_timer) is to be called, if nothing else happens before; `None` for never.
+    /// When [`on_timer`](Self::on_timer) must be called, if nothing else happens before; `None` for never.
     pub fn next_timer(&self) -> Option<Instant<SenderClock>> {
         [self.governor.next_timer(), self.silence_at()].into_iter().flatten().min()
     }
 
-    /// Time has come to `now`. Returns whether feedback is missing for so long that nothing is known of what was under way.
+    /// Advances time to `now`. Returns whether feedback has been missing for so long that the fate of the packets in
+    /// flight is unknown.
     pub fn on_timer(&mut self, now: Instant<SenderClock>) -> bool {
         self.governor.on_timer(now);
         let since_first = self.first.map_or(Span::ZERO, |first| now - first);
@@ -195,7 +200,7 @@ impl Guest {
             return false;
         }
         if now - self.last > REPORT * SILENT.cast_signed() {
-            // Who sends nothing hears nothing, if the last packets were lost: it is the next ones that have to be answered.
+            // An idle sender gets no feedback if its last packets were lost; feedback is expected for the next ones.
             self.waiting_since = None;
         } else {
             if self.missing >= SILENT {
@@ -208,38 +213,39 @@ impl Guest {
         true
     }
 
-    /// When the next report is missing, after three of them each by itself.
+    /// When the next report counts as missing: after the first three, each one individually.
     fn silence_at(&self) -> Option<Instant<SenderClock>> {
         let reports = i64::try_from(self.missing.max(SILENT - 1)).unwrap_or(i64::MAX).saturating_add(1);
         self.waiting_since.map(|since| since + self.round_trip + REPORT * reports)
     }
 }
 
-/// What feedback has told of since the last proof.
+/// The feedback since the last proof.
 #[derive(Debug, Default)]
 struct Tally {
-    /// The last packet of the proof before: when it left, and when it arrived, or its feedback came.
+    /// The last packet of the previous proof: when it left, and when it or its feedback arrived.
     before: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     latest: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     proof: Proof,
 }
 
-/// A proof is of so many packets, and of so much time, at least. Ours: while packets are lost each proof takes the rate down to what
-/// arrived, of which an application leaves a part unused; with one for each feedback, that alone would take the rate to nothing.
+/// Minimum number of packets and minimum time for a proof. Ours: while packets are lost, each proof reduces the rate to
+/// the delivery rate, and an application leaves a part of that unused. With a proof per feedback, this alone would
+/// reduce the rate to nothing.
 const PACKETS: u64 = 5;
 const TIME: Span = Span::from_millis(200);
 
 impl Tally {
-    /// Takes feedback that came at `now`; a proof, if there is enough for one.
+    /// Processes feedback that arrived at `now`. Returns a proof, if there is enough for one.
     fn take(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<Proof> {
         for packet in feedback.packets {
-            // Where no arrival is known, its feedback stands for it.
+            // If an arrival time is not known, the time of its feedback is used.
             let arrived = match packet.fate {
                 Fate::Arrived { at, .. } => Some(at.unwrap_or(now.assume_clock())),
                 _ => None,
             };
             let Some(before) = self.before else {
-                // The first packet only says when the first time begins.
+                // The first packet only marks the start of the first period.
                 self.before = arrived.map(|arrived| (packet.departed, arrived));
                 continue;
             };
@@ -258,7 +264,8 @@ impl Tally {
         if self.proof.sent < PACKETS || sending < TIME {
             return None;
         }
-        // Times of arrival are the receiver's word: whatever they say, no more came in a time than was sent in it.
+        // Arrival times are claims of the receiver: whatever they are, no more can arrive in a period than was sent in
+        // it.
         let proof = Proof { sending, arriving: (latest.1 - before.1).max(sending), ..self.proof };
         (self.before, self.latest, self.proof) = (Some((newest, latest.1)), None, Proof::default());
         Some(proof)

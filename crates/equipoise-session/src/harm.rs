@@ -1,4 +1,4 @@
-//! Paths that tempt a sender to do harm, and what it does there.
+//! Paths on which a sender could do harm, and how it behaves there.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,30 +18,31 @@ pub(crate) const SECOND: u64 = 1000 * MILLI;
 pub(crate) const PACKET: Size = Size::from_bytes(1000);
 pub(crate) const LOWEST: f64 = 100e3;
 pub(crate) const INTERVAL: Span = Span::from_millis(250);
-/// Time for which more than twice what arrives may be sent: the longer of 2 s, and two report intervals and a round trip.
+/// Time for which the sending rate may exceed twice the delivery rate: 2 s, or two report intervals and a round trip if
+/// that is longer.
 pub(crate) const GRACE: u64 = 2 * SECOND;
-/// What is sent and what arrives is compared over so much time.
+/// Length of the periods in which sent and arrived data are compared.
 const BIN: u64 = SECOND / 4;
 
-/// What the network does to a packet of media, and from when to when; requests and reports take 10 ms each way.
+/// What the network does to media packets, and when; requests and reports take 10 ms each way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Harm {
-    /// A link of so many Mbit/s with a queue.
+    /// A link of the given Mbit/s with a queue.
     Link(f64, Span),
-    /// The same without a queue.
+    /// A link of the given Mbit/s without a queue.
     Policer(f64),
-    /// Nothing of the media comes through from 8 s to 18 s.
+    /// No media arrives from 8 s to 18 s.
     BlackHole,
-    /// Nothing at all comes through from 8 s to 18 s.
+    /// Nothing arrives from 8 s to 18 s.
     Outage,
-    /// Such a share is lost, from 8 s to 18 s.
+    /// This share is lost from 8 s to 18 s.
     Loss(f64),
-    /// Off and on for 300 ms each, from 8 s to 18 s.
+    /// On and off for 300 ms each, from 8 s to 18 s.
     Flapping,
 }
 
 impl Harm {
-    /// What it does to a datagram: how long it takes in ns, or nothing where it is lost.
+    /// The delay of a datagram in ns; `None` if it is lost.
     pub(crate) fn path(self) -> impl FnMut(Datagram) -> Option<u64> {
         let (mbps, queue) = match self {
             Self::Link(mbps, queue) => (mbps, queue),
@@ -74,17 +75,17 @@ impl Harm {
     }
 }
 
-/// A datagram that enters the network: when, in ns since the beginning, and its size as an IP packet.
+/// A datagram that enters the network: its time in ns since the start, and its size as an IP packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Datagram {
     pub(crate) at: u64,
     pub(crate) size: Size,
     pub(crate) from_sender: bool,
-    /// A request or a report.
+    /// Whether it is a request or a report.
     pub(crate) is_rtcp: bool,
 }
 
-/// What was sent and what arrived in each bin, in bit/s.
+/// The sent and arrived data in each period, in bit/s.
 pub(crate) struct Told {
     pub(crate) name: &'static str,
     sent: Vec<f64>,
@@ -92,7 +93,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// What a session under the controller `name` did in so many seconds, by its events and when they were, in ns.
+    /// The result of a session of `seconds` with the controller `name`, from its events and their times in ns.
     pub(crate) fn by<'a>(name: &'static str, seconds: u64, events: impl Iterator<Item = (u64, &'a Event)>) -> Self {
         let bins = (seconds * SECOND / BIN) as usize;
         let (mut sent, mut arrived) = (vec![0.0; bins], vec![0.0; bins]);
@@ -109,13 +110,13 @@ impl Told {
         Self { name, sent, arrived }
     }
 
-    /// The rate at which it sent, from one second to another.
+    /// The mean sending rate between two times in s.
     pub(crate) fn rate(&self, from: u64, to: u64) -> f64 {
         let bins = &self.sent[(from * SECOND / BIN) as usize..(to * SECOND / BIN) as usize];
         bins.iter().sum::<f64>() / bins.len() as f64
     }
 
-    /// The longest time for which more than twice what arrives was sent, over the last second each.
+    /// The longest time for which the sending rate over the last second exceeded twice the delivery rate.
     pub(crate) fn longest_excess(&self) -> u64 {
         let over = |of: &[f64], at: usize| of[at.saturating_sub(3)..=at].iter().sum::<f64>() / 4.0;
         let (mut longest, mut present) = (0, 0);
@@ -142,7 +143,7 @@ pub(crate) fn build(entry: &Entry, start: &str) -> BoxedController {
     entry.build(&parsed, PACKET).expect("right")
 }
 
-/// Those whose needs a session meets that provides `provided`, and that it holds to what is proved.
+/// The controllers whose needs `provided` meets and that are limited to what provably arrived.
 pub(crate) fn adaptive(provided: Needs) -> impl Iterator<Item = &'static Entry> {
     entries().iter().filter(move |entry| {
         entry.parse(&[("target", "40 ms")]).or_else(|_| entry.parse(&[])).is_ok_and(|parsed| {

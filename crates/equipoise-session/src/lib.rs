@@ -1,11 +1,12 @@
-//! The loop closed over a protocol: state machines that take datagrams and time, and give datagrams and events.
+//! The control loop over a protocol: state machines that take datagrams and time, and return datagrams and events.
 //!
-//! A world drives an [`Endpoint`]: it calls [`handle`](Endpoint::handle) with what happened and when, then
-//! [`poll`](Endpoint::poll) until that returns `None`, then waits for the next datagram or for [`wake`](Endpoint::wake).
-//! Calls may come in any order; a state machine never reads a clock and never blocks.
+//! A world, such as the simulator or a socket driver, drives an [`Endpoint`]. It calls [`handle`](Endpoint::handle)
+//! with each input and its time, then [`poll`](Endpoint::poll) until that returns `None`, then waits for the next
+//! datagram or until [`wake`](Endpoint::wake). Calls may come in any order; a state machine never reads a clock and
+//! never blocks.
 //!
-//! [`rtp`] is a session over one path, [`multipath`] one over several; [`feedback`] is what both ends of one keep for feedback by
-//! packet, and [`guest`] a controller in the stack of somebody else.
+//! [`rtp`] is a session over one path, [`multipath`] one over several. [`feedback`] holds the state of both ends for
+//! per-packet feedback, and [`guest`] embeds a controller in a foreign stack.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -32,77 +33,78 @@ pub use equipoise::control::scheduler::PathId;
 
 /// One end of a session, over one path or several.
 ///
-/// Paths have numbers. A session over one path has path 0 from beginning to end.
+/// Paths have numbers. A session over one path always has path 0.
 pub trait Endpoint {
-    /// The clock this end lives by.
+    /// The clock of this end.
     type Clock;
 
-    /// Something happened at `now`.
+    /// Processes an input at `now`.
     fn handle(&mut self, now: Instant<Self::Clock>, input: Input<'_>);
 
-    /// The next thing to do or to know, in order; `None` when all is said.
+    /// The next output, in order; `None` when there are no more.
     fn poll(&mut self) -> Option<Output<'_>>;
 
-    /// When to call [`handle`](Self::handle) with [`Input::Timer`] if nothing arrives before; `None` for never.
+    /// When to call [`handle`](Self::handle) with [`Input::Timer`] if no input arrives before; `None` for never.
     ///
-    /// Once `poll` has returned `None`, it lies after the `now` that was handled last.
+    /// After `poll` has returned `None`, it is later than the last `now` passed to `handle`.
     fn wake(&self) -> Option<Wake<Self::Clock>>;
 
-    /// Bytes of payload that it would take now ([`Input::Payload`]); what does not fit is dropped.
+    /// Bytes of payload that it would accept now ([`Input::Payload`]); more is dropped.
     fn room(&self) -> usize {
         0
     }
 
-    /// Bytes of payload that wait to be sent.
+    /// Bytes of payload that are queued.
     fn waiting(&self) -> usize {
         0
     }
 }
 
-/// What can happen to an endpoint.
+/// The inputs of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Input<'a> {
-    /// A whole UDP payload arrived; it need not be ours, nor well formed.
+    /// A whole UDP payload arrived; it may be foreign or malformed.
     Datagram {
-        /// On which path.
+        /// The path on which it arrived.
         path: PathId,
         /// The payload.
         datagram: &'a [u8],
-        /// What the IP header said of congestion; [`Ecn::NotCapable`] too where nobody looked.
+        /// ECN field of the IP header; [`Ecn::NotCapable`] also if it was not read.
         ecn: Ecn,
     },
-    /// The time asked for has come; too early or without need does no harm.
+    /// The time returned by `wake` has come; a call that is early or not needed does no harm.
     Timer,
-    /// Payload from the application: the next bytes of its stream, or one RTP packet, as the session was set up for.
+    /// Payload from the application: the next bytes of its stream, or one RTP packet, depending on the session's
+    /// configuration.
     Payload {
         /// The payload.
         payload: &'a [u8],
-        /// It is worth being sent on two paths, if there are several: the copy leaves when the other path's turn comes.
+        /// Whether to send it on two paths, if there are several. The copy leaves when the other path may send.
         twice: bool,
     },
-    /// Something became of a path.
+    /// The state of a path changed.
     Path {
-        /// Of which one.
+        /// The path.
         path: PathId,
-        /// What.
+        /// The change.
         change: PathChange,
     },
-    /// The network says that nobody takes what is sent (ICMP: port, host or network unreachable). Anybody may say so: it
-    /// counts for as long as no report comes.
+    /// The network reports the destination as unreachable (ICMP: port, host or network unreachable). Anyone can forge
+    /// this, so it only counts while no report arrives.
     Unreachable {
-        /// On which path.
+        /// The path.
         path: PathId,
     },
-    /// The application cannot show what it receives without a key frame, and wants one of the encoder. Requests that follow each other
-    /// closely are one.
+    /// The application cannot show what it receives without a key frame, and requests one from the encoder. Requests in
+    /// quick succession are merged.
     KeyFrame(KeyFrameRequest),
     /// The application wants to end the session.
     Stop,
 }
 
 impl<'a> Input<'a> {
-    /// A datagram on path 0, of whose IP header nothing is known.
+    /// A datagram on path 0, without information from its IP header.
     pub const fn datagram(datagram: &'a [u8]) -> Self {
         Self::Datagram { path: PathId(0), datagram, ecn: Ecn::NotCapable }
     }
@@ -113,76 +115,76 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What may become of a path.
+/// A change of a path's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathChange {
-    /// There is one, or it can be used again.
+    /// It exists, or is usable again.
     Up,
-    /// It cannot be used for the time being: nothing is sent on it until it is up.
+    /// It is not usable: nothing is sent on it until it is up.
     Down,
-    /// There is none of that number any more.
+    /// It no longer exists.
     Removed,
 }
 
-/// What an endpoint asks of its world or tells it.
+/// The outputs of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Output<'a> {
     /// Send this datagram to the peer now.
     Transmit {
-        /// On this path.
+        /// The path to send on.
         path: PathId,
         /// The datagram.
         transmit: Transmit<'a>,
     },
-    /// Payload for the application, in the order in which it was sent.
+    /// Payload for the application, in sending order.
     Payload {
-        /// Packets that are missing before it.
+        /// Number of missing packets before it.
         missing: u64,
         /// Bytes of the stream, or one RTP packet.
         payload: &'a [u8],
     },
-    /// Something a person or a report may want to know.
+    /// An event, for logs and reports.
     Event {
-        /// Of which path; `None` for the session as a whole, and always in a session over one path.
+        /// The path it belongs to; `None` for the session as a whole, and always in a session over one path.
         path: Option<PathId>,
-        /// What.
+        /// The event.
         event: Event,
     },
 }
 
-/// A UDP payload to send: the encoded part, followed by generated media.
+/// A UDP payload to send: encoded bytes, followed by generated media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<'a> {
-    /// The first bytes of the payload: all of it where it carries what an application gave, and otherwise never more than
+    /// The first bytes of the payload: the whole payload if it comes from an application, otherwise at most
     /// [`Transmit::MAX_HEAD`].
     pub head: &'a [u8],
-    /// How many bytes of generated media follow, which are zeros.
+    /// Number of bytes of generated media that follow, all zeros.
     pub media: usize,
-    /// What carries it.
+    /// The protocol that carries it.
     pub carrier: Carrier,
-    /// What its IP header is to say of congestion.
+    /// ECN field for its IP header.
     pub ecn: Ecn,
 }
 
 /// The protocol below a datagram's payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carrier {
-    /// UDP, as for every session.
+    /// UDP, for all sessions.
     #[default]
     Udp,
-    /// TCP, for the hosts of a simulator: the head is the TCP header.
+    /// TCP, for hosts of the simulator: the head is the TCP header.
     Tcp,
 }
 
 impl<'a> Transmit<'a> {
-    /// A whole UDP payload, which no queue may mark.
+    /// A whole UDP payload that is sent as Not-ECT.
     pub const fn datagram(payload: &'a [u8]) -> Self {
         Self { head: payload, media: 0, carrier: Carrier::Udp, ecn: Ecn::NotCapable }
     }
 }
 
 impl Transmit<'_> {
-    /// The longest head before generated media and of a report, in bytes.
+    /// Maximum length of the head before generated media and of a report, in bytes.
     pub const MAX_HEAD: usize = 128;
 
     /// Length of the UDP payload in bytes.
@@ -199,18 +201,18 @@ impl Transmit<'_> {
         Size::from_bytes(headers.as_bytes() + self.len() as u64)
     }
 
-    /// Whether there is nothing to send; never so for what a session gives out.
+    /// Whether there is nothing to send; never true for an output of a session.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A moment to be woken at, and what for.
+/// A time to wake up, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake<C> {
-    /// When.
+    /// The time.
     pub at: Instant<C>,
-    /// What for.
+    /// The reason.
     pub reason: WakeReason,
 }
 
@@ -218,14 +220,14 @@ pub struct Wake<C> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WakeReason {
-    /// The pacer lets the next media packet go; worth being punctual.
+    /// The pacer releases the next media packet; punctuality matters.
     Media,
     /// A report is due.
     Report,
 }
 
 impl<C> Wake<C> {
-    /// For media or for a report, whichever is due first.
+    /// A wake-up for media or a report, whichever is due first.
     pub(crate) fn first(media: Instant<C>, report: Instant<C>) -> Self {
         if media <= report {
             Self { at: media, reason: WakeReason::Media }

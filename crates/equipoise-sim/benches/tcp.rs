@@ -1,4 +1,4 @@
-//! How fast simulated TCP passes.
+//! Speed of simulated TCP.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -23,7 +23,7 @@ struct Dumbbell {
 }
 
 impl Dumbbell {
-    /// Packets that the bottleneck forwarded.
+    /// Number of packets forwarded by the bottleneck.
     fn run(&self) -> u64 {
         let mut world = World::new();
         let propagation_delay = Span::from_nanos(self.round_trip.as_nanos() / 2);
@@ -35,7 +35,7 @@ impl Dumbbell {
         let there = world.add_link(link(self.queue)).expect("valid");
         let back = world.add_link(link(u32::MAX)).expect("valid");
         for flow in 0..self.flows {
-            // Not all at once: a millisecond apart.
+            // Connections start a millisecond apart.
             let start = Time::ZERO + Span::from_millis(i64::from(flow) % 100);
             let config = SenderConfig { start, ..SenderConfig::new(Size::from_bytes(1500)) };
             let near = Sender::new(config, Law::Window(Box::new(Reno::new(10.0)))).expect("valid");
@@ -51,7 +51,7 @@ impl Dumbbell {
     }
 }
 
-/// 100 Mbit/s and 120 ms, a bandwidth-delay product of 1000 packets, with as large a queue.
+/// 100 Mbit/s and 120 ms, a bandwidth-delay product of 1000 packets, with a queue of the same size.
 #[divan::bench(sample_size = 1)]
 fn one_flow_10_s(bencher: Bencher<'_, '_>) {
     let rate = Rate::from_bps(100_000_000);
@@ -59,7 +59,7 @@ fn one_flow_10_s(bencher: Bencher<'_, '_>) {
     Dumbbell { flows: 1, rate, round_trip, queue: 1000, length }.bench(bencher);
 }
 
-/// 10 Gbit/s and 20 ms, with half a bandwidth-delay product of queue.
+/// 10 Gbit/s and 20 ms, with a queue of half a bandwidth-delay product.
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn thousand_flows_1_s(bencher: Bencher<'_, '_>) {
     let rate = Rate::from_bps(10_000_000_000);

@@ -1,6 +1,7 @@
-//! The yardstick: 400 s of Waki 2013, Sec. 4.2 at 3 Mbit/s, against the bare recursion that no simulator can beat.
+//! Reference benchmark: 400 s of Waki 2013, Sec. 4.2 at 3 Mbit/s, compared with the bare recursion, a lower bound for
+//! any simulator.
 //!
-//! Both give the mean and the variance of the session's one-way delay. The same scenario for ns-2 and ns-3 stands under
+//! Both compute mean and variance of the session's one-way delay. The same scenario for ns-2 and ns-3 is in
 //! `bench/peers/`.
 
 use divan::Bencher;
@@ -22,7 +23,7 @@ const SESSION: Rate = Rate::from_bps(3_000_000);
 const BACKGROUND: Rate = Rate::from_bps(9_000_000);
 const BOTTLENECK: Rate = Rate::from_bps(15_000_000);
 const ACCESS: Rate = Rate::from_bps(1_000_000_000);
-/// What both sources send in that time, on average.
+/// Packets sent by both sources in that time, on average.
 const PACKETS: u32 = 600_000;
 
 #[divan::bench(sample_size = 1)]
@@ -59,7 +60,7 @@ fn source(traffic: Traffic, rate: Rate, number: u64) -> Source<SimClock> {
     Source::new(traffic, Schedule::constant(rate), PACKET, Instant::ZERO, (1, number))
 }
 
-/// Departure times merged, and three services one after the other: no events, no packets, no ends.
+/// Merged departure times, and three services in sequence: no events, no packets, no ends.
 #[divan::bench(sample_size = 1)]
 fn recursion(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(PACKETS)).bench_local(|| {

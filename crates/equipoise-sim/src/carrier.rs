@@ -4,12 +4,12 @@ use equipoise_path::link::{FifoLink, LinkStats, Pipe, PipeConfig, PipeError};
 use crate::network::Packet;
 use crate::observer::{SimClock, Time};
 
-/// What a link does with packets.
+/// How a link carries packets.
 #[expect(clippy::large_enum_variant, reason = "nearly all links are of the larger kind")]
 pub(crate) enum Carrier {
-    /// Nothing happens by chance, and on arrival it is known when a packet comes out: no packet is kept.
+    /// Without randomness, and with the departure time known on arrival: no packets are stored.
     Fifo(FifoLink<SimClock>),
-    /// Anything may happen.
+    /// With any impairments.
     Pipe { pipe: Box<Pipe<SimClock, Packet>>, least_delay: Span, offered: Size },
 }
 
@@ -23,7 +23,7 @@ impl Carrier {
         Ok(Self::Pipe { pipe, least_delay, offered: Size::ZERO })
     }
 
-    /// Up to where all must be known for something to happen to what is kept.
+    /// The time up to which all input must be known before the next stored packet can be processed.
     pub(crate) fn next_known(&self) -> Option<Time> {
         match self {
             Self::Fifo(_) => None,
@@ -31,7 +31,7 @@ impl Carrier {
         }
     }
 
-    /// The shortest time in which a packet comes through.
+    /// The minimum time for a packet to pass the link.
     pub(crate) fn least_delay(&self) -> Span {
         match self {
             Self::Fifo(fifo) => fifo.config().propagation_delay,
@@ -39,7 +39,7 @@ impl Carrier {
         }
     }
 
-    /// Whether packets may come out twice.
+    /// Whether packets may be duplicated.
     pub(crate) fn makes_copies(&self) -> bool {
         match self {
             Self::Fifo(_) => false,
@@ -47,7 +47,7 @@ impl Carrier {
         }
     }
 
-    /// IP bytes that came in so far.
+    /// IP bytes that entered so far.
     pub(crate) const fn offered(&self) -> Size {
         match self {
             Self::Fifo(fifo) => fifo.offered(),

@@ -1,23 +1,23 @@
 use crate::Time;
 
-/// When each of a number of events happens next; of two at one time, the lower number comes first.
+/// The next time of each event; of two events at one time, the lower number comes first.
 ///
-/// A tournament: leaves are the events, and each node above holds the earlier of its two children. A change costs one
-/// comparison per level, without a branch, and nothing is ever left behind: an event has one time or none.
+/// A tournament tree: leaves are the events, and each inner node holds the earlier of its two children. A change costs
+/// one comparison per level, without a branch. There are no stale entries: an event has one time or none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventQueue {
-    /// The winner of the whole at 1, the children of `i` at `2i` and `2i + 1`; leaves in the upper half.
+    /// The winner at index 1, the children of `i` at `2i` and `2i + 1`; leaves in the upper half.
     nodes: Vec<Entry>,
 }
 
-/// An event's time in nanoseconds above its number, so that one comparison orders both.
+/// An event's time in nanoseconds in the upper bits and its number in the lower, so that one comparison orders both.
 type Entry = u128;
 
-/// After every time there is.
+/// Later than every time.
 const NEVER: u64 = u64::MAX;
 
 impl EventQueue {
-    /// Makes room for events with numbers below `count`; what is there stays.
+    /// Makes room for events with numbers below `count`, and keeps the existing ones.
     pub(crate) fn reserve(&mut self, count: usize) {
         let (old, leaves) = (self.leaves().to_vec(), count.next_power_of_two());
         if leaves <= old.len() {
@@ -32,7 +32,7 @@ impl EventQueue {
         }
     }
 
-    /// Event `number`, for which there is room, happens at `at`, or not at all.
+    /// Sets the time of event `number`, which must be within the reserved room, or removes it.
     #[inline]
     pub(crate) fn set(&mut self, number: usize, at: Option<Time>) {
         let mut node = self.nodes.len() / 2 + number;
@@ -45,7 +45,7 @@ impl EventQueue {
         }
     }
 
-    /// What happens next, and when.
+    /// The next event and its time.
     pub(crate) fn next(&self) -> Option<(Time, usize)> {
         let first = *self.nodes.get(1)?;
         let at = (first >> u32::BITS) as u64;
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Set in any order, the next event is the one that a search through all of them finds.
+        /// After any sequence of changes, the next event is the one that a linear search finds.
         #[test]
         fn the_next_is_the_earliest_and_of_equals_the_lowest(
             count in 1usize..40,

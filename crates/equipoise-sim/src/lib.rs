@@ -1,9 +1,9 @@
-//! The virtual world of Equipoise: links, hosts and a clock that jumps from event to event.
+//! The simulator of Equipoise: links, hosts and a virtual clock that advances from event to event.
 //!
-//! The hosts are the state machines that run on real sockets, too, and the links are their models; this crate only moves
-//! datagrams between them in simulated time. It reads no clock and no file, and chance on its links comes from its seed: the same world gives the
-//! same events, to the nanosecond, wherever it runs. Memory does not grow with simulated time, but for
-//! [fetches](web::WebFar::take_fetched) that nobody takes.
+//! The hosts are the same state machines that run on real sockets, and the links are models; this crate only moves
+//! datagrams between them in simulated time. It reads no clock and no file, and randomness on its links comes from its
+//! seed: the same world produces the same events, to the nanosecond, wherever it runs. Memory does not grow with
+//! simulated time, except for [fetches](web::WebFar::take_fetched) that are never taken.
 //!
 //! ```
 //! use equipoise::control::Cbr;

@@ -23,30 +23,31 @@ use crate::world::TICK;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(crate) usize);
 
-/// The links, what is under way between them, and the streams that feed them.
+/// The links, the packets in flight between them, and the streams that feed them.
 ///
-/// No event is made for a packet's arrival at a link. The network stands still until it is told that all is known that
-/// the sessions send before some moment; then each link, behind those that feed it, takes what has come in until the
-/// moment that its feeders are known to, merged by time and in one lot, so that one thing is done to many packets before the
-/// next. What comes out at the end of a session's route waits there.
+/// There is no event for a packet's arrival at a link. The network advances only when all packets that sessions send
+/// before some time are known. Then each link, after its feeders, processes the packets that arrive before the time up
+/// to which its feeders are known. They are merged by time and processed in one batch, so that each step handles many
+/// packets. Packets that reach the end of a session's route wait there.
 #[derive(Default)]
 pub(crate) struct Network {
     links: Vec<Link>,
-    /// What has come from one feeder of one link, in the order of time; that of a stream stays empty.
+    /// Packets from one feeder of one link, in time order; that of a stream stays empty.
     inboxes: Vec<VecDeque<Packet>>,
     routes: Vec<Route>,
     streams: Vec<StreamState>,
-    /// Links behind their feeders, as far as rings allow.
+    /// Links after their feeders, as far as rings allow.
     order: Vec<usize>,
-    /// For each link how far behind what is known of the sessions' packets all that comes to it is known.
+    /// For each link, how far beyond the known time of the sessions all its arrivals are known.
     ahead: Vec<Span>,
     has_ring: bool,
-    /// For each link what is known there, in networks with rings; kept for its room, as is what a link serves in one go.
+    /// For each link, the time up to which its input is known, in networks with rings; kept as a buffer, like the batch
+    /// of a link.
     known_of: Vec<Time>,
     lot: Lot,
-    /// What the sessions send before this is known.
+    /// All packets that sessions send before this time are known.
     known: Time,
-    /// Nothing is taken from this moment on: somebody is going to look at the counters then.
+    /// No packets are processed from this time on, because counters will be read then.
     pub(crate) horizon: Time,
 }
 
@@ -54,13 +55,14 @@ struct Link {
     carrier: Carrier,
     capacity: Capacity,
     feeders: Vec<Feeder>,
-    /// What came in before this is taken; not kept in networks with rings.
+    /// Arrivals before this time were processed; not used in networks with rings.
     known: Time,
-    /// It is part of a ring, or behind one, that only streams enter: it is taken no further than what is known of the sessions.
+    /// The link is part of a ring, or after one, that only streams enter: it is not advanced beyond the known time of
+    /// the sessions.
     is_adrift: bool,
-    /// Somebody wants to know what comes by single routes.
+    /// Whether to count the bytes of single routes.
     counts_own: bool,
-    /// How many hops of routes it is: what one hop brings goes on by one way.
+    /// Number of hops of routes over it: with one hop, all its packets continue in the same way.
     hops: usize,
 }
 
@@ -71,39 +73,39 @@ struct Feeder {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
-    /// All sessions that send into this link first.
+    /// All sessions that send first into this link.
     Sessions,
     Stream(usize),
     Link(usize),
 }
 
-/// The links that packets pass one after the other.
+/// The links that packets pass in sequence.
 struct Route {
     hops: Vec<Hop>,
     flow: FlowId,
     arrived: VecDeque<Packet>,
-    /// What waits in `arrived` is one entry in the events of the world; streams' packets wait for nobody.
+    /// Event number for the packets waiting in `arrived`; packets of streams have none.
     thing: Option<usize>,
-    /// Which packets of a stream have arrived, where links on the way make copies: sessions see to that themselves.
+    /// Which packets of a stream have arrived, if links on the route make copies; sessions detect copies themselves.
     arrivals: Option<ReplayWindow>,
 }
 
 /// A link on a route.
 struct Hop {
     link: usize,
-    /// Where packets wait for it that come by this way.
+    /// The inbox of the link for packets of this route.
     inbox: usize,
-    /// The route's own bytes that came to it so far, where somebody wants to know.
+    /// Bytes of the route offered to the link so far, if they are counted.
     own: Option<Size>,
 }
 
-/// What packets meet where they leave the network.
+/// The environment of the network, for packets that leave it.
 pub(crate) struct Outside<'a, O> {
-    /// Tells sessions of arrivals.
+    /// Notifies sessions of arrivals.
     pub(crate) events: &'a mut EventQueue,
-    /// Gets lost datagrams back.
+    /// Takes back lost datagrams.
     pub(crate) packets: &'a mut Packets,
-    /// Sees the streams' packets.
+    /// Observes the packets of streams.
     pub(crate) observer: &'a mut O,
 }
 
@@ -127,12 +129,12 @@ impl Network {
         self.links.len()
     }
 
-    /// A route for a session's packets over links that are known; arrivals are number `thing` of the world's events.
+    /// Adds a route for a session's packets over existing links; arrivals are event number `thing` of the world.
     pub(crate) fn add_route(&mut self, path: &[LinkId], flow: FlowId, thing: usize) -> usize {
         self.lay(path, flow, From::Sessions, Some(thing))
     }
 
-    /// A stream over links that are known, one at least.
+    /// Adds a stream over existing links, at least one.
     pub(crate) fn add_stream(&mut self, source: Source<SimClock>, path: &[LinkId], flow: FlowId) {
         let route = self.lay(path, flow, From::Stream(self.streams.len()), None);
         self.streams.push(StreamState::new(source, route));
@@ -152,7 +154,7 @@ impl Network {
         self.routes.len() - 1
     }
 
-    /// Where a link's packets from a feeder wait, which may be new.
+    /// The inbox of a link for a feeder, which may be new.
     fn inbox(&mut self, link: usize, from: From) -> usize {
         let feeders = &mut self.links[link].feeders;
         if let Some(known) = feeders.iter().find(|feeder| feeder.from == from) {
@@ -164,17 +166,18 @@ impl Network {
         inbox
     }
 
-    /// The moment before which all is known that the sessions send.
+    /// The time before which all packets that sessions send are known.
     pub(crate) const fn known(&self) -> Time {
         self.known
     }
 
-    /// Up to where all must be known for the next packet to be taken on, of those that are known; before that none arrives anywhere.
+    /// The time up to which all input must be known before the next known packet can be processed; none arrives
+    /// anywhere before it.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }
 
-    /// Up to where all must be known for a link's next packet to be taken on, of those that are known.
+    /// The time up to which all input must be known before a link's next known packet can be processed.
     fn next_known_at(&self, link: usize) -> Option<Time> {
         let Link { carrier, feeders, .. } = &self.links[link];
         let heads = feeders.iter().filter_map(|feeder| match feeder.from {
@@ -184,9 +187,9 @@ impl Network {
         heads.map(|at| at + TICK).chain(carrier.next_known()).min()
     }
 
-    /// A session sends a packet, at [`Packet::at`]. Returns it where its route has no link: it has arrived.
+    /// Sends a session's packet at [`Packet::at`]. Returns it if its route has no link, because it has then arrived.
     pub(crate) fn send(&mut self, packet: Packet) -> Option<Packet> {
-        // A run knows all up to and including its last moment, at which the sessions may still be told to stop.
+        // A run knows everything up to and including its last moment, at which the sessions may still be told to stop.
         let past = self.known - packet.at > Span::from_nanos(1);
         debug_assert!(
             !past,
@@ -201,7 +204,7 @@ impl Network {
         None
     }
 
-    /// The next packet that has arrived at the end of a session's route.
+    /// Takes the next packet that has arrived at the end of a session's route.
     pub(crate) fn take(&mut self, route: usize, events: &mut EventQueue) -> Option<Packet> {
         let Route { arrived, thing, .. } = &mut self.routes[route];
         let packet = arrived.pop_front();
@@ -211,7 +214,7 @@ impl Network {
         packet
     }
 
-    /// All is known that the sessions send before `to`: takes it through the links.
+    /// Advances the network: all packets that sessions send before `to` are known, and pass the links.
     pub(crate) fn advance(&mut self, to: Time, outside: &mut Outside<'_, impl Observer>) {
         self.known = self.known.max(to);
         if self.has_ring {
@@ -227,7 +230,8 @@ impl Network {
         }
     }
 
-    /// The same with rings: what one link gives out may have to pass another that had its turn.
+    /// Like `advance` in networks with rings: packets that leave one link may have to pass another that was already
+    /// served.
     fn go_round(&mut self, outside: &mut Outside<'_, impl Observer>) {
         let mut known = std::mem::take(&mut self.known_of);
         loop {
@@ -248,7 +252,7 @@ impl Network {
         self.known_of = known;
     }
 
-    /// Serves what has come to a link before `known`.
+    /// Serves the packets that arrive at a link before `known`.
     fn take_until(&mut self, link: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
         let mut lot = std::mem::take(&mut self.lot);
         self.take_in(link, known, &mut lot, outside.observer);
@@ -292,7 +296,8 @@ impl Network {
         self.lot = lot;
     }
 
-    /// What comes to a link before `known`, in the order of time; at one time, from the first feeder first.
+    /// Collects the packets that arrive at a link before `known`, in time order; at the same time, the first feeder
+    /// comes first.
     fn take_in(&mut self, link: usize, known: Time, lot: &mut Lot, observer: &mut impl Observer) {
         for &Feeder { from, inbox } in &self.links[link].feeders {
             let run = lot.begin_run();
@@ -313,7 +318,7 @@ impl Network {
         lot.merge_runs();
     }
 
-    /// Packets come to a link where somebody wants to know what single routes bring.
+    /// Counts packets arriving at a link for their routes, if they are counted.
     fn count_own_of(&mut self, packets: &[Packet]) {
         for packet in packets {
             let hop = &mut self.routes[packet.route as usize].hops[usize::from(packet.hop)];
@@ -321,7 +326,7 @@ impl Network {
         }
     }
 
-    /// The streams send no more; returns their flows.
+    /// Stops the streams. Returns their flows.
     pub(crate) fn stop_streams(&mut self) -> Vec<FlowId> {
         for stream in &mut self.streams {
             stream.stopped = true;
@@ -333,12 +338,12 @@ impl Network {
         self.links.get(link.0).map(|state| state.carrier.stats(now))
     }
 
-    /// Bytes that were offered so far to each link of a route.
+    /// Bytes offered so far to each link of a route.
     pub(crate) fn offered(&self, route: usize) -> impl Iterator<Item = (LinkId, Size)> {
         self.routes[route].hops.iter().map(|hop| (LinkId(hop.link), self.links[hop.link].carrier.offered()))
     }
 
-    /// From now on counts what a route's own packets bring to each of its links.
+    /// Starts to count the bytes that a route's own packets bring to each of its links.
     pub(crate) fn count_own(&mut self, route: usize) {
         for hop in &mut self.routes[route].hops {
             hop.own = Some(hop.own.unwrap_or(Size::ZERO));
@@ -346,25 +351,25 @@ impl Network {
         }
     }
 
-    /// For each link of a route, what was offered to it so far by all and by the route's own packets.
+    /// For each link of a route, the bytes offered so far by all packets and by the route's own packets.
     pub(crate) fn offered_by(&self, route: usize) -> impl Iterator<Item = (LinkId, Size, Size)> {
         let own = self.routes[route].hops.iter().filter_map(|hop| hop.own);
         self.offered(route).zip(own).map(|((link, all), own)| (link, all, own))
     }
 
-    /// What a link carries over time.
+    /// The capacity of a link over time.
     pub(crate) fn capacity(&self, link: LinkId) -> &Capacity {
         &self.links[link.0].capacity
     }
 }
 
 impl Route {
-    /// Whether its packets have datagrams, which streams' packets do not.
+    /// Whether its packets have datagrams; those of streams have none.
     const fn is_of_session(&self) -> bool {
         self.thing.is_some()
     }
 
-    /// The arrival of packets at the end of the route is known.
+    /// Records the arrival of packets at the end of the route.
     fn arrive(&mut self, packets: &[Packet], outside: &mut Outside<'_, impl Observer>) {
         let Some(thing) = self.thing else {
             return self.arrive_of_stream(packets, outside.observer);
@@ -387,7 +392,7 @@ impl Route {
     }
 }
 
-/// A packet passes a link, unless it is dropped.
+/// Moves a packet through a link, unless it is dropped.
 #[expect(clippy::inline_always, reason = "the inner loop: a call takes a sixth of its time")]
 #[inline(always)]
 fn pass(fifo: &mut FifoLink<SimClock>, packet: &mut Packet) -> bool {
@@ -399,9 +404,9 @@ fn pass(fifo: &mut FifoLink<SimClock>, packet: &mut Packet) -> bool {
     true
 }
 
-/// Where packets go behind a link.
+/// The destinations of packets after a link.
 struct Onward<'a, 'b, O> {
-    /// All packets go on by the same way.
+    /// Whether all packets continue to the same destination.
     is_one_way: bool,
     inboxes: &'a mut [VecDeque<Packet>],
     routes: &'a mut [Route],
@@ -409,7 +414,7 @@ struct Onward<'a, 'b, O> {
 }
 
 impl<O: Observer> Onward<'_, '_, O> {
-    /// Takes packets that have left a link to the next on their routes, or to their ends.
+    /// Moves packets that have left a link to the next link on their routes, or to their ends.
     fn pass_on(&mut self, mut packets: &[Packet]) {
         while let [packet, behind @ ..] = packets {
             let route = &mut self.routes[packet.route as usize];
@@ -424,20 +429,21 @@ impl<O: Observer> Onward<'_, '_, O> {
             if self.is_one_way {
                 return inbox.extend(packets);
             }
-            // Which way the next one goes cannot be predicted: to look for those that go together would take longer.
+            // The next packet's destination cannot be predicted, so searching for packets with the same one would take
+            // longer.
             put(inbox, packet);
             packets = behind;
         }
     }
 
-    /// A link has made a copy of a packet.
+    /// Records that a link has made a copy of a packet.
     fn copy(&mut self, packet: &Packet) {
         if self.routes[packet.route as usize].is_of_session() {
             self.outside.packets.copy(packet.number as PacketId);
         }
     }
 
-    /// A link has lost or dropped a packet.
+    /// Records that a link has lost or dropped a packet.
     fn discard(&mut self, packet: &Packet) {
         if self.routes[packet.route as usize].is_of_session() {
             self.outside.packets.discard(packet.number as PacketId);
@@ -445,7 +451,7 @@ impl<O: Observer> Onward<'_, '_, O> {
     }
 }
 
-/// A packet comes from a feeder, behind those that came from it before.
+/// Adds a packet from a feeder, after its earlier packets.
 #[inline]
 fn put(inbox: &mut VecDeque<Packet>, packet: &Packet) {
     debug_assert!(inbox.back().is_none_or(|last| last.at <= packet.at));

@@ -1,15 +1,15 @@
-//! Who sees what happens in a world, where and when.
+//! Observers of the events in a world, with place and time.
 
 use equipoise::units::{Instant, Size, Span};
 use equipoise_session::{Carrier, Ecn, Event, PathId};
 
 use crate::network::Packet;
 
-/// The one clock of a simulated world; all hosts read it.
+/// The only clock of a simulated world; all hosts read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimClock {}
 
-/// A moment of simulated time; the world begins at zero.
+/// A time in the simulation; a world starts at zero.
 pub type Time = Instant<SimClock>;
 
 /// A flow of a world.
@@ -17,13 +17,13 @@ pub type Time = Instant<SimClock>;
 pub struct FlowId(pub(crate) usize);
 
 impl FlowId {
-    /// The flow's place in the order in which flows were added.
+    /// Index of the flow, in the order in which flows were added.
     pub const fn index(self) -> usize {
         self.0
     }
 }
 
-/// One of a flow's two ends.
+/// The two ends of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// The end that sends media.
@@ -32,67 +32,66 @@ pub enum Side {
     Far,
 }
 
-/// A datagram as it leaves one end of a flow or comes to one. Packets of streams have none.
+/// A datagram as it is sent or received at one end of a flow. Packets of streams have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// The flow; of a session with media both ways, the one of the near end's media.
+    /// The flow; for a duplex session, the flow of the near end's media.
     pub flow: FlowId,
     /// The end.
     pub side: Side,
-    /// Whether it leaves or comes.
+    /// Whether it was sent or received.
     pub way: Way,
-    /// On which path.
+    /// The path.
     pub path: PathId,
-    /// What carries it.
+    /// The protocol that carries it.
     pub carrier: Carrier,
-    /// What its IP header says of congestion.
+    /// ECN field of its IP header.
     pub ecn: Ecn,
     /// The first bytes of its payload.
     pub head: &'a [u8],
-    /// How many bytes follow, which are zeros.
+    /// Number of bytes that follow, all zeros.
     pub media: usize,
 }
 
-/// Whether a datagram leaves or comes.
+/// Whether a datagram was sent or received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It leaves.
+    /// It was sent.
     Sent,
-    /// It comes.
+    /// It was received.
     Received,
 }
 
-/// Sees what happens at the ends of the flows.
+/// Observes the events at the ends of flows.
 ///
-/// The events of one end come in the order of their times, and those of all sessions together do, too. A stream's events
-/// come when the network knows of them, which may be ahead of the sessions' time; all up to a moment have come when
-/// [`World::run`](crate::World::run) has returned from there. Any closure over time, flow, side and event is an observer.
+/// The events of one end are in time order, and so are those of all sessions together. A stream's events are reported
+/// when the network computes them, which may be ahead of the sessions' time. When [`World::run`](crate::World::run)
+/// returns, all events up to its end were reported. Any closure over time, flow, side and event is an observer.
 pub trait Observer {
-    /// One end did or saw something.
+    /// An event at one end of a flow.
     fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event);
 
-    /// One end of a session over several paths did or saw something on one of them. Where nobody asks which one, it is an
-    /// event like any other.
+    /// An event on one path of a session over several paths. By default it is reported like any other event.
     fn on_path_event(&mut self, now: Time, flow: FlowId, side: Side, _path: PathId, event: &Event) {
         self.on_event(now, flow, side, event);
     }
 
-    /// A packet has come to one end of a flow: media, data or what answers them, copies among them. What the end makes of it follows
-    /// in its events.
+    /// A packet, including copies, has arrived at one end of a flow: media, data or feedback. The end's own events
+    /// follow.
     fn on_arrival(&mut self, _now: Time, _flow: FlowId, _side: Side, _arrival: Arrival) {}
 
-    /// A datagram leaves one end of a flow or comes to one. What the end makes of it follows in its events; copies that the network has
-    /// made come each.
+    /// A datagram was sent or received at one end of a flow. The end's own events follow; copies made by the network
+    /// are reported each.
     fn on_datagram(&mut self, _now: Time, _datagram: &Datagram<'_>) {}
 
-    /// Packets of a stream left one after the other. Where nobody takes them together, each is an event.
+    /// Packets of a stream were sent, in time order. By default, each is reported as an event.
     fn on_departures(&mut self, flow: FlowId, packets: &[Packet]) {
         for packet in packets {
             self.on_event(packet.sent, flow, Side::Near, &packet.departure());
         }
     }
 
-    /// Packets of a stream came to its end one after the other. Where nobody takes them together, each is an arrival and an event.
+    /// Packets of a stream arrived at its end, in time order. By default, each is reported as an arrival and an event.
     fn on_arrivals(&mut self, flow: FlowId, packets: &[Packet]) {
         for packet in packets {
             self.on_arrival(packet.at, flow, Side::Far, packet.arrival());
@@ -101,12 +100,12 @@ pub trait Observer {
     }
 }
 
-/// What the network knows of a packet that has come to its end.
+/// The network's data about a packet that has arrived at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Of the IP packet.
+    /// Size of the IP packet.
     pub size: Size,
-    /// How long it waited in the queues of its way, all of them together: no propagation, no jitter, and not its own transmissions.
+    /// Total waiting time in the queues of its route, without propagation delay, jitter and transmission times.
     pub waited: Span,
 }
 

@@ -1,26 +1,26 @@
 use equipoise::units::Size;
 use equipoise_session::{Ecn, Transmit};
 
-/// Datagrams under way, in slots that are used again: no allocation once the path is full.
+/// Datagrams in flight, in reusable slots: no allocation once the path is full.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packets {
     slots: Vec<Packet>,
     free: Vec<PacketId>,
 }
 
-/// A slot's number.
+/// The number of a slot.
 pub(crate) type PacketId = u32;
 
-/// A datagram: its head, and how much media follows, which is zeros here.
+/// A datagram: its head, and the length of the media that follow, which are zeros in the simulator.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     head: [u8; Transmit::MAX_HEAD],
     head_len: u8,
     len: u32,
-    /// Of the IP packet.
+    /// Size of the IP packet.
     size: Size,
     ecn: Ecn,
-    /// Packets under way that carry it: more than one where a link has made copies.
+    /// Number of packets in flight with this datagram: more than one if links made copies.
     copies: u32,
 }
 
@@ -30,7 +30,7 @@ impl Packet {
 }
 
 impl Packets {
-    /// Keeps a datagram.
+    /// Stores a datagram.
     pub(crate) fn insert(&mut self, transmit: &Transmit<'_>) -> PacketId {
         let kept = transmit.head.len().min(Transmit::MAX_HEAD);
         let id = self.slot();
@@ -51,7 +51,7 @@ impl Packets {
         })
     }
 
-    /// What its IP header says of congestion as it is sent.
+    /// ECN field of its IP header when it was sent.
     pub(crate) fn ecn(&self, id: PacketId) -> Ecn {
         self.slots[id as usize].ecn
     }
@@ -61,12 +61,12 @@ impl Packets {
         self.slots[id as usize].size
     }
 
-    /// A link has made a copy of a packet.
+    /// Records that a link has made a copy of a packet.
     pub(crate) fn copy(&mut self, id: PacketId) {
         self.slots[id as usize].copies += 1;
     }
 
-    /// Gives up a datagram; `scratch`, which is all zeros from the head on, takes its bytes.
+    /// Removes a datagram and returns its bytes in `scratch`, which must be all zeros from the head on.
     pub(crate) fn remove<'a>(&mut self, id: PacketId, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         self.discard(id);
         let packet = &self.slots[id as usize];
@@ -79,7 +79,7 @@ impl Packets {
         &scratch[..len]
     }
 
-    /// Gives up what nobody wants.
+    /// Removes one reference to a datagram.
     pub(crate) fn discard(&mut self, id: PacketId) {
         let copies = &mut self.slots[id as usize].copies;
         *copies -= 1;
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// What one datagram left in the scratch or in a slot must never show in another.
+    /// Data left in the scratch buffer or in a slot must never appear in another datagram.
     #[test]
     fn a_datagram_comes_out_as_it_went_in_whatever_was_there_before() {
         let (mut packets, mut scratch) = (Packets::default(), Vec::new());

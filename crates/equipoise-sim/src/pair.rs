@@ -1,4 +1,4 @@
-//! The ends of a flow pair in a simulated world: each is the pair's own end with a TCP host beside it.
+//! The ends of a flow pair in a simulated world: each consists of the pair's end and a TCP host.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,40 +10,40 @@ use equipoise_session::{Carrier, Ecn, Endpoint, Event, Input, Output, PathId, Tr
 use crate::Time;
 use crate::tcp::{self, Segment};
 
-/// What a flow pair is made of: two ends, a TCP host for each, and an application that always has one more ADU.
+/// The parts of a flow pair: two ends, a TCP host for each, and an application that always has one more ADU.
 pub struct PairParts {
     /// Sends ADUs.
     pub near: equipoise_pair::Sender,
     /// Receives them.
     pub far: equipoise_pair::Receiver,
-    /// Sends what goes over TCP; its supply is [`Supply::Written`](tcp::Supply::Written), and its window not to be reset
-    /// for idleness.
+    /// Sends the TCP part. Its supply must be [`Supply::Written`](tcp::Supply::Written), and its window must not be
+    /// reset after idleness.
     pub tcp_near: tcp::Sender,
-    /// Receives it.
+    /// Receives the TCP part.
     pub tcp_far: tcp::Receiver,
     /// Size of the IP packet of a full segment.
     pub packet: Size,
     /// Size of an ADU.
     pub adu: Size,
-    /// When the application begins.
+    /// When the application starts.
     pub start: Time,
 }
 
-/// Bytes that were written and not read: TCP of this world moves sizes only.
+/// Bytes written and not read yet; the simulator's TCP transports sizes only.
 #[derive(Debug, Default)]
 struct Stream {
     bytes: VecDeque<u8>,
-    /// Nothing more will be written.
+    /// Whether the stream is finished.
     finished: bool,
 }
 
-/// The stream, which both ends of a pair hold.
+/// The stream, shared by both ends of a pair.
 #[derive(Clone, Debug, Default)]
 struct Shared(Arc<Mutex<Stream>>);
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Stream> {
-        // A stream is whole between any two of its changes.
+        // The stream is consistent between any two changes, so a poisoned lock is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -67,7 +67,7 @@ pub fn pair(parts: PairParts) -> (PairNear, PairFar) {
     (near, PairFar { pair: far, tcp: tcp_far, stream, arrivals, outbox: Outbox::default() })
 }
 
-/// What an end has decided and not yet handed out, in order.
+/// Pending outputs of an end, in order.
 #[derive(Debug, Default)]
 struct Outbox {
     items: VecDeque<Item>,
@@ -116,14 +116,14 @@ impl Outbox {
     }
 }
 
-/// The end of a flow pair that sends.
+/// The sending end of a flow pair.
 pub struct PairNear {
     pair: equipoise_pair::Sender,
     tcp: tcp::Sender,
     /// Data of a full segment.
     segment: Size,
     start: Time,
-    /// What the application sends again and again.
+    /// The data that the application sends repeatedly.
     adu: Vec<u8>,
     stream: Shared,
     finished: bool,
@@ -150,7 +150,7 @@ impl PairNear {
         }
     }
 
-    /// Does what the pair asks of TCP.
+    /// Applies a request of the pair to TCP.
     fn apply(&mut self, request: TcpRequest) {
         match request {
             TcpRequest::NoDelay(on) => self.tcp.set_no_delay(on),
@@ -164,7 +164,7 @@ impl PairNear {
         }
     }
 
-    /// Writes what TCP is to carry; returns whether there was any.
+    /// Writes the data pending for TCP. Returns whether there was any.
     fn write(&mut self, now: Time) -> bool {
         let pending = self.pair.tcp_pending();
         let length = pending.len();
@@ -176,10 +176,10 @@ impl PairNear {
         length > 0
     }
 
-    /// Supplies what the application always has.
+    /// Supplies data of the application, which always has more.
     fn supply(&mut self, now: Time) {
         let most = self.adu.len();
-        // One ADU ahead of what the transports have taken.
+        // One ADU ahead of what the transports have accepted.
         while now >= self.start && !self.finished && self.pair.waiting() < most.max(1) {
             if self.pair.push(now.assume_clock(), &self.adu, true).is_err() {
                 break;
@@ -187,7 +187,7 @@ impl PairNear {
         }
     }
 
-    /// Goes on as long as one half lets the other go on.
+    /// Runs both parts until neither can continue.
     fn run(&mut self, now: Time) {
         loop {
             self.pair.handle(now.assume_clock(), PairInput::Tcp(self.tcp_state()));
@@ -204,7 +204,7 @@ impl PairNear {
         }
     }
 
-    /// Takes what the pair outputs; returns whether it asked for something that may let it go on.
+    /// Takes the pair's outputs. Returns whether one of them may let the pair continue.
     fn take(&mut self) -> bool {
         let mut asked = false;
         loop {
@@ -246,7 +246,7 @@ impl Endpoint for PairNear {
                 self.pair.handle(now, PairInput::Timer);
             }
             Input::Stop => self.pair.handle(now, PairInput::Stop),
-            // Its application is its own, and its path is one from beginning to end.
+            // The application is built in, and the path never changes.
             _ => return,
         }
         self.run(time);
@@ -265,15 +265,15 @@ impl Endpoint for PairNear {
     }
 }
 
-/// Bytes of the TCP stream that came in order.
+/// Bytes of the TCP stream received in order.
 #[derive(Debug, Default)]
 struct Arrivals {
-    /// Data of the segments that came and are not counted yet.
+    /// Data of received segments that are not counted yet.
     sizes: BTreeMap<u64, u64>,
-    /// The first segment that is not counted.
+    /// The first segment that is not counted yet.
     counted: u64,
     come: u64,
-    /// Bytes that the pair has read.
+    /// Number of bytes that the pair has read.
     read: u64,
 }
 
@@ -284,7 +284,7 @@ impl Arrivals {
         }
     }
 
-    /// Everything before segment `next` has come.
+    /// Counts everything before segment `next`.
     fn advance(&mut self, next: u64) {
         while self.counted < next {
             self.come += self.sizes.remove(&self.counted).unwrap_or(0);
@@ -293,7 +293,7 @@ impl Arrivals {
     }
 }
 
-/// The end of a flow pair that receives.
+/// The receiving end of a flow pair.
 pub struct PairFar {
     pair: equipoise_pair::Receiver,
     tcp: tcp::Receiver,
@@ -308,7 +308,7 @@ impl PairFar {
         &self.tcp
     }
 
-    /// Reads what has come in order.
+    /// Reads the data received in order.
     fn read(&mut self, now: Instant<ReceiverClock>) {
         self.arrivals.advance(self.tcp.next());
         let mut stream = self.stream.lock();

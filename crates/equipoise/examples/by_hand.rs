@@ -6,7 +6,7 @@ use equipoise::measure::DelayMeter;
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// A path of 5 ms whose queue grows with the rate above 4 Mbit/s: the delay of a packet that leaves at `rate`.
+/// The delay of a packet that leaves at `rate`, over a path of 5 ms whose queue grows steeply above 4 Mbit/s.
 fn delay(rate: Rate, number: u64) -> Span {
     let queue = (rate.as_mbps_f64() / 4.0).powi(4);
     let jitter = (number * 7919 % 100) as f64 / 50.0;
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Sends all that may leave at `now`, and measures it.
+/// Sends all packets that may leave at `now` and measures their delays.
 fn departures(
     pacer: &mut Pacer<SenderClock>,
     now: Instant<SenderClock>,

@@ -1,6 +1,7 @@
-//! Google congestion control by hand: feedback on single packets in, a rate and wanted probes out.
+//! Google congestion control by hand: feedback per packet in, a rate and probe requests out.
 //!
-//! It shows what a session owes a law of this kind: each departure, and each report with departure, arrival and size of every packet.
+//! It shows what a session must pass to such a law: each departure, and each report with the departure, arrival and
+//! size of every packet.
 #![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
 use equipoise::control::{Ecn, Fate, Feedback, PacketFeedback, PacketReport, Reason, SentPacket, find};
@@ -10,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let packet = Size::from_bytes(1200);
     let entry = find("gcc").ok_or("no such controller")?;
     let mut gcc = entry.build(&entry.parse(&[("initial_rate", "1 Mbit/s")])?, packet)?;
-    // A packet of 1200 bytes each 10 ms; from the two hundredth on a queue grows by 1 ms with each.
+    // One packet of 1200 bytes every 10 ms. From packet 200 on, each packet adds 1 ms of queueing delay.
     for number in 0..400u64 {
         let departed = Instant::from_nanos(number * 10_000_000);
         gcc.on_sent(departed, &SentPacket::new(number, packet, Size::from_bytes(6000)));

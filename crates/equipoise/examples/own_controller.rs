@@ -1,10 +1,10 @@
-//! A controller of one's own: two methods, and it runs wherever the others do.
+//! A custom controller: two methods are enough to run it wherever the built-in ones run.
 #![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
 use equipoise::control::{Allowance, Controller, Feedback, IntervalSummary, Needs, Reason, Snapshot};
 use equipoise::units::{Instant, Rate, SenderClock};
 
-/// Backs off by a third upon loss, and climbs by a fiftieth otherwise.
+/// Reduces the rate by a third after a loss, and raises it by 2 % otherwise.
 #[derive(Clone, Debug)]
 struct Gentle {
     rate: Rate,
@@ -25,7 +25,7 @@ impl Controller for Gentle {
         Allowance::rate(self.rate)
     }
 
-    // The rest is for those who want it: what it cannot do without, and what a report shows.
+    // Optional methods: what the controller requires, and what a report shows.
     fn needs(&self) -> Needs {
         Needs::INTERVALS
     }
@@ -44,6 +44,6 @@ fn main() {
         gentle.on_feedback(Instant::ZERO, &Feedback::Interval(interval));
         println!("{:?} {}", gentle.allowance().rate, gentle.snapshot().reason.map_or("", Reason::name));
     }
-    // Three reports are missing: a session halves what does not halve itself.
+    // Three reports are missing: a session halves the rate of a controller that does not halve it itself.
     gentle.on_feedback(Instant::ZERO, &Feedback::Silent { reports: 3 });
 }

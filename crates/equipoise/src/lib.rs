@@ -2,15 +2,15 @@
 //!
 //! This crate is the core that others embed. It reads no clock, opens no socket and draws no random number of its own:
 //! time, measurements and seeds come in as arguments, decisions go out. Sessions, the simulator and the sockets are
-//! adapters round it, so all of them run the same control code.
+//! adapters around it, so they all run the same control code.
 //!
 //! - [`units`]: instants, spans, rates and sizes.
 //! - [`random`]: seeds and generators.
-//! - [`measure`]: packets sent and arrived → statistics of an interval.
+//! - [`measure`]: packets sent and arrived → statistics per interval.
 //! - [`control`]: statistics → a sending rate, a window, or both.
 //! - [`pace`]: a rate → departure times.
 //!
-//! The loop in a few lines: a controller by its name, an interval's statistics, the next rate.
+//! The loop in a few lines: build a controller by name, measure an interval, apply the next rate.
 //!
 //! ```
 //! use equipoise::control::{Feedback, IntervalSummary, find};
@@ -44,8 +44,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Four programs in `examples/` show more: a loop driven by hand, a controller of one's own, Google congestion control by hand, and
-//! a sketch of `SCReAM` on the seam.
+//! Four programs in `examples/` show more: a loop driven by hand, a custom controller, Google congestion control by
+//! hand, and a sketch of `SCReAM` as a controller.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -59,12 +59,12 @@ pub mod pace;
 pub mod random;
 pub mod units;
 
-/// The README's code, so that it is compiled and run with the other examples.
+/// Compiles and runs the README's code as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// The same for the package's own README.
+/// Compiles and runs the code of the package's own README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct PackageReadme;

@@ -1,22 +1,22 @@
-//! Seeds and generators of random numbers: the same seed gives the same numbers on every machine.
+//! Seeds and generators of random numbers: the same seed yields the same numbers on every machine.
 //!
-//! Nothing in this crate draws an ambient random number. A caller passes a seed, and each use of random numbers has a
-//! stream of its own, so that one more use changes no other.
+//! Nothing in this crate uses ambient randomness. The caller passes a seed, and each use has its own stream, so that a
+//! new use does not change the others.
 
 use rand_core::SeedableRng;
 
-/// The kind of generator that is used everywhere: 128 bits of state, the same numbers on every machine.
+/// The generator used everywhere: 128 bits of state, and the same numbers on every machine.
 pub type Generator = rand_pcg::Pcg64Mcg;
 
-/// A seed for one of many streams of random numbers; neighbouring seeds and streams share nothing.
+/// The seed of one of many independent streams of random numbers. Neighbouring seeds and streams are unrelated.
 pub const fn stream_seed(seed: u64, stream: u64) -> u64 {
     mix(stream ^ mix(seed))
 }
 
-/// A generator of random numbers, whose state takes the seeds of `stream` and of the one behind it.
+/// A generator of random numbers, seeded by `stream` and the stream after it.
 pub fn generator(seed: u64, stream: u64) -> Generator {
     let state = u128::from(stream_seed(seed, stream)) << 64 | u128::from(stream_seed(seed, stream.wrapping_add(1)));
-    // The state of this kind of generator is odd.
+    // The state of this generator must be odd.
     Generator::from_seed((state | 1).to_le_bytes())
 }
 

@@ -3,7 +3,7 @@ use core::cmp::{Ordering, Reverse};
 
 use equipoise::units::Instant;
 
-/// What happens at which moment; of one moment, in the order in which it was entered.
+/// A queue of future events, in time order; events at the same time are in insertion order.
 #[derive(Clone, Debug)]
 pub struct Agenda<C, T> {
     entries: BinaryHeap<Reverse<Entry<C, T>>>,
@@ -24,29 +24,29 @@ impl<C, T> Default for Agenda<C, T> {
 }
 
 impl<C, T> Agenda<C, T> {
-    /// Enters what happens at `at`.
+    /// Adds an event at time `at`.
     pub fn enter(&mut self, at: Instant<C>, what: T) {
         self.entered += 1;
         self.entries.push(Reverse(Entry { at, number: self.entered, what }));
     }
 
-    /// When the next of it happens; `None` where there is nothing.
+    /// The time of the next event; `None` if there is none.
     pub fn next(&self) -> Option<Instant<C>> {
         self.entries.peek().map(|entry| entry.0.at)
     }
 
-    /// Takes the next of it that happens no later than `until`, and when that is.
+    /// Removes the next event at or before `until`, and returns it with its time.
     pub fn take(&mut self, until: Instant<C>) -> Option<(Instant<C>, T)> {
         self.next().filter(|at| *at <= until)?;
         self.entries.pop().map(|Reverse(Entry { at, what, .. })| (at, what))
     }
 
-    /// How much there is.
+    /// Number of events.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is nothing.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,31 +1,32 @@
-//! Token buckets: a rate that bursts may exceed for a while.
+//! Token buckets: a rate limit that allows bursts.
 
 use super::service::Service;
 use equipoise::units::{Instant, Rate, Size, Span};
 
-/// A bucket that fills at a rate and holds a burst; each byte takes its token from it (RFC 2697, Sec. 3, with one rate and one size).
+/// A bucket that fills at a rate and holds a burst; each byte takes a token (RFC 2697, Sec. 3, with one rate and one
+/// size).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// At which it fills, in IP bytes.
+    /// Fill rate, in IP bytes.
     pub rate: Rate,
-    /// What it holds, and holds at the beginning.
+    /// Size of the bucket, which starts full.
     pub burst: Size,
 }
 
 impl TokenBucket {
-    /// A bucket that holds 100 ms of its rate: some packets at 1 Mbit/s. Ours.
+    /// A bucket that holds 100 ms of its rate: a few packets at 1 Mbit/s. Ours.
     pub const fn of(rate: Rate) -> Self {
         Self { rate, burst: Size::from_bytes(rate.as_bps() / 80) }
     }
 }
 
-/// A bucket over time.
+/// The state of a bucket.
 #[derive(Clone, Debug)]
 pub(super) struct Bucket<C> {
     config: TokenBucket,
-    /// What is in it, in bit·ns/s, so that nothing is rounded.
+    /// Its content in bit·ns/s, so that nothing is rounded.
     tokens: u128,
-    /// When that was so.
+    /// The time of that content.
     at: Instant<C>,
 }
 
@@ -36,7 +37,7 @@ const fn tokens(size: Size) -> u128 {
 }
 
 impl<C> Bucket<C> {
-    /// A full one.
+    /// A full bucket.
     pub(super) const fn new(config: TokenBucket, origin: Instant<C>) -> Self {
         Self { config, tokens: tokens(config.burst), at: origin }
     }
@@ -48,7 +49,7 @@ impl<C> Bucket<C> {
         self.at = self.at.max(now);
     }
 
-    /// Takes the tokens of a packet of `size`, where all of them are there at `now`.
+    /// Takes the tokens for a packet of `size`, if there are enough at `now`.
     pub(super) fn take(&mut self, now: Instant<C>, size: Size) -> bool {
         self.fill(now);
         let left = self.tokens.checked_sub(tokens(size));
@@ -57,9 +58,9 @@ impl<C> Bucket<C> {
     }
 }
 
-/// A shaper: a packet leaves as soon as there are tokens for it, and at once where they are there already.
+/// A shaper: a packet leaves as soon as there are enough tokens for it.
 impl<C> Service<C> for Bucket<C> {
-    /// It fills in the meantime.
+    /// The bucket fills in the meantime.
     fn rest(&mut self, _: Instant<C>) {}
 
     fn ready(&self, from: Instant<C>) -> Instant<C> {
@@ -89,7 +90,7 @@ mod tests {
 
     type At = Instant<SenderClock>;
 
-    /// 8 Mbit/s are 1000 bytes a millisecond.
+    /// 8 Mbit/s are 1000 bytes per millisecond.
     fn bucket() -> Bucket<SenderClock> {
         let config = TokenBucket { rate: Rate::from_bps(8_000_000), burst: Size::from_bytes(5000) };
         Bucket::new(config, At::ZERO)
@@ -122,7 +123,7 @@ mod tests {
     }
 
     proptest! {
-        /// The law of a token bucket: in any stretch of time no more than the burst and what the rate gives in it.
+        /// The law of a token bucket: in any interval, at most the burst plus the rate over the interval.
         #[test]
         fn no_stretch_of_time_has_more_than_the_burst_and_the_rate(
             gaps in proptest::collection::vec(0u64..3000, 2..100),

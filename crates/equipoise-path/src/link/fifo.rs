@@ -6,11 +6,11 @@ use super::stats::{LinkStats, Usage};
 use super::{LinkConfig, LinkError, QueueLimit};
 use equipoise::units::{Instant, Size, Span};
 
-/// A drop-tail FIFO link, advanced by the exact recursion of its departure times.
+/// A drop-tail FIFO link, computed by the exact recursion of its departure times.
 ///
 /// Source: Lindley's recursion, `departure = max(arrival, previous departure) + size / rate`; the arrival at the far
-/// end follows after the propagation delay. Fractions of a nanosecond are carried from packet to packet, so that a
-/// long busy period does not drift, and a late caller does not accumulate error: only the arrival times count.
+/// end follows after the propagation delay. Fractions of a nanosecond are carried from packet to packet, so that a long
+/// busy period does not drift. A late caller does not accumulate errors, because only arrival times count.
 #[derive(Clone, Debug)]
 pub struct FifoLink<C> {
     config: LinkConfig,
@@ -18,7 +18,7 @@ pub struct FifoLink<C> {
     queue: Fifo<C, RateService<C>>,
 }
 
-/// The queue and the service of such a link, whatever the service.
+/// The queue and the service of such a link, for any service.
 #[derive(Clone, Debug)]
 pub(super) struct Fifo<C, S> {
     service: S,
@@ -26,15 +26,15 @@ pub(super) struct Fifo<C, S> {
     origin: Instant<C>,
     /// End of the last accepted packet's service.
     free_at: Instant<C>,
-    /// Accepted packets whose service has not begun, behind some whose service has.
+    /// Accepted packets whose service has not begun; some at the front may have begun.
     waiting: VecDeque<Waiting<C>>,
     totals: Totals,
 }
 
-/// When a packet's turn comes.
+/// Waiting time and service of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn<C> {
-    /// From its arrival until its service begins.
+    /// Time from its arrival to the start of its service.
     pub(super) wait: Span,
     /// The end of its service.
     pub(super) end: Instant<C>,
@@ -43,11 +43,11 @@ pub(super) struct Turn<C> {
 #[derive(Clone, Debug)]
 struct Waiting<C> {
     service_start: Instant<C>,
-    /// What was forwarded before it since the link was made.
+    /// Bytes forwarded before it since the link was created.
     behind_bytes: u64,
 }
 
-/// Sums over all packets so far; the part of a wait or service that lies in the future is taken off when asked.
+/// Sums over all packets so far; waits and services in the future are subtracted in a query.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     forwarded: u64,
@@ -55,17 +55,17 @@ struct Totals {
     forwarded_bytes: u64,
     dropped_bytes: u64,
     waited_ns: u64,
-    /// Time before the last service in which there was none.
+    /// Total time before the last service without any service, in nanoseconds.
     idle_ns: u64,
     longest_queue: usize,
 }
 
-/// A packet's way over a link.
+/// A packet's passage over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage<C> {
-    /// When it will be at the far end.
+    /// When it arrives at the far end.
     pub arrives_at: Instant<C>,
-    /// How long it waits in the queue, its own transmission and the propagation delay apart.
+    /// Its waiting time in the queue, without transmission and propagation delay.
     pub wait: Span,
 }
 
@@ -73,7 +73,7 @@ impl<C> FifoLink<C> {
     /// An idle link whose schedule of rates starts at `origin`.
     ///
     /// # Errors
-    /// [`LinkError`] where the configuration would let a packet wait for ever or travel back in time.
+    /// [`LinkError`] if the configuration would let a packet wait for ever or travel back in time.
     pub fn new(config: LinkConfig, origin: Instant<C>) -> Result<Self, LinkError> {
         let service = RateService::new(config.rate.clone(), origin)?;
         if config.propagation_delay < Span::ZERO {
@@ -84,10 +84,10 @@ impl<C> FifoLink<C> {
         Ok(Self { config, delay_ns, queue })
     }
 
-    /// A packet of `size` reaches the link at `now`; `None` where the queue is full.
+    /// Offers a packet of `size` at `now`; `None` if the queue is full.
     ///
-    /// Offers are to come in the order of their times; one that lies before the previous is taken to be at the same
-    /// moment as far as the queue is concerned.
+    /// Offers must be in time order. For the queue, an offer with an earlier time than the previous one counts as
+    /// simultaneous with it.
     #[expect(clippy::inline_always, reason = "a simulator's inner loop: a call takes a third of its time")]
     #[inline(always)]
     pub fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Passage<C>> {
@@ -95,7 +95,7 @@ impl<C> FifoLink<C> {
         Some(Passage { arrives_at: Instant::from_nanos(end.as_nanos().saturating_add(self.delay_ns)), wait })
     }
 
-    /// IP bytes that arrived at the link so far, dropped ones included.
+    /// IP bytes offered to the link so far, including dropped ones.
     pub const fn offered(&self) -> Size {
         let Totals { forwarded_bytes, dropped_bytes, .. } = self.queue.totals;
         Size::from_bytes(forwarded_bytes + dropped_bytes)
@@ -128,7 +128,7 @@ impl<C, S: Service<C>> Fifo<C, S> {
         Self { service, limit, origin, free_at: origin, waiting, totals }
     }
 
-    /// A packet of `size` comes in at `now`: its turn, or `None` where the queue is full.
+    /// Offers a packet of `size` at `now`. Returns its turn, or `None` if the queue is full.
     #[expect(clippy::inline_always, reason = "as of a link's")]
     #[inline(always)]
     pub(super) fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Turn<C>> {
@@ -159,7 +159,7 @@ impl<C, S: Service<C>> Fifo<C, S> {
         Some(Turn { wait, end: self.free_at })
     }
 
-    /// How it was used until `now`.
+    /// The usage until `now`.
     pub(super) fn usage(&self, now: Instant<C>) -> Usage {
         let elapsed = (now - self.origin).as_secs_f64();
         let per_time = |nanos: u64| (elapsed > 0.0).then(|| nanos as f64 / 1e9 / elapsed);
@@ -176,7 +176,8 @@ impl<C, S: Service<C>> Fifo<C, S> {
         }
     }
 
-    /// Whether a packet of `size` that would wait for `wait` finds no room beside those that are counted as waiting.
+    /// Whether a packet of `size` that would wait for `wait` finds no room, with all packets that are counted as
+    /// waiting.
     fn is_full(&self, size: Size, wait: Span) -> bool {
         match self.limit {
             QueueLimit::Packets(limit) => self.waiting.len() >= limit as usize,
@@ -185,21 +186,21 @@ impl<C, S: Service<C>> Fifo<C, S> {
         }
     }
 
-    /// The same, where only those are counted that wait at `now`.
+    /// Like [`is_full`](Self::is_full), but counts only packets that wait at `now`.
     #[cold]
     fn is_full_at(&mut self, now: Instant<C>, size: Size, wait: Span) -> bool {
         self.begin_services(now);
         self.is_full(size, wait)
     }
 
-    /// Of the packets that are counted as waiting.
+    /// Bytes of the packets that are counted as waiting.
     fn waiting_bytes(&self) -> Size {
         let behind = self.waiting.front().map_or(self.totals.forwarded_bytes, |first| first.behind_bytes);
         Size::from_bytes(self.totals.forwarded_bytes - behind)
     }
 
-    /// Packets whose service begins until `now` no longer count as waiting. That is only done where it matters: before the queue is
-    /// taken for full, or for longer than ever.
+    /// Stops counting packets as waiting whose service begins until `now`. Called only if it matters: before the queue
+    /// is considered full or longer than ever.
     fn begin_services(&mut self, now: Instant<C>) {
         let begun = self.waiting.iter().take_while(|packet| packet.service_start <= now).count();
         self.waiting.drain(..begun);
@@ -229,7 +230,7 @@ mod tests {
 
     const PACKET: Size = Size::from_bytes(1000);
 
-    /// When a packet arrives that comes to the link at `nanos`.
+    /// The arrival time of a packet offered at `nanos`.
     fn arrival(link: &mut FifoLink<SenderClock>, nanos: u64) -> Option<At> {
         Some(link.offer(At::from_nanos(nanos), PACKET)?.arrives_at)
     }
@@ -238,7 +239,7 @@ mod tests {
     fn a_long_busy_period_does_not_drift() {
         let mut link = link(Schedule::constant(mbps(15)), QueueLimit::Packets(100_000));
         let last = (0..75_000).filter_map(|_| arrival(&mut link, 0)).last();
-        // 75 000 packets of 8000 bits at 15 Mbit/s are 40 s to the nanosecond, though one is 533 333.3 ns.
+        // 75 000 packets of 8000 bits at 15 Mbit/s take 40 s to the nanosecond, although one takes 533 333.3 ns.
         assert_eq!(last, Some(At::ZERO + Span::from_secs(40) + Span::from_millis(5)));
     }
 
@@ -282,7 +283,8 @@ mod tests {
         for _ in 0..3 {
             link.offer(At::ZERO, PACKET);
         }
-        // Services of 1 ms end at 1, 2 and 3 ms; at 2 ms the link has been busy throughout and two, then one waited.
+        // Services of 1 ms end at 1, 2 and 3 ms. At 2 ms the link has been busy all the time, and first two packets
+        // waited, then one.
         let stats = link.stats(At::from_nanos(2_000_000));
         assert_eq!(
             (stats.usage.utilisation, stats.usage.mean_queue, stats.usage.longest_queue),
@@ -299,7 +301,7 @@ mod tests {
         let arrivals: Vec<_> = (0..5).map(|_| arrival(&mut link, 0)).collect();
         let arrives = |ms: u64| Some(At::from_nanos(ms * 1_000_000 + 5_000_000));
         assert_eq!(arrivals, [arrives(1), arrives(2), arrives(3), None, None]);
-        // The queue is 3 ms of work: 1 ns before 1 ms one would wait 1 ns too long, at 1 ms just not.
+        // The queue has 3 ms of work: 1 ns before 1 ms a packet would wait 1 ns too long, at 1 ms it would not.
         assert_eq!(arrival(&mut link, 999_999), None);
         assert_eq!(arrival(&mut link, 1_000_000), arrives(4));
     }

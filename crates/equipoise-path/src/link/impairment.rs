@@ -1,4 +1,4 @@
-//! What a path does to packets by chance: loss, jitter, reordering.
+//! Random impairments of packets on a path: loss, jitter, reordering.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,27 +11,28 @@ use rand_pcg::Pcg64Mcg;
 use equipoise::random::generator;
 use equipoise::units::{Share, Span, UnitError};
 
-/// Which packets are lost on the way.
+/// Which packets are lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
     /// None.
     #[default]
     None,
-    /// Each with the same probability, whatever became of the others.
+    /// Each packet independently with the same probability.
     Random(Share),
     /// In bursts.
     Burst(GilbertElliott),
 }
 
-/// Loss in bursts: a good and a bad state, each with its probability of loss, and a chance to change after every packet.
+/// Loss in bursts: a good and a bad state, each with its own loss probability, and a probability to change state after
+/// every packet.
 ///
-/// Source: Gilbert 1960, with the good state's loss of Elliott 1963. In the long run the share `p / (p + r)` of the packets
-/// meets the bad state, for `1 / r` packets at a time. The path begins in the good state.
+/// Source: Gilbert 1960, with the good state's loss of Elliott 1963. In the long run a share `p / (p + r)` of the
+/// packets meets the bad state, for `1 / r` packets at a time. The path starts in the good state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
-    /// p: probability to go bad after a packet in the good state.
+    /// p: probability to enter the bad state after a packet in the good state.
     pub to_bad: Share,
-    /// r: probability to recover after a packet in the bad state.
+    /// r: probability to return to the good state after a packet in the bad state.
     pub to_good: Share,
     /// Probability of loss in the good state; 0 in Gilbert's model.
     pub loss_in_good: Share,
@@ -40,14 +41,14 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
-    /// Bursts in which everything is lost, and nothing between them.
+    /// Bursts in which everything is lost, without losses in between.
     pub const fn bursts(to_bad: Share, to_good: Share) -> Self {
         Self { to_bad, to_good, loss_in_good: Share::NONE, loss_in_bad: Share::ALL }
     }
 }
 
-/// Reads `"1% 25%"`, p and r of bursts in which everything is lost, or `"1% 25% 0.1% 80%"` with the losses in the good and
-/// in the bad state behind them.
+/// Reads `"1% 25%"`, p and r of bursts in which everything is lost, or `"1% 25% 0.1% 80%"`, followed by the losses in
+/// the good and in the bad state.
 impl FromStr for GilbertElliott {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -65,22 +66,23 @@ impl FromStr for GilbertElliott {
 
 /// How much the propagation delay varies from packet to packet.
 ///
-/// A packet that would overtake the one before it arrives together with it: jitter alone does not reorder.
+/// A packet that would overtake the previous one arrives together with it: jitter alone does not reorder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jitter {
-    /// Not at all.
+    /// No variation.
     #[default]
     None,
-    /// Evenly, by at most this in either direction.
+    /// Uniform, by at most this in either direction.
     Uniform(Span),
-    /// Normally, with this standard deviation; a delay below zero is taken as zero.
+    /// Normal, with this standard deviation; negative delays become zero.
     Normal(Span),
-    /// Upwards only, by the amount of a normal distribution of this standard deviation that is cut off at three of them; a packet comes
-    /// no sooner behind the one before than the bottleneck takes for that one (RFC 8868, Sec. 4.5.2 and 4.5.3).
+    /// Only longer delays: half-normal with this standard deviation, truncated at three standard deviations. A packet
+    /// arrives after the previous one by at least the previous packet's service time at the bottleneck (RFC 8868, Sec.
+    /// 4.5.2 and 4.5.3).
     HalfNormal(Span),
 }
 
-/// Reads `"2 ms"`, evenly by at most that, `"2 ms normal"` or `"5 ms half-normal"`.
+/// Reads `"2 ms"`, uniform by at most that, `"2 ms normal"` or `"5 ms half-normal"`.
 impl FromStr for Jitter {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -93,23 +95,22 @@ impl FromStr for Jitter {
     }
 }
 
-/// `N_STD`, at which the half-normal jitter is cut off (RFC 8868, Sec. 4.5.3).
+/// `N_STD`, where the half-normal jitter is truncated (RFC 8868, Sec. 4.5.3).
 pub(super) const MOST_DEVIATIONS: f64 = 3.0;
 
-/// A share of the packets leaves the order.
+/// Reorders a share of the packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reordering {
     /// Probability for each packet.
     pub share: Share,
-    /// How much later than the others it arrives; where negative, how much sooner, at most by the whole propagation
-    /// delay.
+    /// How much later than other packets it arrives; if negative, how much earlier, by at most the propagation delay.
     pub by: Span,
 }
 
-/// Numbers drawn from one seed for one purpose.
+/// Random numbers from one seed for one purpose.
 ///
-/// Every purpose has its own stream, so that the fate of the n-th packet depends on the seed and on n only, and not on
-/// what else may happen to packets.
+/// Every purpose has its own stream, so that the fate of the n-th packet depends only on the seed and on n, and not on
+/// other impairments.
 #[derive(Clone, Debug)]
 pub(super) struct Chance(Pcg64Mcg);
 
@@ -119,23 +120,23 @@ impl Chance {
         Self(generator(seed, stream.wrapping_mul(2)))
     }
 
-    /// Any number.
+    /// A random 64-bit number.
     pub(super) fn number(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Evenly from 0 up to, and without, 1.
+    /// Uniform from 0 up to, but not including, 1.
     pub(super) fn even(&mut self) -> f64 {
-        // The upper 53 bits, which is what a mantissa holds.
+        // The upper 53 bits, the precision of a mantissa.
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True in `share` of the cases.
+    /// True with probability `share`.
     pub(super) fn happens(&mut self, share: Share) -> bool {
         self.even() < share.as_fraction()
     }
 
-    /// By how much a delay differs from its mean.
+    /// The deviation of a delay from its mean.
     pub(super) fn jitter(&mut self, jitter: Jitter) -> Span {
         let (factor, span) = match jitter {
             Jitter::None => return Span::ZERO,
@@ -150,7 +151,7 @@ impl Chance {
     }
 }
 
-/// Decides of each packet whether it is lost.
+/// Decides for each packet whether it is lost.
 #[derive(Clone, Debug)]
 pub(super) struct LossProcess {
     loss: Loss,
@@ -198,7 +199,7 @@ mod tests {
         losses.iter().filter(|lost| **lost).count() as f64 / losses.len() as f64
     }
 
-    /// The mean number of losses in a row.
+    /// The mean number of consecutive losses.
     fn mean_burst(losses: &[bool]) -> f64 {
         let begins = losses.windows(2).filter(|pair| !pair[0] && pair[1]).count() + usize::from(losses[0]);
         losses.iter().filter(|lost| **lost).count() as f64 / begins as f64
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn bursts_have_the_stationary_share_and_the_mean_length_of_the_model() {
         let losses = losses(Loss::Burst(GilbertElliott::bursts(share(0.005), share(0.25))));
-        // p / (p + r) and 1 / r (Gilbert 1960); the standard errors are some 0.000 35 and 0.05.
+        // p / (p + r) and 1 / r (Gilbert 1960); the standard errors are about 0.000 35 and 0.05.
         assert!((share_of(&losses) - 0.005 / 0.255).abs() < 0.0014, "{}", share_of(&losses));
         assert!((mean_burst(&losses) - 4.0).abs() < 0.2, "{}", mean_burst(&losses));
     }
@@ -228,7 +229,7 @@ mod tests {
             loss_in_good: share(0.001),
             loss_in_bad: share(0.5),
         };
-        // Elliott 1963: the mean of both states' losses, weighted by how often they are met.
+        // Elliott 1963: the mean of both states' losses, weighted by the time in each.
         let expected = 0.001 * (0.1 / 0.11) + 0.5 * (0.01 / 0.11);
         assert!((share_of(&losses(Loss::Burst(model))) - expected).abs() < 0.002);
     }
@@ -256,7 +257,7 @@ mod tests {
                 (0..PACKETS).map(|_| chance.jitter(jitter).as_millis_f64()).collect();
             (samples.mean().expect("samples"), samples.variance().expect("samples"))
         };
-        // Even within ±2: variance (2 · 2)² / 12. Standard errors below 0.003.
+        // Uniform within ±2: variance (2 · 2)² / 12. Standard errors below 0.003.
         let (mean, variance) = moments(Jitter::Uniform(Span::from_millis(2)));
         assert!(mean.abs() < 0.01 && (variance - 16.0 / 12.0).abs() < 0.01, "{mean} {variance}");
         let (mean, variance) = moments(Jitter::Normal(Span::from_millis(2)));

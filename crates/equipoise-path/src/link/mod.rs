@@ -1,11 +1,11 @@
-//! A bottleneck: what happens to packets between the ends.
+//! Bottleneck links, and impairments of packets on a path.
 //!
-//! Neither end knows it; the two worlds share it. The simulator offers packets in virtual time, the emulator offers
-//! them at the arrival times that the kernel stamped, and both get the same answer from the same recursion.
+//! The ends do not know the link; both worlds use the same code. The simulator offers packets in virtual time, the
+//! emulator at the kernel's arrival timestamps, and the same recursion computes the result for both.
 //!
-//! [`FifoLink`] is the bottleneck of the models: drop-tail, exact, no randomness. [`Pipe`] is one direction of a path
-//! with all that may happen on it: the same link or one that follows a trace, with drop-tail or a queue that manages itself, and loss,
-//! duplication, jitter and reordering.
+//! [`FifoLink`] is a plain bottleneck: drop-tail, exact, without randomness. [`Pipe`] is one direction of a path with
+//! all impairments: the same link or one that follows a trace, with drop-tail or active queue management, and with
+//! loss, duplication, jitter and reordering.
 
 mod agenda;
 mod aqm;
@@ -36,24 +36,25 @@ pub use trace::{DeliveryTrace, TraceError, TraceErrorKind, rate_steps};
 use equipoise::random::stream_seed;
 use equipoise::units::{Rate, Schedule, Size, Span, UnitError};
 
-/// Streams of random numbers of a network's seed from here on are those of its links.
+/// From here on, the streams of a network's seed belong to its links.
 const FIRST_LINK_STREAM: u64 = 5 << 32;
 
-/// The seed of a network's link by its number, from the network's: in both worlds the same happens by chance to the n-th packet on it.
+/// The seed of a link, from the network's seed and the link's number: in both worlds the n-th packet on it has the same
+/// random fate.
 pub fn link_seed(network: u64, link: usize) -> u64 {
     stream_seed(network, FIRST_LINK_STREAM + link as u64)
 }
 
-/// How much may wait for service; what would exceed it is dropped (drop-tail).
+/// The size of a queue; packets that would exceed it are dropped (drop-tail).
 ///
 /// The packet in service does not count, as in ns-2 and in Linux's `pfifo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// At most so many waiting packets.
+    /// Maximum number of waiting packets.
     Packets(u32),
-    /// At most so many waiting bytes of IP packets.
+    /// Maximum number of waiting bytes of IP packets.
     Bytes(Size),
-    /// Nobody waits longer than this: who would is dropped on arrival.
+    /// Maximum waiting time: a packet that would wait longer is dropped on arrival.
     Time(Span),
 }
 
@@ -89,12 +90,12 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// What a link is: rate over time, propagation delay, queue.
+/// A link: rate over time, propagation delay, queue.
 ///
-/// Rates count IP packets, header included and link-layer framing left out.
+/// Rates count IP packets including headers, without link-layer framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
-    /// Capacity; may be zero for a while (an outage), not for ever.
+    /// Capacity; may be zero for a while (an outage), but not for ever.
     pub rate: Schedule<Rate>,
     /// Time from the end of a packet's service to its arrival at the far end; not negative.
     pub propagation_delay: Span,
@@ -106,13 +107,13 @@ pub struct LinkConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// The last rate of the schedule is zero, so that a waiting packet would never leave.
+    /// The last rate of the schedule is zero, so a waiting packet would never leave.
     #[error("the link's rate ends at zero; its last step must be above zero")]
     RateEndsAtZero,
-    /// Time does not run backwards on a link.
+    /// The propagation delay is negative.
     #[error("the propagation delay {found} is negative; it must be zero or more")]
     NegativeDelay {
-        /// The delay that was asked for.
+        /// The delay that was given.
         found: String,
     },
 }

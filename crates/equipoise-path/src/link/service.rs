@@ -3,15 +3,15 @@ use core::hint::select_unpredictable;
 use super::LinkError;
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 
-/// How a link works off packets, one after the other: when it takes up the next, and when it is done with it.
+/// The service of a link, one packet after the other: when the next service begins and ends.
 ///
-/// The queue before it is somebody else's, so that every discipline goes with every service.
+/// It does not include the queue, so that every discipline can be combined with every service.
 pub(super) trait Service<C> {
-    /// There was nothing to do until `now`.
+    /// Records that there was nothing to serve until `now`.
     fn rest(&mut self, now: Instant<C>);
-    /// When a packet is taken up that is first in the queue from `from` on: then, or later.
+    /// When the service begins of a packet that is first in the queue from `from` on: then, or later.
     fn ready(&self, from: Instant<C>) -> Instant<C>;
-    /// When the service of `size` ends that begins at `start`.
+    /// The end of a service of `size` that begins at `start`.
     fn serve(&mut self, start: Instant<C>, size: Size) -> Instant<C>;
 }
 
@@ -22,39 +22,39 @@ pub(super) trait Service<C> {
 pub(super) struct RateService<C> {
     rate: Schedule<Rate>,
     origin: Instant<C>,
-    /// Work left over at the end of the last service by rounding down, in bit·ns/s; less than the rate.
+    /// Work left at the end of the last service by rounding down, in bit·ns/s; less than the rate.
     carry: u64,
-    /// The rate at that end.
+    /// The rate at that time.
     segment: Segment<C>,
-    /// Of the last packet's size by the segment's rate, if the carry is less than that.
+    /// For the last packet's size at the segment's rate, if the carry is less than the rate.
     division: Division<C>,
 }
 
-/// A stretch of time in which the rate stays.
+/// A period with a constant rate.
 #[derive(Clone, Copy, Debug)]
 struct Segment<C> {
     rate: u64,
-    /// When the next one begins.
+    /// When the next period begins.
     until: Instant<C>,
 }
 
-/// How long packets of one size take at the segment's rate: done once for all of them.
+/// Service time of packets of one size at the segment's rate, computed once for all of them.
 #[derive(Clone, Copy, Debug)]
 struct Division<C> {
     size: Size,
     nanos: u64,
-    /// The work that rounding down leaves, and what it lacks to the rate.
+    /// The work left by rounding down, and how much less than the rate it is.
     rest: u64,
     room: u64,
-    /// It holds for services that end before.
+    /// It is valid for services that end before this time.
     until: Instant<C>,
 }
 
 impl<C> Division<C> {
-    /// Holds for none.
+    /// Valid for no service.
     const NONE: Self = Self { size: Size::ZERO, nanos: 0, rest: 0, room: 0, until: Instant::ZERO };
 
-    /// Of a packet's work in a segment; `None` where it does not fit, or where nothing is served.
+    /// For a packet's work in a segment; `None` if it does not fit, or at rate zero.
     fn of(size: Size, segment: &Segment<C>) -> Option<Self> {
         let work = size.as_bits().checked_mul(NANOS_PER_S)?;
         let nanos = work.checked_div(segment.rate).filter(|nanos| *nanos < u64::MAX)?;
@@ -64,7 +64,7 @@ impl<C> Division<C> {
 }
 
 impl<C> RateService<C> {
-    /// A service whose schedule of rates starts at `origin`; its last rate is to be above zero.
+    /// A service whose schedule of rates starts at `origin`; its last rate must be above zero.
     pub(super) fn new(rate: Schedule<Rate>, origin: Instant<C>) -> Result<Self, LinkError> {
         if rate.values().last().is_none_or(|rate| rate.as_bps() == 0) {
             return Err(LinkError::RateEndsAtZero);
@@ -73,27 +73,27 @@ impl<C> RateService<C> {
         Ok(Self { rate, origin, carry: 0, segment, division: Division::NONE })
     }
 
-    /// The same as [`RateService::serve_divided`] for a packet of another size, or at another rate, than the last.
+    /// Like [`RateService::serve_divided`], for a packet with another size or at another rate than the last.
     #[cold]
     fn serve_anew(&mut self, start: Instant<C>, size: Size) -> Instant<C> {
         if start >= self.segment.until {
             self.segment = Segment::at(&self.rate, self.origin, start - self.origin);
         }
-        // What is left over from another rate may exceed this one.
+        // The carry from another rate may exceed this rate.
         let is_usual = self.carry < self.segment.rate;
         self.division = Division::of(size, &self.segment).filter(|_| is_usual).unwrap_or(Division::NONE);
         self.serve_divided(start, size).unwrap_or_else(|| self.serve_through_steps(start - self.origin, size))
     }
 
-    /// End of the service of a packet of the size that was divided, if the rate stays until then.
+    /// End of the service of a packet with the cached size, if the rate stays until then.
     #[inline]
     fn serve_divided(&mut self, start: Instant<C>, size: Size) -> Option<Instant<C>> {
         let Division { size: divided, nanos, rest, room, until } = self.division;
-        // Whether the fractions make another nanosecond cannot be predicted.
+        // Whether the fractions add up to another nanosecond cannot be predicted, so a branch would be slow.
         let is_more = self.carry >= room;
         let carry = self.carry.wrapping_add(select_unpredictable(is_more, room.wrapping_neg(), rest));
         let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos + u64::from(is_more)));
-        // It begins before it ends.
+        // A service that ends within the segment also begins within it.
         if size != divided || end >= until {
             return None;
         }
@@ -101,7 +101,7 @@ impl<C> RateService<C> {
         Some(end)
     }
 
-    /// End of the service of `size` that begins at `at` since the origin, through every step of the rate.
+    /// End of a service of `size` that begins at `at` after the origin, across all steps of the rate.
     fn serve_through_steps(&mut self, mut at: Span, size: Size) -> Instant<C> {
         let mut work = u128::from(size.as_bits()) * u128::from(NANOS_PER_S) + u128::from(self.carry);
         loop {

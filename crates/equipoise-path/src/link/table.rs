@@ -1,4 +1,4 @@
-//! Tables of what a phone downloaded, second by second, as steps of a rate.
+//! Tables of a phone's download rate, second by second, as steps of a rate.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::trace::{TraceError, TraceErrorKind};
 use equipoise::units::{Rate, Schedule, Span};
 
-/// Where the columns stand that count.
+/// Positions of the relevant columns.
 #[derive(Clone, Copy, Debug)]
 struct Columns {
     time: usize,
@@ -15,14 +15,15 @@ struct Columns {
 }
 
 impl Columns {
-    /// Those that a heading names: `Timestamp`, `DL_bitrate` in kbit/s and, if it is there, `State`, which is `D` in a download.
+    /// The columns in a heading: `Timestamp`, `DL_bitrate` in kbit/s and, if present, `State`, which is `D` in a
+    /// download.
     fn of(heading: &str) -> Option<Self> {
         let place = |name: &str| heading.split(',').position(|field| field.trim() == name);
         Some(Self { time: place("Timestamp")?, rate: place("DL_bitrate")?, state: place("State") })
     }
 }
 
-/// Whether a text's heading is that of such a table.
+/// Whether a line is the heading of such a table.
 pub(super) fn is_table(heading: &str) -> bool {
     Columns::of(heading).is_some()
 }
@@ -38,12 +39,12 @@ fn second_of_day(text: &str) -> Option<i64> {
     is_time.then_some(3600 * hours + 60 * minutes + seconds)
 }
 
-/// Reads a table of a download with its heading (Raca 2020): time zero is its first line, each line's rate holds until the next one, and
-/// that of the last in which something came stays.
+/// Reads a table of a download with its heading (Raca 2020): time zero is its first line, each line's rate applies
+/// until the next line, and the last rate above zero stays.
 ///
-/// Readings: what arrived is taken for what the path carried, as the download took all it could get. Lines without a download (`State` other than
-/// `D`) count as none, so that the rate before them holds. Of two lines of one second the later holds. Midnight may pass between
-/// two lines.
+/// Readings: the download rate is taken as the capacity, because a download uses all that is available. Lines without a
+/// download (`State` other than `D`) are ignored, so the previous rate continues. Of two lines of one second the later
+/// applies. Midnight may pass between two lines.
 pub(super) fn table_steps<'a>(mut lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Schedule<Rate>, TraceError> {
     let no_start = TraceError { line: 1, kind: TraceErrorKind::NoStart };
     let Some(columns) = lines.next().and_then(|(_, heading)| Columns::of(heading)) else { return Err(no_start) };
@@ -73,7 +74,7 @@ pub(super) fn table_steps<'a>(mut lines: impl Iterator<Item = (usize, &'a str)>)
     Ok(Schedule::new(initial, steps))
 }
 
-/// Beyond this a rate is refused: 1 Pbit/s.
+/// A rate above this is rejected: 1 Pbit/s.
 const MAX_KBPS: u64 = 1_000_000_000_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Capacities that were recorded: opportunities to deliver, and rates over time.
+//! Recorded capacities: delivery opportunities, and rates over time.
 
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -10,71 +10,72 @@ use super::service::Service;
 use super::table::{is_table, table_steps};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 
-/// What one opportunity delivers: 1500 bytes, the Ethernet MTU (Netravali 2015, Sec. 3.2).
+/// Size of one opportunity: 1500 bytes, the Ethernet MTU (Netravali 2015, Sec. 3.2).
 const OPPORTUNITY: u64 = 1500;
 
-/// Moments at which a link delivers up to 1500 bytes of IP packets each; after the last it begins again.
+/// Times at which a link delivers up to 1500 bytes of IP packets each; after the last one the trace repeats.
 ///
-/// Source: Netravali 2015, Sec. 3.2, the trace format of Mahimahi's `mm-link`. An opportunity that finds the queue empty is lost,
-/// one that finds small packets delivers several, and a packet that does not fit into what is left of one is finished
-/// with the next. A packet that comes at the very moment of an opportunity is too late for it.
+/// Source: Netravali 2015, Sec. 3.2, the trace format of Mahimahi's `mm-link`. An opportunity that finds the queue
+/// empty is lost. One that finds small packets delivers several. A packet that does not fit into the rest of one is
+/// finished with the next. A packet that arrives exactly at an opportunity is too late for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
-    /// Times since the start of a round, in order; at least one, and the last above zero: it ends the round.
+    /// Times since the start of a round, in order; at least one, and the last above zero: it is the length of the
+    /// round.
     at: Arc<[Span]>,
-    /// Where in the first round it begins.
+    /// Start position in the first round.
     begins: Span,
 }
 
-/// Why a text is no trace.
+/// Why a text is not a valid trace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {kind}")]
 pub struct TraceError {
-    /// The line, from 1; of an empty text its end.
+    /// The line, from 1; for an empty text, its end.
     pub line: usize,
-    /// What is wrong there.
+    /// The error in that line.
     pub kind: TraceErrorKind,
 }
 
-/// What is wrong with a line of a trace.
+/// The error in a line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TraceErrorKind {
-    /// No whole number of milliseconds.
+    /// Not a whole number of milliseconds.
     #[error("`{text}` is not a time in whole milliseconds, such as 25")]
     NoMilliseconds {
-        /// What stands there.
+        /// The text found.
         text: String,
     },
     /// Not two numbers.
     #[error("`{text}` is not a time in seconds and a rate in Mbit/s, such as 1.5,15")]
     NoStep {
-        /// What stands there.
+        /// The text found.
         text: String,
     },
-    /// No row of a table of a download.
+    /// Not a row of a download table.
     #[error("`{text}` has no `Timestamp`, such as 2019.12.14_10.16.30, or no `DL_bitrate` in whole kbit/s")]
     NoRow {
-        /// What stands there.
+        /// The text found.
         text: String,
     },
-    /// The times run backwards.
+    /// Times go back.
     #[error("the time lies before that of the line above; times must not decrease")]
     Backwards,
-    /// A schedule of rates does not say how it starts.
+    /// A schedule of rates has no rate at time 0.
     #[error("the first rate must be that of time 0")]
     NoStart,
-    /// The text ends without anything in it, or without time having passed.
+    /// The text has no entries, or no time passes in it.
     #[error("the trace ends here; it must hold at least one time above 0")]
     Empty,
-    /// The rate would stay at zero for ever.
+    /// The last rate is zero, and would stay for ever.
     #[error("the rate ends at zero; the last one must be above zero")]
     EndsAtZero,
 }
 
 impl DeliveryTrace {
     /// Reads Mahimahi's format: a line for each opportunity, with its time in milliseconds; the last line's time is the
-    /// length of the trace. Empty lines and lines that begin with `#` do not count.
+    /// length of the trace. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
     /// [`TraceError`], with the line.
@@ -96,14 +97,14 @@ impl DeliveryTrace {
         Ok(Self { at: at.into(), begins: Span::ZERO })
     }
 
-    /// The same from some place on, which may lie in a later round; from the beginning where it is negative.
+    /// The trace from some offset on, which may be in a later round; from the start if the offset is negative.
     #[must_use]
     pub fn from_offset(self, offset: Span) -> Self {
         let rounds = (offset / self.length()).unwrap_or(0);
         Self { begins: (offset - self.length() * rounds).max(Span::ZERO), ..self }
     }
 
-    /// What it can deliver after `from` and until `to`, in bits.
+    /// The bits that it can deliver after `from` and until `to`.
     pub(super) fn bits(&self, from: Span, to: Span) -> f64 {
         let count = self.first_after(to).saturating_sub(self.first_after(from));
         (count * OPPORTUNITY * 8) as f64
@@ -120,7 +121,7 @@ impl DeliveryTrace {
         self.at.last().copied().unwrap_or(Span::MAX)
     }
 
-    /// When opportunity `number` comes, counted from 0 through all rounds.
+    /// Time of opportunity `number`, counted from 0 through all rounds.
     fn time(&self, number: u64) -> Span {
         let count = self.at.len() as u64;
         let round = i64::try_from(number / count).unwrap_or(i64::MAX);
@@ -141,10 +142,10 @@ impl DeliveryTrace {
 }
 
 /// Reads steps of a rate: lines of `time_s,rate_mbps` in the order of their times, the first at time 0, fractions
-/// allowed. A heading, empty lines and lines that begin with `#` do not count. The last rate stays.
+/// allowed. A heading, empty lines and lines that begin with `#` are skipped. The last rate stays.
 ///
-/// A heading with the columns `Timestamp` and `DL_bitrate` makes it a table of a download (Raca 2020): its first line is at time 0, its rates are in
-/// kbit/s, and lines whose `State`, if there is one, is not `D` do not count.
+/// A heading with the columns `Timestamp` and `DL_bitrate` makes it a table of a download (Raca 2020): its first line
+/// is at time 0, its rates are in kbit/s, and lines with a `State` other than `D` are skipped.
 ///
 /// # Errors
 /// [`TraceError`], with the line.
@@ -182,22 +183,22 @@ pub fn rate_steps(text: &str) -> Result<Schedule<Rate>, TraceError> {
     Ok(Schedule::new(initial, steps))
 }
 
-/// Beyond these a trace is refused: 30 years, and 1 Pbit/s. Ours: all arithmetic on them is exact.
+/// A trace above these is rejected: 30 years, and 1 Pbit/s. Ours: all arithmetic below them is exact.
 const MAX_SECONDS: f64 = 1e9;
 const MAX_MBPS: f64 = 1e9;
 
-/// The lines that count, with their numbers from 1.
+/// The lines with content, with their numbers from 1.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Service by the opportunities of a trace.
+/// Service at the opportunities of a trace.
 #[derive(Clone, Debug)]
 pub(super) struct TraceService<C> {
     trace: DeliveryTrace,
     origin: Instant<C>,
-    /// The opportunity that delivers now, or next.
+    /// The current or next opportunity.
     current: u64,
     /// Bytes that it can still deliver.
     left: u64,
@@ -206,7 +207,7 @@ pub(super) struct TraceService<C> {
 impl<C> TraceService<C> {
     /// A service whose first round starts at `origin`.
     pub(super) fn new(trace: DeliveryTrace, origin: Instant<C>) -> Self {
-        // One at the very beginning delivers.
+        // An opportunity exactly at the start delivers.
         let current = trace.first_after(Span::from_nanos(-1));
         Self { trace, origin, current, left: OPPORTUNITY }
     }
@@ -270,7 +271,7 @@ mod tests {
     fn an_opportunity_that_finds_nobody_is_lost() {
         let mut link = fifo("3\n6\n10\n", 100);
         assert_eq!(link.offer(ms(4), MTU).map(|turn| turn.end), Some(ms(6)));
-        // At the very moment of an opportunity it is too late for it, at the end of the round too.
+        // A packet exactly at an opportunity is too late for it, also at the end of the round.
         assert_eq!(link.offer(ms(10), MTU).map(|turn| turn.end), Some(ms(13)));
         assert_eq!(link.offer(ms(1_000_006), MTU).map(|turn| turn.end), Some(ms(1_000_010)));
     }
@@ -280,7 +281,7 @@ mod tests {
         let mut link = fifo("1\n2\n3\n4\n", 100);
         let ends = [700, 700, 700, 900, 3000, 1]
             .map(|bytes| link.offer(At::ZERO, Size::from_bytes(bytes)).map(|turn| turn.end));
-        // 1500 bytes are 700 + 700 + 100; 600 + 900; then 3000 take two whole ones.
+        // 1500 bytes are 700 + 700 + 100; 600 + 900; then 3000 bytes take two whole opportunities.
         assert_eq!(ends, [1, 1, 2, 2, 4, 5].map(|at| Some(ms(at))));
     }
 
@@ -321,7 +322,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, a file could bring the program down.
+        /// If it fails, a file could crash the program.
         #[test]
         fn no_text_makes_the_parsers_panic(text in "[0-9,.#a-e\\-\n ]{0,60}") {
             let _ = (DeliveryTrace::parse(&text), rate_steps(&text));
@@ -338,8 +339,8 @@ mod tests {
             let text: String = times.iter().map(|time| format!("{time}\n")).collect();
             let mut link = fifo(&text, 1000);
             let mut bytes = 0;
-            // Written out from the format: opportunity n of round m is at m times the length plus its time. One at 0
-            // comes before the packets.
+            // Written directly from the format: opportunity n of round m is at m times the length plus its time. An
+            // opportunity at 0 comes before the packets.
             let all = (0..).flat_map(|round| times.iter().map(move |time| u64::from(*time) + 50 * round));
             let opportunities: Vec<u64> = all.filter(|at| *at > 0).take(400).collect();
             for size in sizes {

@@ -1,13 +1,13 @@
-//! The table of our traffic models.
+//! The table of built-in traffic models.
 
 use equipoise::control::{Entry, Kind, Parameter};
 
 use super::{BoxedTraffic, Traffic};
 
-/// A traffic model that can be had by name.
+/// A traffic model that can be built by name.
 pub type TrafficEntry = Entry<BoxedTraffic, ()>;
 
-/// All traffic models, in the order of their listing.
+/// All traffic models, in listing order.
 pub fn entries() -> &'static [TrafficEntry] {
     ENTRIES
 }

@@ -3,11 +3,12 @@ use alloc::sync::Arc;
 use crate::video::Video;
 use equipoise::units::{Rate, Size, Span};
 
-/// What an application has to send, all of it, and when each packet of it is there.
+/// The complete data that an application has to send, and when each packet of it is available.
 ///
-/// A rate that is lower than the content's own lengthens the transmission: what is there waits, and is sent as fast as the
-/// rate allows until all has gone (Subramanya 2003, Eq. 7). Packets are full but for the last one, which is filled up: a
-/// frame's last bytes share a packet with the next frame's first, as frame by frame half a packet would be lost with each.
+/// If the sending rate is lower than the content's own rate, the transmission takes longer: available packets wait, and
+/// are sent as fast as the rate allows (Subramanya 2003, Eq. 7). All packets are full; the last one is padded. The last
+/// bytes of a frame share a packet with the first bytes of the next frame, because otherwise half a packet would be
+/// lost per frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content(Kind);
 
@@ -18,15 +19,15 @@ enum Kind {
 }
 
 impl Content {
-    /// Packets of `packet` bytes at a constant rate for so long, the first at once.
+    /// Packets of size `packet` at a constant rate for `length`, the first at once.
     pub fn constant(rate: Rate, packet: Size, length: Span) -> Self {
         let bits = rate.as_bps_f64() * length.as_secs_f64().max(0.0);
-        // A rounding error of the product is no packet.
+        // A rounding error of the product must not add a packet.
         let packets = libm::floor(bits / packet.as_bits().max(1) as f64 + 1e-9) as u64;
         Self(Kind::Constant { rate, packet, packets: if packet == Size::ZERO { 0 } else { packets } })
     }
 
-    /// The frames of a video in packets that hold `payload` bytes each, a frame's at its time.
+    /// The frames of a video in packets with `payload` bytes each; a frame's packets are available at its time.
     pub fn video(video: &Video, payload: Size) -> Self {
         let mut sum = 0u64;
         let produced = video.frames().iter().map(|frame| {
@@ -40,7 +41,7 @@ impl Content {
         })
     }
 
-    /// How many packets it has.
+    /// Number of packets.
     pub fn packets(&self) -> u64 {
         match &self.0 {
             Kind::Constant { packets, .. } => *packets,
@@ -48,7 +49,7 @@ impl Content {
         }
     }
 
-    /// When packet `number`, from 0 on, is there, since the start; `None` behind the last.
+    /// When packet `number`, from 0 on, is available, after the start; `None` after the last.
     pub fn ready_at(&self, number: u64) -> Option<Span> {
         if number >= self.packets() {
             return None;
@@ -66,7 +67,7 @@ impl Content {
         }
     }
 
-    /// How many packets are there at `elapsed` after the start.
+    /// Number of packets available at `elapsed` after the start.
     pub fn ready(&self, elapsed: Span) -> u64 {
         let (mut low, mut high) = (0, self.packets());
         while low < high {
@@ -98,7 +99,8 @@ mod tests {
         assert_eq!(Content::constant(Rate::from_bps(1), Size::ZERO, Span::from_secs(1)).packets(), 0);
     }
 
-    /// Frames of 1500, 100 and 900 bytes: packets are full at the first, and at the third, whose end fills the last one.
+    /// Frames of 1500, 100 and 900 bytes: packets are full after the first, and after the third, whose end fills the
+    /// last one.
     #[test]
     fn frames_fill_packets_one_after_another() {
         let video = Video::parse(["1500", "100", "900"], Span::from_millis(40)).expect("a trace");

@@ -3,15 +3,15 @@ use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 
 use super::BoxedTraffic;
 
-/// When the packets of a background stream leave, drawn from its own seeded random numbers.
+/// The departure times of a background stream's packets, drawn from its own seeded random numbers.
 ///
-/// The same seed and stream number give the same departures in every world and on every machine.
+/// The same seed and stream number yield the same departures in every world and on every machine.
 #[derive(Debug)]
 pub struct Source<C> {
     traffic: BoxedTraffic,
-    /// What the model says of itself: a question for each packet would take as long as the rest.
+    /// Cached from the model, because a query per packet would take as long as the rest.
     has_silences: bool,
-    /// Gaps in bits, above zero, drawn in advance, and how many of them are used up.
+    /// Gaps in bits, above zero, drawn in advance, and how many of them are used.
     gaps: [f64; DRAWN_AT_ONCE],
     used: usize,
     rate: Schedule<Rate>,
@@ -21,25 +21,25 @@ pub struct Source<C> {
     random: Generator,
     /// Exact time of the next departure since the origin, in nanoseconds.
     next_ns: f64,
-    /// The same, rounded; `None` when no packet will leave any more.
+    /// The next departure, rounded; `None` if no packet will leave any more.
     next: Option<Instant<C>>,
 }
 
-/// Gaps that are drawn at once: a model is called through a table, which for each packet would take as long as the rest.
+/// Number of gaps drawn at once: a dynamic call of the model per packet would take as long as the rest.
 const DRAWN_AT_ONCE: usize = 16;
 
-/// A stretch of time in which the rate stays.
+/// A period with a constant rate.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    /// Infinite where nothing is sent.
+    /// Infinite if nothing is sent.
     ns_per_bit: f64,
     until_ns: f64,
 }
 
 impl<C> Source<C> {
-    /// A source of `packet`-sized packets that starts at `origin`, where its schedule of rates starts too.
+    /// A source of packets of size `packet` that starts at `origin`, as does its schedule of rates.
     ///
-    /// `seed` is the run's, `stream` tells this source's random numbers from every other's.
+    /// `seed` is that of the run; `stream` selects this source's own random numbers.
     pub fn new(
         traffic: impl Into<BoxedTraffic>,
         rate: Schedule<Rate>,
@@ -67,12 +67,12 @@ impl<C> Source<C> {
         source
     }
 
-    /// When the next packet leaves; `None` when no more will.
+    /// When the next packet leaves; `None` if there are no more.
     pub const fn next_departure(&self) -> Option<Instant<C>> {
         self.next
     }
 
-    /// All packets leave that are due before `until`; `leave` is called with the time of each.
+    /// Lets all packets leave that are due before `until`; `leave` is called with the time of each.
     #[inline]
     pub fn leave_before(&mut self, until: Instant<C>, mut leave: impl FnMut(Instant<C>)) {
         while let Some(at) = self.next.filter(|at| *at < until) {
@@ -82,7 +82,8 @@ impl<C> Source<C> {
         }
     }
 
-    /// The same for packets behind gaps that are drawn and end within the segment: a sum for each, in registers.
+    /// The fast path for packets whose gaps are drawn and end within the segment: one addition per packet, in
+    /// registers.
     #[inline]
     fn leave_drawn(&mut self, until: Instant<C>, mut leave: impl FnMut(Instant<C>)) {
         let Some(mut next) = self.next.filter(|_| !self.has_silences) else { return };
@@ -101,16 +102,16 @@ impl<C> Source<C> {
         (self.next_ns, self.next) = (next_ns, Some(next));
     }
 
-    /// The next packet has left: draws the one behind it.
+    /// Records that the next packet has left, and draws the one after it.
     #[inline]
     pub fn advance(&mut self) {
         self.draw_next();
         self.round_next();
     }
 
-    /// The machine stalled: the next packet leaves at `at`, and those behind it follow from there.
+    /// Records that the host stalled: the next packet leaves at `at`, and the following packets are moved accordingly.
     ///
-    /// Nothing is caught up. Steps of the rate stay at their times.
+    /// Lost time is not recovered. Steps of the rate stay at their times.
     pub fn postpone(&mut self, at: Instant<C>) {
         let late_ns = (at - self.origin).as_nanos() as f64 - self.next_ns;
         if late_ns > 0.0 {
@@ -120,7 +121,7 @@ impl<C> Source<C> {
         }
     }
 
-    /// The size of every packet, IP header included.
+    /// The size of every packet, including its IP header.
     pub const fn packet_size(&self) -> Size {
         self.packet
     }
@@ -136,12 +137,12 @@ impl<C> Source<C> {
         let due_ns = self.segment.due(self.next_ns, work).unwrap_or_else(|| self.due_through_steps(work));
         self.next_ns = due_ns;
         if self.has_silences && due_ns < f64::INFINITY {
-            // The larger of both, and the first if the second is NaN.
+            // The larger of both, or the first if the second is NaN.
             self.next_ns = due_ns.max(self.traffic.departure_ns(due_ns, &mut self.random));
         }
     }
 
-    /// When so much work is done: a gap is used up at the rate of the moment, so a step takes hold in mid-gap.
+    /// When the given work is done. Gaps progress at the current rate, so a step applies in mid-gap.
     #[cold]
     fn due_through_steps(&mut self, mut work: f64) -> f64 {
         let mut due_ns = self.next_ns;
@@ -182,14 +183,15 @@ impl<C> Source<C> {
     }
 }
 
-/// So many nanoseconds after the origin, to the nearest whole one: they are not negative, so that cutting off rounds.
+/// The time `elapsed_ns` after the origin, to the nearest nanosecond. It is not negative, so truncation after adding
+/// one half rounds it.
 #[inline]
 fn rounded<C>(origin: Instant<C>, elapsed_ns: f64) -> Instant<C> {
     Instant::from_nanos(origin.as_nanos().saturating_add(((elapsed_ns + 0.5) as i64).cast_unsigned()))
 }
 
 impl Segment {
-    /// When work is done that begins at `from_ns`, if the rate stays until then.
+    /// When work that begins at `from_ns` is done, if the rate stays until then.
     #[inline]
     fn due(&self, from_ns: f64, work: f64) -> Option<f64> {
         let due_ns = from_ns + work * self.ns_per_bit;
@@ -232,7 +234,7 @@ mod tests {
         times
     }
 
-    /// Each gap is longer than the one before by the time of a packet.
+    /// Each gap is longer than the previous one by the time of a packet.
     #[derive(Debug)]
     struct Slowing(u64);
 
@@ -243,7 +245,7 @@ mod tests {
         }
     }
 
-    /// If it fails, gaps that are drawn in advance are lost, doubled or out of order.
+    /// If it fails, gaps drawn in advance are lost, duplicated or reordered.
     #[test]
     fn each_gap_of_a_model_is_used_once_in_its_order() {
         let model: BoxedTraffic = alloc::boxed::Box::new(Slowing(0));
@@ -283,7 +285,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, what a stream sends depends on how far the network is calculated in one go.
+        /// If it fails, a stream depends on how far the network is computed at once.
         #[test]
         fn packets_leave_together_when_they_leave_one_by_one(
             kind in 0usize..3,

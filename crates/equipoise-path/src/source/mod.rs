@@ -1,8 +1,8 @@
-//! What an application sends and when: models of traffic, and content of a given length.
+//! The data that an application sends, and when: traffic models, and content of a given length.
 //!
-//! A [`Source`] says when the packets of background traffic leave; a [`Content`] when an application has something to send.
-//! [`Web`] says when short flows of web traffic fetch what.
-//! The gaps of a source are those of a [`TrafficModel`], ours ([`Traffic`]) or another's.
+//! A [`Source`] yields the departure times of background traffic, and a [`Content`] the times at which an application's
+//! packets are available. [`Web`] yields the times and sizes of fetches by short web flows. The gaps of a source come
+//! from a [`TrafficModel`], built in ([`Traffic`]) or custom.
 
 mod catalogue;
 mod content;

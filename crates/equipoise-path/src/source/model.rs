@@ -9,34 +9,35 @@ use equipoise::units::{Size, Span};
 /// A model of background traffic: the gaps between the packets of a [`Source`](super::Source).
 ///
 /// Times are in nanoseconds since the origin of the source. Random numbers come from the generator of the source alone, so
-/// that the same seed gives the same departures.
+/// that the same seed yields the same departures.
 pub trait TrafficModel: Send + Sync + fmt::Debug {
-    /// The next gap, in bits that are sent at the rate of the source: even gaps are as long as a packet of size `packet`.
+    /// The next gap, in bits that are sent at the rate of the source: for even spacing, a gap equals the size of a
+    /// packet, `packet`.
     ///
     /// A gap is measured in bits so that a step of the rate applies in mid-gap. `NaN`, zero and negative values count as an
     /// even gap.
     fn gap(&mut self, packet: Size, random: &mut Generator) -> f64;
 
-    /// Draws the gaps behind the next packets, all at once: a source asks for some in advance.
+    /// Draws the gaps after the next packets: a source requests several in advance.
     fn gaps(&mut self, packet: Size, random: &mut Generator, gaps: &mut [f64]) {
         gaps.fill_with(|| self.gap(packet, random));
     }
 
-    /// When the packet that is due at `due_ns` leaves: a model with silences answers a later time. Earlier times and `NaN`
-    /// count as `due_ns`.
+    /// When the packet that is due at `due_ns` leaves; a model with silences returns a later time. Earlier times and
+    /// `NaN` count as `due_ns`.
     fn departure_ns(&mut self, due_ns: f64, _random: &mut Generator) -> f64 {
         due_ns
     }
 
-    /// Whether [`TrafficModel::departure_ns`] may answer a later time, and has to be asked for each packet.
+    /// Whether [`TrafficModel::departure_ns`] may return a later time, and must be called for each packet.
     fn has_silences(&self) -> bool {
         true
     }
 
-    /// The host stalled: all times that the model keeps move by `late_ns`.
+    /// Called when the host stalled: all times kept by the model move by `late_ns`.
     fn on_stall(&mut self, _late_ns: f64) {}
 
-    /// Mean rate of the model over the rate of the source, 0 to 1.
+    /// Mean rate of the model relative to the rate of the source, 0 to 1.
     fn mean_share(&self) -> f64 {
         1.0
     }
@@ -45,16 +46,16 @@ pub trait TrafficModel: Send + Sync + fmt::Debug {
 /// A traffic model on the heap, as a source holds it.
 pub type BoxedTraffic = Box<dyn TrafficModel>;
 
-/// Our own models of background traffic.
+/// The built-in models of background traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
     /// Exponential gaps between packets.
     Poisson,
     /// Even gaps.
     Constant,
-    /// Even gaps during exponentially long bursts, silence of exponential length between them.
+    /// Even gaps during bursts of exponential length, with silences of exponential length in between.
     ///
-    /// The source's rate is the rate within a burst; its mean is `rate · on / (on + off)`.
+    /// The source's rate is the rate within a burst; the mean rate is `rate · on / (on + off)`.
     OnOff {
         /// Mean length of a burst; above zero.
         on: Span,
@@ -131,7 +132,7 @@ impl TrafficModel for OnOff {
     }
 }
 
-/// An exponentially distributed number, by the ziggurat of Marsaglia 2000, which needs a logarithm for few of them only.
+/// An exponentially distributed number, by the ziggurat method of Marsaglia 2000, which rarely needs a logarithm.
 pub(super) fn exponential(mean: f64, random: &mut Generator) -> f64 {
     let standard: f64 = Exp1.sample(random);
     standard * mean

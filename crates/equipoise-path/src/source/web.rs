@@ -8,75 +8,75 @@ use super::model::exponential;
 use equipoise::random::{Generator, generator};
 use equipoise::units::{Instant, Size, Span};
 
-/// Web traffic as RFC 8868, Sec. 5.1 models it: flows that are ON while they fetch, and else OFF.
+/// Web traffic as modelled in RFC 8868, Sec. 5.1: flows that are ON while they fetch, and OFF otherwise.
 ///
 /// A burst of a flow opens [`connections`](Self::connections) connections at once, each for one fetch. When the last of them
 /// is complete, the flow is OFF for an exponentially long time.
 ///
-/// Reading: the text says that 30 connections start together, and RFC 8867, Sec. 5.7 has ten short flows. Ten flows of one
-/// connection a burst offer 0.31 Mbit/s, ten of 30 connections a burst some 9 Mbit/s: both are possible here. It also leaves
-/// open what an OFF flow begins with: an idle time of its own, which is the stationary case.
+/// Reading: the text says that 30 connections start together, and RFC 8867, Sec. 5.7 has ten short flows. Ten flows
+/// with one connection per burst offer 0.31 Mbit/s, with 30 connections per burst about 9 Mbit/s; both are possible
+/// here. The text does not say how an OFF flow starts: here with an idle time of its own, which is the stationary case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebConfig {
-    /// Flows.
+    /// Number of flows.
     pub flows: u32,
-    /// Those of them that begin ON.
+    /// Number of flows that start ON.
     pub on: u32,
-    /// Connections that a burst opens.
+    /// Number of connections per burst.
     pub connections: u32,
-    /// Data of the smallest fetch. Sizes are uniform between both, both included.
+    /// Size of the smallest fetch. Sizes are uniform between smallest and largest, inclusive.
     pub smallest: Size,
-    /// Data of the largest fetch.
+    /// Size of the largest fetch.
     pub largest: Size,
     /// Mean idle time between two bursts of a flow.
     pub idle: Span,
 }
 
-/// Why no web traffic can be like that.
+/// Why a web traffic configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WebError {
     /// There is no flow.
     #[error("must be 1 or more")]
     NoFlow,
-    /// More flows begin ON than there are.
+    /// More flows start ON than there are flows.
     #[error("at most all {flows} flows can begin ON")]
     MoreOnThanFlows {
-        /// The flows that there are.
+        /// The number of flows.
         flows: u32,
     },
-    /// A burst opens nothing.
+    /// A burst opens no connection.
     #[error("must be 1 or more: a burst opens so many connections")]
     NoConnection,
-    /// There would be more connections at a time than anybody can follow.
+    /// There would be too many connections at a time.
     #[error(
         "{flows} flows of {connections} connections a burst are more than {} connections",
         WebConfig::MOST_CONNECTIONS
     )]
     TooManyConnections {
-        /// Flows.
+        /// The number of flows.
         flows: u32,
-        /// Connections of a burst of each.
+        /// The number of connections per burst.
         connections: u32,
     },
-    /// A fetch is empty or beyond all bounds.
+    /// A fetch is empty or too large.
     #[error("a fetch has 1 B to {}", WebConfig::LARGEST_FETCH)]
     Size,
     /// The bounds of the sizes are in the wrong order.
     #[error("the smallest fetch, {smallest}, must not be above the largest, {largest}: the smaller size stands first")]
     SizeOrder {
-        /// The one that should be the smaller.
+        /// The size given as smallest.
         smallest: Size,
-        /// The one that should be the larger.
+        /// The size given as largest.
         largest: Size,
     },
-    /// There is no time between two bursts.
+    /// There is no idle time between bursts.
     #[error("must be above zero")]
     NoIdleTime,
 }
 
 impl WebError {
-    /// The field that it is about.
+    /// The field with the error.
     pub const fn field(&self) -> &'static str {
         match self {
             Self::NoFlow => "flows",
@@ -89,7 +89,7 @@ impl WebError {
 }
 
 impl WebConfig {
-    /// The flows and times of RFC 8867, Sec. 5.7 and RFC 8868, Sec. 5.1, with one connection a burst.
+    /// The flows and times of RFC 8867, Sec. 5.7 and RFC 8868, Sec. 5.1, with one connection per burst.
     pub const STANDARD: Self = Self {
         flows: 10,
         on: 2,
@@ -98,12 +98,12 @@ impl WebConfig {
         largest: Size::from_bytes(50_000),
         idle: Span::from_secs(10),
     };
-    /// Connections at a time, of all flows together. Ours: three times ten flows of 30 connections.
+    /// Maximum number of simultaneous connections of all flows. Ours: three times ten flows with 30 connections.
     pub const MOST_CONNECTIONS: u32 = 1000;
-    /// Data of a fetch, at the most. Ours: what is larger is no web page.
+    /// Maximum size of a fetch. Ours: anything larger is not a web page.
     pub const LARGEST_FETCH: Size = Size::from_bytes(1_000_000_000);
 
-    /// Whether there can be such traffic.
+    /// Checks the configuration.
     ///
     /// # Errors
     /// [`WebError`] with the field that is wrong.
@@ -123,33 +123,33 @@ impl WebConfig {
         }
     }
 
-    /// What it would offer if a fetch took no time, in bit/s: no path carries more of it.
+    /// The offered rate if fetches took no time, in bit/s: no path carries more of it.
     pub fn most_bps(&self) -> f64 {
         let bits = self.smallest.as_bits() as f64 / 2.0 + self.largest.as_bits() as f64 / 2.0;
         f64::from(self.flows) * f64::from(self.connections) * bits / self.idle.as_secs_f64()
     }
 }
 
-/// A fetch that begins.
+/// A fetch that starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
-    /// The place of its connection, from 0 to one below [`Web::connections`]; free again once it is complete.
+    /// The slot of its connection, from 0 to one below [`Web::connections`]; free again when it is complete.
     pub connection: usize,
-    /// The number of the burst in its flow, from 0 on.
+    /// The number of the burst in its flow, from 0.
     pub burst: u64,
-    /// Its data.
+    /// Its size.
     pub size: Size,
 }
 
-/// When web traffic fetches what, drawn from seeded random numbers: each flow has its own, so that neither how long fetches take
-/// nor what other flows do changes its sizes and idle times.
+/// The times and sizes of web fetches, drawn from seeded random numbers. Each flow has its own stream, so that neither
+/// the duration of fetches nor other flows change its sizes and idle times.
 #[derive(Debug)]
 pub struct Web<C> {
     config: WebConfig,
     flows: Vec<Flow<C>>,
     /// Fetches of bursts that have begun.
     beginning: VecDeque<Fetch>,
-    /// When the next flow is due that is OFF.
+    /// When the next OFF flow turns ON.
     next: Option<Instant<C>>,
     stopped: bool,
 }
@@ -159,7 +159,7 @@ struct Flow<C> {
     random: Generator,
     bursts: u64,
     state: State<C>,
-    /// Time ON in bursts that are over.
+    /// Total ON time of finished bursts.
     on: Span,
 }
 
@@ -187,7 +187,7 @@ impl<C> Web<C> {
         Ok(web)
     }
 
-    /// Connections that there may be at a time.
+    /// Maximum number of simultaneous connections.
     pub const fn connections(&self) -> usize {
         self.config.flows as usize * self.config.connections as usize
     }
@@ -197,7 +197,7 @@ impl<C> Web<C> {
         self.next
     }
 
-    /// The next fetch that begins at `now`; to be asked until there is none.
+    /// The next fetch that starts at `now`; call it until it returns `None`.
     pub fn begin(&mut self, now: Instant<C>) -> Option<Fetch> {
         if self.next.is_some_and(|next| next <= now) {
             self.turn_on(now);
@@ -205,7 +205,7 @@ impl<C> Web<C> {
         self.beginning.pop_front()
     }
 
-    /// Bursts begin that are due.
+    /// Starts the bursts that are due.
     fn turn_on(&mut self, now: Instant<C>) {
         let WebConfig { connections, .. } = self.config;
         for (number, flow) in self.flows.iter_mut().enumerate() {
@@ -222,7 +222,7 @@ impl<C> Web<C> {
         self.look_ahead();
     }
 
-    /// The fetch of a connection is complete. Of one that was not begun nothing follows.
+    /// Records that the fetch of a connection is complete. Ignored if none was started.
     pub fn complete(&mut self, now: Instant<C>, connection: usize) {
         let Some(flow) = self.flows.get_mut(connection / self.config.connections.max(1) as usize) else { return };
         let State::On { since, open } = &mut flow.state else { return };
@@ -234,13 +234,13 @@ impl<C> Web<C> {
         }
     }
 
-    /// No burst begins any more.
+    /// Stops the traffic: no further burst starts.
     pub fn stop(&mut self) {
         self.stopped = true;
         self.look_ahead();
     }
 
-    /// Time that all flows together were ON until `now`.
+    /// Total ON time of all flows until `now`.
     pub fn time_on(&self, now: Instant<C>) -> Span {
         self.flows.iter().fold(Span::ZERO, |sum, flow| {
             let present = match flow.state {
@@ -264,7 +264,7 @@ fn idle(config: &WebConfig, random: &mut Generator) -> Span {
     Span::from_nanos(exponential(config.idle.as_nanos() as f64, random) as i64)
 }
 
-/// The upper half of a product of 128 bits: even over all sizes, but for one part in 2^34 at the most.
+/// The upper half of a 128-bit product: uniform over all sizes, to within one part in 2^34.
 fn size(config: &WebConfig, random: &mut Generator) -> Size {
     let sizes = config.largest.as_bytes() - config.smallest.as_bytes() + 1;
     let above = (u128::from(random.next_u64()) * u128::from(sizes)) >> 64;
@@ -283,7 +283,7 @@ mod tests {
 
     type Time = Instant<SenderClock>;
 
-    /// All fetches of a time, each of which takes `took`: when it began, and what it is.
+    /// All fetches until a time, each of which takes `took`: start time and fetch.
     fn fetches(config: WebConfig, took: Span, until: Span, seed: u64) -> (Vec<(Time, Fetch)>, Web<SenderClock>) {
         let mut web = Web::new(config, Instant::ZERO, seed).expect("right");
         let (mut all, mut open) = (Vec::new(), VecDeque::new());
@@ -303,7 +303,8 @@ mod tests {
         (all, web)
     }
 
-    /// Means over some 10^5 draws. Uniform: mean 40 kB, standard deviation 20 001 / sqrt(12). Exponential: both are 10 s.
+    /// Means over about 10^5 draws. Uniform: mean 40 kB, standard deviation 20 001 / sqrt(12). Exponential: both are 10
+    /// s.
     #[test]
     fn sizes_are_uniform_between_both_bounds_and_idle_times_exponential() {
         let config = WebConfig { flows: 100, on: 100, ..WebConfig::STANDARD };
@@ -326,7 +327,7 @@ mod tests {
         assert!((idle.standard_deviation().expect("many") - 10.0).abs() < 0.2, "{idle:?}");
     }
 
-    /// A renewal process: the share of time ON is `took / (took + idle)`, a burst comes every `took + idle`.
+    /// A renewal process: the share of ON time is `took / (took + idle)`, with a burst every `took + idle`.
     #[test]
     fn the_share_of_time_on_is_that_of_a_renewal_process() {
         let (took, until) = (Span::from_millis(2500), Span::from_secs(20_000));
@@ -353,7 +354,7 @@ mod tests {
         assert_eq!((web.next_burst(), web.time_on(at(4))), (Some(other), Span::from_millis(4)));
         web.complete(at(5), 1);
         assert_eq!(web.time_on(at(9)), Span::from_millis(5));
-        // Complete already, and never begun.
+        // Already complete, and never started.
         web.complete(at(9), 1);
         web.complete(at(9), 99);
         assert_eq!(web.time_on(at(9)), Span::from_millis(5));
@@ -361,7 +362,7 @@ mod tests {
         assert_eq!((web.next_burst(), web.begin(at(1_000_000))), (None, None));
     }
 
-    /// If it fails, other runs than the published ones come out.
+    /// If it fails, runs differ from the published ones.
     #[test]
     fn a_seed_gives_the_same_traffic_for_ever_and_how_long_fetches_take_changes_no_size() {
         let sizes = |took, seed| -> Vec<u64> {
@@ -400,7 +401,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, two fetches are taken for one, or a flow begins a burst before its last one is over.
+        /// If it fails, two fetches are mistaken for one, or a flow starts a burst before its last one is over.
         #[test]
         fn no_connection_begins_a_fetch_before_its_last_one_is_complete(
             flows in 1..6u32, on in 0..6u32, connections in 1..5u32, took in 0..20_000i64, seed: u64,

@@ -1,9 +1,10 @@
 //! Video as a source of traffic: frames and their sizes.
 //!
-//! A [`Video`] is read from a published trace of frame sizes or made from moments and a seed. Either way it is the same
-//! list of frames in coding order, one a frame interval. What it is sent as, is for others: [`Content`](crate::source::Content)
-//! sends all of it, however long that takes; an [`Encoder`] follows a rate, by quantising its frames or as a model of encoders has
-//! it (RFC 8593). Both worlds use the same. No picture is coded here: only sizes count.
+//! A [`Video`] is read from a published trace of frame sizes or generated from moments and a seed. In both cases it is
+//! a list of frames in coding order, one per frame interval. There are two ways to send it:
+//! [`Content`](crate::source::Content) sends all of it, however long that takes; an [`Encoder`] follows a rate, by
+//! quantising its frames or by a model of encoders (RFC 8593). Both worlds use the same code. No pictures are encoded;
+//! only sizes matter.
 
 mod encoder;
 mod synthetic;
@@ -22,24 +23,24 @@ use equipoise::units::{Rate, Size, Span};
 /// How a frame is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// From itself alone.
+    /// Independently of other frames.
     I,
-    /// From a frame before it.
+    /// Predicted from an earlier frame.
     P,
-    /// From frames on both sides.
+    /// Predicted from frames on both sides.
     B,
 }
 
 /// A frame of a video.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// How it is coded; `None` where the trace does not say.
+    /// How it is coded; `None` if the trace does not include it.
     pub kind: Option<FrameKind>,
-    /// Its size, without any header of the network.
+    /// Its size, without network headers.
     pub size: Size,
 }
 
-/// Frames in coding order, which is the order in which an encoder gives them out, one a frame interval.
+/// Frames in coding order, the order in which an encoder outputs them, one per frame interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Video {
     interval: Span,
@@ -47,7 +48,7 @@ pub struct Video {
 }
 
 impl Video {
-    /// Frames that follow each other by `interval`.
+    /// Frames that are `interval` apart.
     fn new(interval: Span, frames: Vec<Frame>) -> Self {
         Self { interval, frames: frames.into() }
     }
@@ -62,28 +63,28 @@ impl Video {
         &self.frames
     }
 
-    /// How long it plays.
+    /// Playing time.
     pub fn length(&self) -> Span {
         self.interval * i64::try_from(self.frames.len()).unwrap_or(i64::MAX)
     }
 
-    /// Mean rate of the frames, without any header; zero of an empty video.
+    /// Mean rate of the frames, without headers; zero for an empty video.
     pub fn mean_rate(&self) -> Rate {
         let bits: Size = self.frames.iter().map(|frame| frame.size).sum();
         bits.over(self.length()).unwrap_or(Rate::ZERO)
     }
 
-    /// Mean and deviation of the frames' sizes, in bytes.
+    /// Mean and standard deviation of the frame sizes, in bytes.
     pub fn moments(&self) -> Moments {
         self.frames.iter().map(|frame| frame.size.as_bytes() as f64).collect()
     }
 
-    /// The largest frame; zero of an empty video.
+    /// The largest frame; zero for an empty video.
     pub fn peak(&self) -> Size {
         self.frames.iter().map(|frame| frame.size).max().unwrap_or(Size::ZERO)
     }
 
-    /// The part that plays from `from` on for `length`; shorter where the video ends.
+    /// The part that plays from `from` on for `length`; shorter if the video ends.
     #[must_use]
     pub fn part(&self, from: Span, length: Span) -> Self {
         let frame = |at: Span| (at / self.interval).and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
@@ -92,7 +93,7 @@ impl Video {
         Self { interval: self.interval, frames: self.frames.get(start..end).unwrap_or_default().into() }
     }
 
-    /// The same with every frame's size brought by one factor to a mean rate of `mean`; a video without a bit stays.
+    /// The video with all frame sizes scaled by one factor to a mean rate of `mean`; an empty video stays unchanged.
     #[must_use]
     pub fn scaled_to(&self, mean: Rate) -> Self {
         let bits: Size = self.frames.iter().map(|frame| frame.size).sum();

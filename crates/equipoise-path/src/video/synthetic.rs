@@ -1,4 +1,4 @@
-//! Video from moments and a seed, for whom the traces are not there.
+//! Video generated from moments and a seed, for use without the traces.
 
 use alloc::vec::Vec;
 
@@ -10,74 +10,75 @@ use equipoise::measure::Moments;
 use equipoise::random::generator;
 use equipoise::units::{Size, Span};
 
-/// What a synthetic video is like.
+/// The properties of a synthetic video.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Synthetic {
     /// Time between two frames; above zero.
     pub interval: Span,
-    /// How many frames; two at least.
+    /// Number of frames; at least two.
     pub frames: usize,
     /// Mean size of a frame.
     pub mean: Size,
     /// Size of the largest frame.
     pub peak: Size,
-    /// Standard deviation of the sizes over their mean.
+    /// Standard deviation of the sizes relative to their mean.
     pub cv: f64,
-    /// Kinds of a group of pictures in coding order, which is repeated.
+    /// Frame kinds of a group of pictures in coding order, which repeats.
     pub pattern: Vec<FrameKind>,
 }
 
-/// Why there is no such video.
+/// Why a synthetic video cannot be generated.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SyntheticError {
-    /// No time would pass between its frames, or there would be hardly any frames, or no pattern.
+    /// The frame interval is not positive, there are too few or too many frames, or there is no pattern.
     #[error("a video needs two frames, {most} at most, a time between them and a pattern of frames such as IPBBPBB")]
     Shape {
-        /// The most frames.
+        /// The maximum number of frames.
         most: usize,
     },
-    /// No sizes between nothing and the peak have such moments.
+    /// No sizes between zero and the peak have such moments.
     #[error("no frames of {mean} in the mean and at most {peak} vary by {cv}; they can by {least:.3} to {most:.3}")]
     Moments {
-        /// The mean asked for.
+        /// The mean that was given.
         mean: Size,
-        /// The peak asked for.
+        /// The peak that was given.
         peak: Size,
-        /// The coefficient of variation asked for.
+        /// The coefficient of variation that was given.
         cv: f64,
-        /// The smallest there could be, with one frame at the peak.
+        /// The minimum, with one frame at the peak.
         least: f64,
-        /// The largest there could be with frames that are not all empty or at the peak.
+        /// The maximum that can be fitted: at more, nearly all frames would be empty or at the peak.
         most: f64,
     },
 }
 
-/// Sizes of I, P and B frames to each other before they are fitted: about the means of three films (ours).
+/// Relative sizes of I, P and B frames before they are fitted: about the means of three films (ours).
 const KINDS: [f64; 3] = [2.4, 1.4, 1.0];
-/// Logarithmic deviation of a group of pictures from the mean, and of a frame from its group. Ours: films vary by scenes,
-/// more than within one.
+/// Standard deviation of the logarithm, of a group of pictures from the mean and of a frame from its group. Ours: films
+/// vary more between scenes than within one.
 const GROUP_SPREAD: f64 = 0.4;
 const FRAME_SPREAD: f64 = 0.2;
-/// How much of a group's deviation the next one keeps: scenes last some ten groups, five seconds (ours).
+/// Correlation between the deviations of successive groups: scenes last about ten groups, five seconds (ours).
 const SCENE: f64 = 0.9;
-/// Share of the largest variation possible, that of frames which are empty or at the peak, that can be fitted.
+/// Share of the maximum possible variation, with frames that are empty or at the peak, that can be fitted.
 const REACHABLE: f64 = 0.8;
 const MOST_FRAMES: usize = 1 << 22;
-/// Halvings of an interval by which numbers are fitted to the last digit.
+/// Number of bisections by which numbers are fitted to full precision.
 const HALVINGS: usize = 60;
-/// The largest power that sizes are raised to.
+/// The largest power to which sizes are raised.
 const STEEPEST: f64 = 64.0;
 
 impl Synthetic {
-    /// The video of a seed: the same on every machine.
+    /// Generates the video of a seed, which is the same on every machine.
     ///
-    /// Kinds give each frame a level, groups of pictures and frames move it by log-normal noise; the groups' is
-    /// correlated, as scenes are. The levels are raised to the power, and brought to the scale, at which this very list
-    /// has the mean and the coefficient of variation, with its largest frame at the peak and what lies beyond it cut off.
+    /// The kind of a frame determines its level. Log-normal noise of groups of pictures and of frames is added; the
+    /// noise of the groups is correlated, like scenes. The levels are then raised to a power and scaled, so that this
+    /// list has the given mean and coefficient of variation, with its largest frame at the peak and larger sizes
+    /// clamped.
     ///
     /// # Errors
-    /// [`SyntheticError`] where no video is like that.
+    /// [`SyntheticError`] if no such video can be generated.
     pub fn generate(&self, (seed, stream): (u64, u64)) -> Result<Video, SyntheticError> {
         if self.interval <= Span::ZERO || !(2..=MOST_FRAMES).contains(&self.frames) || self.pattern.is_empty() {
             return Err(SyntheticError::Shape { most: MOST_FRAMES });
@@ -105,7 +106,7 @@ impl Synthetic {
         Ok(Video::new(self.interval, sizes.iter().zip(kinds).map(frame).collect()))
     }
 
-    /// Logarithms of the frames' sizes, in no particular scale.
+    /// Logarithms of the frames' sizes, in arbitrary scale.
     fn levels(&self, seed: u64, stream: u64) -> Vec<f64> {
         let mut random = generator(seed, stream.wrapping_mul(2));
         let mut normal = || -> f64 { StandardNormal.sample(&mut random) };
@@ -127,11 +128,12 @@ impl Synthetic {
     }
 }
 
-/// Sizes from levels raised to a power: at the scale at which they have this mean, the largest at the peak and none beyond.
+/// Sizes from levels raised to a power, at the scale with this mean; the largest is at the peak, and larger ones are
+/// clamped.
 fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
     let top = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let bottom = levels.iter().copied().fold(top, f64::min);
-    // The largest is 1, so that no power overflows.
+    // The largest is 1, so no power overflows.
     let shapes: Vec<f64> = levels.iter().map(|level| libm::exp(power * (level - top))).collect();
     let largest = shapes.iter().position(|shape| *shape >= 1.0);
     let at = |scale: f64| {
@@ -140,7 +142,7 @@ fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
         };
         shapes.iter().enumerate().map(size)
     };
-    // From where none but the largest is anything to where the smallest is beyond the mean.
+    // From a scale at which all but the largest are zero, to one at which the smallest exceeds the mean.
     let (mut low, mut high) = (libm::log(mean) - STEEPEST, libm::log(mean) + power * (top - bottom) + 1.0);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
@@ -150,7 +152,7 @@ fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
     at(low).collect()
 }
 
-/// Standard deviation over mean.
+/// Standard deviation relative to the mean.
 fn variation(sizes: &[f64]) -> f64 {
     let moments: Moments = sizes.iter().copied().collect();
     moments.standard_deviation().zip(moments.mean()).map_or(0.0, |(deviation, mean)| deviation / mean)
@@ -164,7 +166,8 @@ mod tests {
 
     use super::*;
 
-    /// Star Wars IV in high quality, as published: 1376 bytes, 9370 at most, variation 0.66, 25 frames/s, 12 in a group.
+    /// Star Wars IV in high quality, as published: mean 1376 bytes, peak 9370, variation 0.66, 25 frames/s, groups of
+    /// 12.
     fn star_wars(frames: usize) -> Synthetic {
         use FrameKind::{B, I, P};
         Synthetic {
@@ -216,10 +219,10 @@ mod tests {
     }
 
     proptest! {
-        // A video is a tenth of a second's work.
+        // Generating a video takes a tenth of a second.
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Within what is accepted the moments are met: mean by 2 %, and the variation by 10 %.
+        /// For accepted parameters the moments are met: the mean within 2 %, and the variation within 10 %.
         #[test]
         fn moments_are_met_within_their_range(seed: u64, cv in 0.35f64..0.9, peak in 5u64..12, mean in 200u64..20_000) {
             let like = Synthetic {

@@ -9,21 +9,21 @@ use thiserror::Error;
 use super::{Frame, FrameKind, Video};
 use equipoise::units::{Size, Span};
 
-/// Why a text is no trace of frame sizes.
+/// Why a text is not a valid trace of frame sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {kind}")]
 pub struct VideoError {
-    /// The line, from 1; where something is missing at the end, the last.
+    /// The line, from 1; the last line if something is missing at the end.
     pub line: usize,
-    /// What is wrong there.
+    /// The error in that line.
     pub kind: VideoErrorKind,
 }
 
-/// What is wrong with a line of a trace of frame sizes.
+/// The error in a line of a trace of frame sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum VideoErrorKind {
-    /// The line has other columns than the formats have, or than the lines above it.
+    /// The number of columns matches no format, or differs from the lines before.
     #[error(
         "{found} columns; a trace has one (bytes), four (number, type, ms, bytes) or six and more (number, ms, type, bits, quality)"
     )]
@@ -31,73 +31,74 @@ pub enum VideoErrorKind {
         /// Columns found.
         found: usize,
     },
-    /// A column is not the number that it should be.
+    /// A column is not the expected number.
     #[error("`{text}` is no {field}")]
     NoNumber {
-        /// What it should be.
+        /// The expected content.
         field: &'static str,
-        /// What stands there.
+        /// The text found.
         text: String,
     },
-    /// The type is none that is known.
-    #[error("`{text}` is no type of frame; it must be I, IDR, P or B")]
+    /// The frame type is not known.
+    #[error("`{text}` is not a frame type; it must be I, IDR, P or B")]
     FrameType {
-        /// What stands there.
+        /// The text found.
         text: String,
     },
-    /// A frame's number is not the one that is due.
+    /// A frame's number is not the expected one.
     #[error("frame number {found} where {expected} is due; lines are missing or out of order")]
     Number {
         /// The number found.
         found: u64,
-        /// The one that is due.
+        /// The expected number.
         expected: u64,
     },
-    /// A frame's time is none of a whole number of frame intervals.
+    /// A timestamp is not a multiple of the frame interval.
     #[error("the time of {found} ms is not a whole number of frame intervals of {interval}")]
     Time {
-        /// The time, as it stands there.
+        /// The time as text.
         found: String,
-        /// The frame interval that the first lines have.
+        /// The frame interval from the first lines.
         interval: Span,
     },
-    /// A time that another frame has.
+    /// Two frames have the same time.
     #[error("another frame has the time of {found} ms")]
     Twice {
-        /// The time, as it stands there.
+        /// The time as text.
         found: String,
     },
-    /// The frame shown at some time does not come.
+    /// The frame for some time is missing.
     #[error("the frame of {at} does not come; the trace is cut off, or lines are missing")]
     Missing {
-        /// When it would be shown.
+        /// The time at which it would be shown.
         at: Span,
     },
-    /// There are no frames, or too few to tell the frame interval.
+    /// There are no frames, or too few to determine the frame interval.
     #[error("a trace needs two frames at least")]
     Empty,
-    /// There are more frames than anybody needs.
+    /// There are too many frames.
     #[error("more than {most} frames")]
     TooLong {
-        /// The most frames that are read.
+        /// The maximum number of frames.
         most: usize,
     },
 }
 
 /// Ten hours at 120 frames/s: a bound on memory.
 const MOST_FRAMES: usize = 1 << 22;
-/// A frame is coded at most so many frames away from where it is shown (ours: the longest pyramid of B frames in use is 16).
+/// Maximum distance between coding order and display order, in frames (ours: the longest pyramid of B frames in use is
+/// 16).
 const REORDERED: usize = 32;
-/// Beyond any coded frame: 16 MiB.
+/// Larger than any coded frame: 16 MiB.
 const LARGEST_FRAME: u64 = 16 << 20;
-/// Times are rounded to the millisecond or better: of an interval of 8 ms that is an eighth.
+/// Tolerance for times rounded to the millisecond or better: for an interval of 8 ms, rounding is an eighth.
 const ROUNDING: f64 = 0.15;
 
 /// A line of a verbose trace.
 struct Row<'t> {
     line: usize,
     number: u64,
-    /// Numbers are of lines; otherwise of the frames in the order of their showing.
+    /// Numbers count lines; otherwise frames in display order.
     counts_lines: bool,
     kind: FrameKind,
     time: &'t str,
@@ -106,16 +107,16 @@ struct Row<'t> {
 }
 
 impl Video {
-    /// Reads a trace of frame sizes. Three formats are told apart by their columns; lines that begin with `#` and empty
-    /// ones do not count:
+    /// Reads a trace of frame sizes. Three formats are distinguished by their columns; empty lines and lines that begin
+    /// with `#` are skipped:
     ///
-    /// - verbose (TU Berlin, Fitzek 2001): number of the line, type, time of showing in ms, bytes;
-    /// - verbose (Arizona State University, Seeling 2012): number in the order of showing, time of showing in ms, type,
-    ///   bits, and columns of quality that are passed over;
+    /// - verbose (TU Berlin, Fitzek 2001): number of the line, type, display time in ms, bytes;
+    /// - verbose (Arizona State University, Seeling 2012): number in display order, display time in ms, type, bits, and
+    ///   columns of quality that are ignored;
     /// - terse: bytes alone, one frame every `terse_interval`, in the order of the file.
     ///
-    /// Verbose lines are in coding order, and so are the frames here. Each frame's time has to come once, none may be
-    /// missing, and none be further from its place than reordering explains.
+    /// Verbose lines are in coding order, and so are the frames of the result. Each frame's time must occur once, none
+    /// may be missing, and none may be further from its place than reordering explains.
     ///
     /// # Errors
     /// [`VideoError`], with the line.
@@ -155,7 +156,7 @@ impl Video {
     }
 }
 
-/// More columns than any of the formats has are not looked at.
+/// Columns after this are ignored; no format has as many.
 const MOST_COLUMNS: usize = 16;
 
 fn row(
@@ -178,7 +179,7 @@ fn row(
     Ok(Row { line, number, counts_lines: true, kind, time, time_ms, size: size? })
 }
 
-/// A size of so many units of which `per_byte` make a byte, rounded up.
+/// A size in units of which `per_byte` make a byte, rounded up.
 fn size(text: &str, per_byte: u64) -> Result<Size, VideoErrorKind> {
     let units: Option<u64> = text.parse().ok();
     let bytes = units.map(|units| units.div_ceil(per_byte)).filter(|bytes| *bytes <= LARGEST_FRAME);
@@ -186,13 +187,13 @@ fn size(text: &str, per_byte: u64) -> Result<Size, VideoErrorKind> {
     bytes.map(Size::from_bytes).ok_or_else(|| VideoErrorKind::NoNumber { field, text: text.to_string() })
 }
 
-/// Checks that every frame is there, and once. Gives the frame interval in ms.
+/// Checks that every frame occurs exactly once. Returns the frame interval in ms.
 fn check(rows: &[Row<'_>], last: usize) -> Result<f64, VideoError> {
     let at_end = |kind| VideoError { line: last.max(1), kind };
-    // The first frames to be shown are among the first to be coded.
+    // The first frames in display order are among the first in coding order.
     let first = rows.iter().take(REORDERED).map(|row| row.time_ms).filter(|time| *time > 0.0).reduce(f64::min);
     let coarse = first.ok_or_else(|| at_end(VideoErrorKind::Empty))?;
-    // What the first time was rounded by is nothing over the whole length.
+    // The rounding error of the first time is negligible over the whole length.
     let intervals = rows.iter().map(|row| row.time_ms).fold(0.0, f64::max) / coarse;
     let whole = libm::round(intervals);
     let interval_ms = if (intervals - whole).abs() < ROUNDING { coarse * intervals / whole } else { coarse };
@@ -299,7 +300,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the text: a video or a line of the text. It never panics.
+        /// For any text: returns a video, or an error with a line of the text, and never panics.
         #[test]
         fn any_text_gives_a_video_or_a_line(text in "([0-9 \tIPB#.\n-]|IDR){0,200}") {
             match parse(&text) {

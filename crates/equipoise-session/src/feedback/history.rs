@@ -8,39 +8,40 @@ use thiserror::Error;
 use crate::Ecn;
 use crate::wire::feedback::{ArrivalReport, PacketArrival, PacketStatus};
 
-/// What a sender remembers of the packets that left, to join reports by packet with it.
+/// A sender's record of the packets it sent, to join with per-packet reports.
 ///
-/// A report changes what is known of a packet, and each change is passed on once: a packet that a report covers has arrived, or is
-/// taken to be lost, until a later report repairs that. A packet that no report covers, although one covers a later packet, is
-/// unknown: the report on it was lost, which says nothing of the path (RFC 8888, Sec. 5).
+/// A report changes the state of packets, and each change is passed on once. A packet that a report covers has arrived
+/// or is assumed lost, until a later report corrects that. A packet that no report covers, although a report covers a
+/// later packet, is unknown: its report was lost, which says nothing about the path (RFC 8888, Sec. 5).
 ///
-/// A report has effect as a whole or not at all. One that acknowledges a number which nobody sent is not from who received the
-/// packets: numbers that the sender left out on purpose ([`Traps`](super::Traps)) find out a peer that acknowledges what it has not
-/// seen (RFC 9000, Sec. 21.4), as the receipts of our own reports do. The times that a report states are not proved by it.
+/// A report takes effect as a whole or not at all. A report that acknowledges a number that was never sent does not
+/// come from the receiver of the packets. Numbers that the sender skips on purpose ([`Traps`](super::Traps)) reveal a
+/// peer that acknowledges packets it has not received (RFC 9000, Sec. 21.4), as the receipts of our own reports do.
+/// They do not prove the arrival times in a report.
 #[derive(Clone, Debug)]
 pub struct History {
     scope: Scope,
     capacity: usize,
-    /// Packets by consecutive numbers, numbers left out among them; the first has the number `base`.
+    /// Packets by consecutive number, including skipped numbers; the first has the number `base`.
     packets: VecDeque<Packet>,
     base: u64,
-    /// The number of the very first packet; `None` before it left.
+    /// The number of the first packet; `None` before it was sent.
     first: Option<u64>,
-    /// Below it all packets have been reported on, or are unknown.
+    /// All packets below this number have been reported or are unknown.
     covered: u64,
     in_flight: Size,
-    /// The latest time of the receiver's clock that is known.
+    /// The latest known time of the receiver's clock.
     heard: Option<Instant<ReceiverClock>>,
     counts: FeedbackCounts,
     changes: Vec<PacketReport>,
 }
 
-/// Which packets' reports a history takes.
+/// Which packets' reports a history accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those on the stream of this synchronisation source, by its RTP sequence numbers (RFC 8888).
+    /// Packets of the stream with this synchronisation source, by RTP sequence number (RFC 8888).
     Stream(u32),
-    /// Those on all streams of a transport, whichever of their sources they name, by transport-wide sequence numbers.
+    /// Packets of all streams of a transport, whichever source a report names, by transport-wide sequence number.
     Transport,
 }
 
@@ -51,44 +52,44 @@ struct Packet {
     outcome: Outcome,
 }
 
-/// What is known of a number.
+/// The state of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was left out on purpose.
+    /// It was skipped on purpose.
     Skipped,
-    /// The packet is under way, as far as is known.
+    /// The packet is in flight, as far as is known.
     UnderWay,
-    /// No report covers the packet, although one covers a later packet.
+    /// No report covers the packet, although a report covers a later packet.
     Unknown,
-    /// The last report that covers the packet says that it has not arrived.
+    /// The last report that covers the packet says that it did not arrive.
     Lost,
     /// The packet arrived.
     Arrived,
 }
 
-/// What a history has counted.
+/// The counters of a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedbackCounts {
-    /// Reports that had effect.
+    /// Reports that took effect.
     pub reports: u64,
     /// Reports that were refused.
     pub refused: u64,
-    /// Packets that turned out to have arrived after a report had said that they had not.
+    /// Packets reported as not received first and as received later.
     pub repaired: u64,
-    /// Packets that became unknown; some may have been reported on later.
+    /// Packets that became unknown; a later report may have covered some of them.
     pub unknown: u64,
-    /// Statuses that say what an earlier report said.
+    /// Statuses that repeat an earlier report.
     pub repeated: u64,
-    /// Statuses that say "not received" of packets that had arrived by another report, as one that was overtaken does.
+    /// Statuses of "not received" for packets that had arrived by another report, as in a report that was overtaken.
     pub contradicted: u64,
-    /// Statuses of packets so long ago that nothing is known of them any more.
+    /// Statuses of packets that are no longer remembered.
     pub forgotten: u64,
-    /// Numbers left out on purpose that reports rightly said not to have arrived.
+    /// Skipped numbers that reports correctly stated as not received.
     pub traps: u64,
 }
 
 impl FeedbackCounts {
-    /// These and those of another history, such as that of another stream.
+    /// The sum of two counters, such as of two streams.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -104,30 +105,30 @@ impl FeedbackCounts {
     }
 }
 
-/// Why a report has no effect.
+/// Why a report is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// It is on another stream.
+    /// It is about another stream.
     #[error("a report on source {found:#010x}, where {expected:#010x} sends")]
     Foreign {
         /// The synchronisation source that it names.
         found: u32,
-        /// The one that sends.
+        /// The source that sends.
         expected: u32,
     },
-    /// It acknowledges a packet from before the first one.
+    /// It acknowledges a packet before the first one sent.
     #[error("a report that packet {sequence} arrived, which is before the first one")]
     NeverSent {
         /// The packet's sequence number.
         sequence: u16,
     },
     /// It acknowledges a packet that has not been sent yet.
-    #[error("a report that packet {sequence} arrived, which has not left yet")]
+    #[error("a report that packet {sequence} arrived, which has not been sent yet")]
     Ahead {
         /// The packet's sequence number.
         sequence: u16,
     },
-    /// It acknowledges a number that was left out on purpose.
+    /// It acknowledges a number that was skipped on purpose.
     #[error("a report that packet {sequence} arrived, which was left out on purpose")]
     Skipped {
         /// The number.
@@ -135,24 +136,24 @@ pub enum Refusal {
     },
 }
 
-/// A report joined with what was sent.
+/// A report joined with the packets sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Joined<'a> {
-    /// The packets of which it brings news, in the order of their numbers: those that arrived, and those that are now lost.
+    /// The packets with a new state, in the order of their numbers: those that arrived, and those that are now lost.
     pub packets: &'a [PacketReport],
-    /// Round-trip time of the newest packet that arrived, without the time for which the receiver is known to have held the
-    /// report; `None` if none arrived, or if the time that was stated cannot be.
+    /// Round-trip time of the newest packet that arrived, less the time for which the receiver is known to have held
+    /// the report; `None` if none arrived, or if the stated time is impossible.
     pub round_trip: Option<Span>,
-    /// Data under way before the report came.
+    /// Data in flight before the report arrived.
     pub in_flight: Size,
-    /// Packets that are unknown from now on.
+    /// Packets that became unknown.
     pub unknown: u64,
-    /// Numbers left out on purpose that it rightly says not to have arrived: proof that it does not acknowledge blindly.
+    /// Skipped numbers that it correctly states as not received: proof that it does not acknowledge blindly.
     pub traps: u64,
 }
 
 impl<'a> Joined<'a> {
-    /// The report as controllers take it, from a sender that its application held back, or not.
+    /// The report as feedback for controllers; `app_limited` says whether the application limited the sender.
     pub const fn feedback(&self, app_limited: bool) -> PacketFeedback<'a> {
         let mut feedback = PacketFeedback::new(self.packets, self.in_flight);
         feedback.round_trip = self.round_trip;
@@ -162,13 +163,13 @@ impl<'a> Joined<'a> {
 }
 
 impl History {
-    /// The most numbers that can be remembered: half of all, as others could not be told from those to come.
+    /// Maximum number of remembered numbers: half of the number space, because more would be ambiguous.
     pub const MAX_CAPACITY: u16 = 1 << 15;
 
-    /// One that remembers `capacity` numbers, from 1 to [`MAX_CAPACITY`](Self::MAX_CAPACITY); other values are brought into these
-    /// limits.
+    /// A history that remembers `capacity` numbers, clamped to the range 1 to [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     ///
-    /// It takes 24 bytes for each. It should last for a few reports and round trips: 8192 packets of 1000 bytes are 6.5 s of 10 Mbit/s.
+    /// It takes 24 bytes per number. It should last for a few reports and round trips: 8192 packets of 1000 bytes are
+    /// 6.5 s at 10 Mbit/s.
     pub fn new(scope: Scope, capacity: u16) -> Self {
         let capacity = usize::from(capacity.clamp(1, Self::MAX_CAPACITY));
         Self {
@@ -185,9 +186,10 @@ impl History {
         }
     }
 
-    /// Packet `number` of this size leaves. Numbers between it and the packet before were left out on purpose.
+    /// Records that packet `number` of this size was sent. Numbers between it and the previous packet were skipped on
+    /// purpose.
     ///
-    /// A number that is not higher than that of the packet before is not taken.
+    /// Ignored if the number is not higher than that of the previous packet.
     pub fn on_sent(&mut self, number: u64, size: Size, departed: Instant<SenderClock>) {
         if self.first.is_none() {
             (self.first, self.base, self.covered) = (Some(number), number, number);
@@ -212,7 +214,7 @@ impl History {
         self.packets.push_back(packet);
     }
 
-    /// Forgets the oldest number; whether there was one.
+    /// Forgets the oldest number. Returns whether there was one.
     fn forget_oldest(&mut self) -> bool {
         let Some(packet) = self.packets.pop_front() else { return false };
         self.base += 1;
@@ -223,38 +225,38 @@ impl History {
         true
     }
 
-    /// The number behind the last one.
+    /// The number after the last one.
     fn next(&self) -> u64 {
         self.base + self.packets.len() as u64
     }
 
-    /// What is known of a number; `None` if it has not been given yet, or is forgotten.
+    /// The state of a number; `None` if it was not used yet, or is forgotten.
     pub fn outcome(&self, number: u64) -> Option<Outcome> {
         let place = usize::try_from(number.checked_sub(self.base)?).ok()?;
         self.packets.get(place).map(|packet| packet.outcome)
     }
 
-    /// Data under way: sent, and neither reported on nor unknown.
+    /// Data in flight: sent, and neither reported nor unknown.
     pub const fn in_flight(&self) -> Size {
         self.in_flight
     }
 
-    /// What has been counted so far.
+    /// The counters so far.
     pub const fn counts(&self) -> FeedbackCounts {
         self.counts
     }
 
-    /// A moment of the receiver's clock near which the times of the next report lie, for the wraps of its format.
+    /// A time on the receiver's clock close to the times in the next report, to resolve the wraps of its format.
     ///
-    /// Before the first report it is `now`, as if the clocks agreed: then moments may be off by a multiple of the format's range,
-    /// which is the same for all. So a clock that begins anew with a session had better begin at more than that range, which is twelve
-    /// days in transport-wide feedback: moments before its zero cannot be told.
+    /// Before the first report it is `now`, as if the clocks agreed. Times may then be off by a multiple of the
+    /// format's range, which is the same for all of them. A clock that starts with the session should therefore start
+    /// above that range, which is twelve days in transport-wide feedback: times before its zero cannot be represented.
     pub fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
         self.heard.unwrap_or(now.assume_clock())
     }
 
-    /// What left before `departed` has arrived or has not by now, and reports ought to have told: nothing is known of what of it seems
-    /// to be under way still.
+    /// Treats packets sent before `departed` that are still in flight as unknown: they have arrived or were lost by
+    /// now, and a report on them is overdue.
     pub fn give_up_before(&mut self, departed: Instant<SenderClock>) {
         let from = self.covered.max(self.base);
         let older =
@@ -264,17 +266,17 @@ impl History {
         self.covered = self.covered.max(end);
     }
 
-    /// Nothing has been heard of the receiver for so long that nothing is known of what was under way.
+    /// Treats all packets in flight as unknown, because nothing was received for too long.
     pub fn on_silence(&mut self) {
         let next = self.next();
         self.leap_to(next);
         self.covered = next;
     }
 
-    /// A report arrived at `now`.
+    /// Processes a report that arrived at `now`.
     ///
     /// # Errors
-    /// [`Refusal`] if it is on another stream, or acknowledges what nobody sent. It has no effect then.
+    /// [`Refusal`] if it is about another stream, or acknowledges packets that were never sent. It has no effect then.
     pub fn on_report<I>(&mut self, now: Instant<SenderClock>, report: &ArrivalReport<I>) -> Result<Joined<'_>, Refusal>
     where
         I: Iterator<Item = PacketStatus> + Clone,
@@ -289,7 +291,8 @@ impl History {
         self.changes.clear();
         let begin = report.packets.clone().next().and_then(|status| self.unwrap(status.sequence));
         if let Some(begin) = begin {
-            // Who says of nothing that it came proves nothing: what it passes over stays under way, or nothing would bound what is sent.
+            // A report without any arrival proves nothing. The packets that it skips stay in flight; otherwise nothing
+            // would limit the sender.
             let proves = report.packets.clone().any(|status| status.arrival.is_some());
             if proves {
                 self.leap_to(begin);
@@ -312,12 +315,12 @@ impl History {
         })
     }
 
-    /// Another protocol told at `now` what became of single packets, each by its whole number, in any order.
+    /// Applies at `now` the fates of single packets from another protocol, each with its full number, in any order.
     ///
-    /// Nothing becomes unknown by this: what is not told of stays under way.
+    /// No packet becomes unknown by this: packets that are not listed stay in flight.
     ///
     /// # Errors
-    /// [`Refusal`] if a packet is said to have arrived that nobody sent. Then nothing of it has effect.
+    /// [`Refusal`] if a packet that was never sent is said to have arrived. Then nothing takes effect.
     pub fn on_fates(&mut self, now: Instant<SenderClock>, fates: &[(u64, Fate)]) -> Result<Joined<'_>, Refusal> {
         let mut arrived = fates.iter().filter(|(_, fate)| *fate != Fate::Lost);
         if let Some(refusal) = arrived.find_map(|(number, _)| self.refusal(*number).err()) {
@@ -337,13 +340,13 @@ impl History {
         Ok(Joined { packets: &self.changes, round_trip, in_flight, unknown: 0, traps })
     }
 
-    /// The number nearest to the last one that a packet with this sequence number may have; `None` below zero.
+    /// The number nearest to the last one that a packet with this sequence number can have; `None` below zero.
     fn unwrap(&self, sequence: u16) -> Option<u64> {
         let newest = self.next().checked_sub(1)?;
         newest.checked_add_signed(i64::from(sequence.wrapping_sub(newest as u16).cast_signed()))
     }
 
-    /// Whether a report acknowledges nothing but what was sent.
+    /// Checks that a report acknowledges only packets that were sent.
     fn check<I>(&self, report: &ArrivalReport<I>) -> Result<(), Refusal>
     where
         I: Iterator<Item = PacketStatus> + Clone,
@@ -365,7 +368,7 @@ impl History {
         })
     }
 
-    /// Whether a packet of this number can have arrived.
+    /// Checks that a packet with this number can have arrived.
     fn refusal(&self, number: u64) -> Result<(), Refusal> {
         let sequence = number as u16;
         match self.first {
@@ -377,7 +380,7 @@ impl History {
         }
     }
 
-    /// A report begins with this number: what is under way below it is unknown, if no report covers it.
+    /// Applies the start of a report: packets in flight below `begin` become unknown if no report covers them.
     fn leap_to(&mut self, begin: u64) {
         for number in self.covered.max(self.base)..begin.min(self.next()) {
             let Some(packet) = self.packets.get_mut((number - self.base) as usize) else { return };
@@ -389,7 +392,7 @@ impl History {
         }
     }
 
-    /// A report says this of a number.
+    /// Applies the status of one number.
     fn apply(&mut self, number: u64, fate: Fate) {
         let place = number.checked_sub(self.base).and_then(|place| usize::try_from(place).ok());
         let Some(packet) = place.and_then(|place| self.packets.get_mut(place)) else {
@@ -420,7 +423,7 @@ impl History {
         self.changes.push(PacketReport::new(number, packet.size, packet.departed, fate));
     }
 
-    /// The round trip of the newest packet among the changes that arrived, by a report made at `made`.
+    /// The round-trip time of the newest packet among the changes that arrived, from a report made at `made`.
     fn round_trip(&mut self, now: Instant<SenderClock>, made: Option<Instant<ReceiverClock>>) -> Option<Span> {
         let (departed, at) = self.changes.iter().rev().find_map(|packet| match packet.fate {
             Fate::Arrived { at, .. } => Some((packet.departed, at)),
@@ -437,7 +440,7 @@ const fn fate(arrival: PacketArrival) -> Fate {
     Fate::Arrived { at: arrival.time.measured(), ecn: mark(arrival.ecn) }
 }
 
-/// A mark as controllers know it.
+/// The ECN mark in the controllers' type.
 const fn mark(ecn: Ecn) -> control::Ecn {
     match ecn {
         Ecn::NotCapable => control::Ecn::NotEct,

@@ -12,10 +12,10 @@ use crate::wire::feedback::{ArrivalReport, ArrivalTime, PacketArrival, PacketSta
 const SSRC: u32 = 5;
 const PACKET: Size = Size::from_bytes(1000);
 const MILLI: Span = Span::from_millis(1);
-/// From a departure to its arrival, by the two clocks.
+/// Time from departure to arrival on the two clocks.
 const WAY: Span = Span::from_millis(20);
 
-/// Packet `number` leaves at its number in milliseconds.
+/// Packet `number` is sent at `number` milliseconds.
 fn departure(number: u64) -> Instant<SenderClock> {
     Instant::ZERO + MILLI * number as i64
 }
@@ -35,15 +35,15 @@ fn status(number: u64, arrived: bool) -> PacketStatus {
     PacketStatus { sequence: number as u16, arrival: arrived.then_some(arrival) }
 }
 
-/// A report on the numbers from `begin` on, whose letters say of each whether it arrived (`+`) or not (`-`). It is made 5 ms after the
-/// last of them could arrive.
+/// A report on the numbers from `begin` on, with a letter for each: arrived (`+`) or not (`-`). It is made 5 ms after
+/// the last of them could arrive.
 fn report(begin: u64, said: &str) -> ArrivalReport<alloc::vec::IntoIter<PacketStatus>> {
     let packets: Vec<_> = (begin..).zip(said.chars()).map(|(number, letter)| status(number, letter == '+')).collect();
     let made = arrival(begin + said.len() as u64 - 1) + MILLI * 5;
     ArrivalReport { ssrc: SSRC, made: Some(made), packets: packets.into_iter() }
 }
 
-/// What a report changes: each number with whether it arrived; and how many packets are unknown from then on.
+/// The changes by a report: each number, and whether it arrived; and how many packets became unknown.
 fn told(history: &mut History, begin: u64, said: &str) -> (Vec<(u64, bool)>, u64) {
     let now = departure(begin + said.len() as u64) + MILLI * 45;
     let joined = history.on_report(now, &report(begin, said)).expect("an honest report");
@@ -62,7 +62,7 @@ fn a_report_is_joined_with_what_was_sent() {
         joined.packets,
         [packet(65_534, fate(65_534)), packet(65_535, Fate::Lost), packet(65_536, fate(65_536))]
     );
-    // 45 ms since the newest left, 5 ms of them held back by the receiver.
+    // 45 ms since the newest packet left, of which the receiver held it for 5 ms.
     assert_eq!(joined.round_trip, Some(MILLI * 40));
     let feedback = joined.feedback(true);
     assert_eq!((feedback.in_flight, feedback.app_limited), (Size::from_bytes(6000), true));
@@ -79,7 +79,7 @@ fn a_late_arrival_repairs_an_earlier_loss_once() {
     assert_eq!((counts.repaired, counts.repeated, history.in_flight()), (1, 4, Size::from_bytes(6000)));
 }
 
-/// If it fails, a lost report is taken for a burst of losses, or holds a window full for ever.
+/// If it fails, a lost report looks like a burst of losses, or keeps a window full for ever.
 #[test]
 fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     let mut history = history(0..10);
@@ -95,7 +95,7 @@ fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     assert_eq!((history.outcome(10), history.in_flight()), (None, Size::from_bytes(2000)));
 }
 
-/// If they fail, a window stays full for ever where nothing arrives, as nothing is reported then.
+/// If they fail, a window stays full for ever when nothing arrives, because nothing is reported then.
 #[test]
 fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
     let mut waiting = history(0..10);
@@ -107,7 +107,7 @@ fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
     assert_eq!((waiting.in_flight(), waiting.outcome(9)), (Size::ZERO, Some(Outcome::Unknown)));
 }
 
-/// A lying receiver could otherwise empty the window again and again without anything having arrived.
+/// Otherwise a dishonest receiver could empty the window again and again without any arrival.
 #[test]
 fn a_report_that_nothing_came_frees_nothing_that_it_passes_over() {
     let mut history = history(0..10);
@@ -124,7 +124,7 @@ fn a_report_that_another_has_overtaken_takes_nothing_back() {
     assert_eq!((history.counts().contradicted, history.outcome(1)), (1, Some(Outcome::Arrived)));
 }
 
-/// RFC 9000, Sec. 21.4: if it fails, a receiver can have the sender send faster than the path allows by acknowledging blindly.
+/// RFC 9000, Sec. 21.4: if it fails, a receiver can make the sender exceed the path's rate by acknowledging blindly.
 #[test]
 fn a_number_left_out_on_purpose_must_not_be_acknowledged() {
     let mut history = history([0, 1, 3, 4]);
@@ -148,7 +148,7 @@ fn what_was_never_sent_has_not_yet_left_or_is_anothers_is_refused_without_effect
     assert_eq!(history.on_report(now, &foreign), Err(Refusal::Foreign { found: 6, expected: 5 }));
     assert_eq!(history.counts(), FeedbackCounts { refused: 4, ..before.counts() });
     assert!((10..20).all(|number| history.outcome(number) == Some(Outcome::UnderWay)));
-    // That such packets have not arrived is true, and of no effect.
+    // It is true that such packets did not arrive, and has no effect.
     assert_eq!(told(&mut history, 8, "--+").0, [(10, true)]);
     assert_eq!(told(&mut history, 18, "+-----").0, [(18, true), (19, false)]);
     assert_eq!(History::new(Scope::Transport, 9).on_report(now, &foreign), Err(Refusal::NeverSent { sequence: 10 }));
@@ -184,7 +184,7 @@ fn what_is_forgotten_is_counted_and_no_longer_under_way() {
     assert_eq!((history.outcome(1), history.in_flight()), (None, Size::from_bytes(4000)));
     assert_eq!(told(&mut history, 0, "+++++").0, [(2, true), (3, true), (4, true)]);
     assert_eq!((history.counts().forgotten, history.counts().unknown), (2, 2));
-    // A leap beyond all that fits, and a number that goes back.
+    // A jump beyond the capacity, and a number that goes back.
     history.on_sent(1000, PACKET, departure(7));
     history.on_sent(999, PACKET, departure(8));
     assert_eq!((history.outcome(999), history.outcome(1000)), (None, Some(Outcome::UnderWay)));
@@ -203,7 +203,7 @@ fn a_time_that_cannot_be_gives_no_round_trip() {
     assert_eq!(made(&mut history, 2, None), Some(MILLI * 38), "not known to have been held");
 }
 
-/// What happens to packet `number` and its report: it is lost, comes late, comes twice.
+/// The fate of packet `number` and its report: lost, late, or duplicated.
 #[derive(Clone, Copy, Debug)]
 struct Course {
     is_lost: bool,
@@ -220,7 +220,8 @@ fn course() -> impl Strategy<Value = Course> {
 }
 
 proptest! {
-    /// The whole way: traps, a network that loses, reorders and doubles, a recorder, reports of which some are lost, the history.
+    /// The complete path: traps, a network with loss, reordering and duplication, a recorder, reports of which some are
+    /// lost, the history.
     #[test]
     fn between_honest_ends_every_outcome_is_what_happened(
         courses in proptest::collection::vec(course(), 1..400), start: u16, seed: u64, overlap in 0u64..30,
@@ -241,7 +242,7 @@ proptest! {
             number += 1;
         }
         on_the_way.sort_unstable();
-        // What a report that arrived said last of each number.
+        // The last status of each number in a report that arrived.
         let mut said = BTreeMap::new();
         let mut lost_reports = losses.iter().cycle();
         let mut made = 0;

@@ -6,18 +6,18 @@ use equipoise::units::{Instant, ReceiverClock};
 use crate::Ecn;
 use crate::wire::feedback::{ArrivalTime, PacketArrival, PacketStatus};
 
-/// What a receiver remembers of arrivals, for reports by packet.
+/// A receiver's record of arrivals, for per-packet reports.
 ///
-/// Source: RFC 8888, Sec. 3.1. Of copies the first one's arrival is reported, and congestion experienced if any copy bears that
-/// mark. Consecutive reports are on consecutive stretches of numbers. A packet that arrives after a report has said that it did
-/// not, or a copy that brings a mark, makes the next report reach back to it.
+/// Source: RFC 8888, Sec. 3.1. Of several copies the first arrival is reported, and congestion experienced if any copy
+/// has that mark. Consecutive reports cover consecutive ranges of numbers. If a packet arrives after it was reported as
+/// not received, or a copy brings a mark, the next report reaches back to it.
 ///
-/// Packets are known by unwrapped numbers, as [`SequenceTracker`](equipoise::measure::SequenceTracker) makes them. Those that are a
-/// window or more behind the highest number are forgotten: what is not reported by then is never reported, and what arrives then is
-/// only counted.
+/// Packets are identified by unwrapped numbers, as from [`SequenceTracker`](equipoise::measure::SequenceTracker).
+/// Numbers that are a window or more below the highest are forgotten: they are not reported any more, and packets that
+/// arrive then are only counted.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    /// Packet n is in slot n modulo their number, if it is there.
+    /// Packet n, if present, is in slot n modulo the number of slots.
     slots: Box<[Option<Slot>]>,
     span: Option<Numbers>,
     too_old: u64,
@@ -30,42 +30,42 @@ struct Slot {
     ecn: Ecn,
 }
 
-/// The numbers that matter to reports.
+/// The numbers that determine reports.
 #[derive(Clone, Copy, Debug)]
 struct Numbers {
-    /// The lowest number that has arrived: those below it may belong to nobody.
+    /// The lowest number that has arrived; numbers below it may never have been sent.
     first: u64,
     highest: u64,
-    /// The number behind the last report.
+    /// The number after the last one reported.
     reported: u64,
-    /// The lowest number below that of which there is something new.
+    /// The lowest number below `reported` with a new state.
     late: Option<u64>,
 }
 
-/// What became of an arrival.
+/// The result of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
     /// The first copy.
     New,
     /// A further copy. Its time is not reported.
     Duplicate,
-    /// It is too far behind the highest number.
+    /// It is too far below the highest number.
     TooOld,
 }
 
 impl Recorder {
-    /// The widest window: as many packets as a report of RFC 8888 may tell of.
+    /// The maximum window: the number of packets that a report of RFC 8888 can cover.
     pub const MAX_WINDOW: u16 = 16_384;
 
-    /// One that looks back on `window` numbers, from 1 to [`MAX_WINDOW`](Self::MAX_WINDOW); other values are brought into these limits.
+    /// A recorder that remembers `window` numbers, clamped to the range 1 to [`MAX_WINDOW`](Self::MAX_WINDOW).
     ///
-    /// It takes 24 bytes for each. A wider window bears longer intervals between reports and more reordering.
+    /// It takes 24 bytes per number. A wider window tolerates longer intervals between reports and more reordering.
     pub fn new(window: u16) -> Self {
         let window = usize::from(window.clamp(1, Self::MAX_WINDOW));
         Self { slots: vec![None; window].into_boxed_slice(), span: None, too_old: 0 }
     }
 
-    /// Packet `number` arrived at `at`, and its IP header said `ecn`.
+    /// Records that packet `number` arrived at `at`, with the ECN field `ecn` in its IP header.
     pub fn on_arrival(&mut self, number: u64, at: Instant<ReceiverClock>, ecn: Ecn) -> Recorded {
         let window = self.window();
         let span = self.span.get_or_insert(Numbers { first: number, highest: number, reported: number, late: None });
@@ -96,7 +96,7 @@ impl Recorder {
         recorded
     }
 
-    /// Whether something has arrived that no report has told of.
+    /// Whether something arrived that was not reported yet.
     pub fn has_news(&self) -> bool {
         self.span.is_some_and(|span| span.late.is_some() || span.highest >= span.reported)
     }
@@ -106,16 +106,16 @@ impl Recorder {
         self.span.map(|span| span.highest)
     }
 
-    /// Arrivals so far that were too far behind the highest number.
+    /// Number of arrivals that were too far below the highest number.
     pub const fn too_old(&self) -> u64 {
         self.too_old
     }
 
-    /// The packets that the next report has to tell of, up to the highest number.
+    /// The packets that the next report must cover, up to the highest number.
     ///
-    /// They begin behind the last report, or `overlap` numbers earlier, so that one lost report does no harm; or with the lowest
-    /// number of which there is news, if that is lower. The window limits both. The caller has to send all of them, in several
-    /// packets of feedback if they do not fit into one.
+    /// They start after the last report, or `overlap` numbers earlier so that one lost report does no harm, or at the
+    /// lowest number with a new state if that is lower. The window limits both. The caller must send all of them, in
+    /// several feedback packets if they do not fit into one.
     pub fn report(&mut self, overlap: u64) -> Stretch<'_> {
         let window = self.window();
         let Some(span) = &mut self.span else { return Stretch { slots: &self.slots, next: 0, end: 0 } };
@@ -133,7 +133,7 @@ impl Recorder {
     }
 }
 
-/// The packets that a report has to tell of, by consecutive numbers.
+/// The packets that a report must cover, by consecutive numbers.
 #[derive(Clone, Debug)]
 pub struct Stretch<'a> {
     slots: &'a [Option<Slot>],
@@ -221,7 +221,8 @@ mod tests {
         assert_eq!(told(&mut recorder, 0), (8, [true, false, true].to_vec()));
     }
 
-    /// RFC 8888, Sec. 3.1: if it fails, a mark on the second copy is lost, or a retransmission makes the path look slow.
+    /// RFC 8888, Sec. 3.1: if it fails, a mark on the second copy is lost, or a retransmission makes the path look
+    /// slow.
     #[test]
     fn of_copies_the_first_arrival_and_any_mark_are_reported() {
         let mut recorder = Recorder::new(1024);
@@ -251,7 +252,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a map of all arrivals.
+        /// Compares with a map of all arrivals.
         #[test]
         fn all_arrivals_are_reported_with_their_first_time_and_worst_mark(
             start in prop_oneof![Just(0u64), Just(65_500), any::<u32>().prop_map(u64::from)],
@@ -276,7 +277,7 @@ mod tests {
             let stretch = recorder.report(overlap);
             let begin = stretch.begin();
             reported.extend((begin..).zip(stretch));
-            // Each number from the first arrival to the last is told of, by the last report on it, as it was.
+            // The last report on each number from the first arrival to the last states its true fate.
             let (first, last) = (*arrivals.keys().next().unwrap(), *arrivals.keys().next_back().unwrap());
             for number in first..=last {
                 let arrival = arrivals.get(&number);

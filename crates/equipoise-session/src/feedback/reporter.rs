@@ -4,31 +4,32 @@ use super::recorder::Recorder;
 use crate::Ecn;
 use crate::wire::feedback::{FeedbackError, TransportHead, encode_congestion_feedback, encode_transport_feedback};
 
-/// How a receiver reports on single packets.
+/// How a receiver sends per-packet reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reporting {
-    /// In which format.
+    /// The format.
     pub format: Format,
-    /// The least time from one report to the next, [`SHORTEST`](Self::SHORTEST) to [`LONGEST`](Self::LONGEST).
+    /// The minimum time between reports, [`SHORTEST`](Self::SHORTEST) to [`LONGEST`](Self::LONGEST).
     pub interval: Span,
 }
 
 impl Reporting {
     /// The shortest interval.
     pub const SHORTEST: Span = Span::from_millis(5);
-    /// The longest interval: laws by packet are slow beyond half of it.
+    /// The longest interval: per-packet laws are slow above half of it.
     pub const LONGEST: Span = Span::from_millis(500);
     /// The usual interval. Ours, between the 40 ms of `SCReAM` and the 100 ms of NADA (RFC 8698, Table 2).
     pub const INTERVAL: Span = Span::from_millis(50);
 }
 
-/// A format of feedback by packet.
+/// A format of per-packet feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// RFC 8888: by the numbers of each stream, with marks of congestion, times in 1/1024 s, and packets told of more than once.
+    /// RFC 8888: by the sequence numbers of each stream, with congestion marks and times in 1/1024 s; packets may be
+    /// reported more than once.
     CongestionFeedback,
-    /// draft-holmer-rmcat-transport-wide-cc-extensions-01: by numbers of all packets of the transport, without marks, times in
-    /// 250 µs, and each packet told of once.
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01: by numbers of all packets of the transport, without marks,
+    /// with times in 250 µs; each packet is reported once.
     TransportWide,
 }
 
@@ -42,35 +43,36 @@ impl Format {
     }
 }
 
-/// Reports on the packets of one stream: when a report is due, and what it says.
+/// Decides when a report on the packets of one stream is due, and writes it.
 ///
-/// The first packet is reported on at once; behind a report an interval passes before the next, if anything has arrived by then. Where
-/// the format allows it a report tells of the last packets of the one before again, so that a single lost one does no harm.
+/// The first packet is reported at once. After a report, the next one follows an interval later, if anything has
+/// arrived by then. If the format allows it, a report repeats the last packets of the previous one, so that a single
+/// lost report does no harm.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     reporting: Reporting,
     recorder: Recorder,
-    /// The highest transport-wide number, counted on over the wraps.
+    /// The highest transport-wide number, extended beyond 16 bits.
     highest: Option<u64>,
     last: Option<Instant<ReceiverClock>>,
     due: Option<Instant<ReceiverClock>>,
-    /// Feedback packets so far; wraps.
+    /// Number of feedback packets so far; wraps.
     count: u8,
 }
 
-/// So many packets are looked back on: half a second of 100 Mbit/s.
+/// Number of packets that are remembered: half a second at 100 Mbit/s.
 const WINDOW: u16 = 4096;
-/// So many packets are told of again.
+/// Number of packets that are repeated in the next report.
 const OVERLAP: u64 = 16;
 
 impl Reporter {
-    /// One that has seen nothing.
+    /// A reporter without arrivals.
     pub fn new(reporting: Reporting) -> Self {
         Self { reporting, recorder: Recorder::new(WINDOW), highest: None, last: None, due: None, count: 0 }
     }
 
-    /// The packet with this number in its stream, and with this number among all of its transport, arrived at `now`. Gives whether it
-    /// has a number that reports can speak of.
+    /// Records at `now` the arrival of a packet with this number in its stream and this transport-wide number. Returns
+    /// whether it has a number that reports can refer to.
     pub fn on_arrival(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -90,7 +92,7 @@ impl Reporter {
 
     /// The number nearest to the highest.
     fn unwrap(&mut self, sequence: u16) -> u64 {
-        // A first number that is not near zero leaves room for those that it overtook.
+        // A first number that is not near zero leaves room for earlier packets that it overtook.
         let highest = self.highest.unwrap_or(u64::from(sequence) + (1 << 16));
         let ahead = i64::from(sequence.wrapping_sub(highest as u16).cast_signed());
         let number = highest.saturating_add_signed(ahead);
@@ -98,18 +100,18 @@ impl Reporter {
         number
     }
 
-    /// The stream has begun anew, with other numbers.
+    /// Resets the recorder, because the stream restarted with other numbers.
     pub fn begin_anew(&mut self) {
         *self = Self { count: self.count, last: self.last, ..Self::new(self.reporting) };
     }
 
-    /// When the next report is due; `None` while there is nothing to tell.
+    /// When the next report is due; `None` while there is nothing to report.
     pub const fn due(&self) -> Option<Instant<ReceiverClock>> {
         self.due
     }
 
-    /// Writes the report that is due by `now`, if one is, on the stream `media` by `ssrc`: in as many feedback packets of `limit` bytes
-    /// at the most as it takes, each of which `emit` is given a writer of.
+    /// Writes the report that is due by `now`, if any, from `ssrc` on the stream `media`. It is split into feedback
+    /// packets of at most `limit` bytes; `emit` is called with a writer for each.
     ///
     /// # Errors
     /// [`FeedbackError`] if not even one packet's status fits into the limit.
@@ -167,7 +169,7 @@ mod tests {
         Reporter::new(Reporting { format, interval: MS * 50 })
     }
 
-    /// The datagrams of the report that is due by then.
+    /// The datagrams of the report that is due by `now`.
     fn datagrams(reporter: &mut Reporter, now: Instant<ReceiverClock>, limit: usize) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         let write = |write: &mut dyn FnMut(&mut Vec<u8>)| {
@@ -179,7 +181,7 @@ mod tests {
         all
     }
 
-    /// The numbers that arrived by what a datagram says.
+    /// The numbers that arrived according to a datagram.
     fn arrived(datagram: &[u8]) -> Vec<u16> {
         let mut packets = parse_compound(datagram).expect("a compound");
         let feedback = ArrivalFeedback::of(&packets.next().expect("a packet")).expect("feedback").expect("whole");

@@ -1,25 +1,26 @@
 use chacha20::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// Says which numbers a sender leaves out, so that who acknowledges packets without receiving them is found out.
+/// Chooses the numbers that a sender skips, to detect a peer that acknowledges packets without receiving them.
 ///
-/// Source: RFC 9000, Sec. 21.4 (optimistic acknowledgements). A receiver that would have the sender send faster may acknowledge
-/// packets that it has not seen. It cannot know which numbers nobody sent: [`History`](super::History) refuses a report that
-/// acknowledges one of them.
+/// Source: RFC 9000, Sec. 21.4 (optimistic acknowledgements). A receiver that wants the sender to send faster may
+/// acknowledge packets that it has not received. It cannot know which numbers were never sent, and
+/// [`History`](super::History) rejects a report that acknowledges one of them.
 ///
-/// Reading: the RFC says neither how often nor when. Here the gap between two numbers left out is drawn anew each time, evenly from
-/// 1 to twice `mean` less one. An honest receiver reports such a number as not received, and the history does not count it as lost. In
-/// a stream's RTP numbers it is a hole which a foreign receiver takes for a loss; transport-wide numbers harm nobody.
+/// Reading: the RFC states neither how often nor when. Here the gap between two skipped numbers is drawn uniformly from
+/// 1 to twice `mean` less one. An honest receiver reports a skipped number as not received, and the history does not
+/// count it as lost. A skipped RTP sequence number looks like a loss to a foreign receiver; a skipped transport-wide
+/// number does no harm.
 #[derive(Debug)]
 pub struct Traps {
     random: ChaCha12Rng,
     mean: u32,
-    /// Packets until the next number to be left out.
+    /// Packets until the next number to skip.
     left: u32,
 }
 
 impl Traps {
-    /// One that leaves out a number for each `mean` packets on average, from 1 to 2³⁰, drawn from a stream of `seed`. The peer must not
+    /// Skips one number per `mean` packets on average, from 1 to 2³⁰, drawn from a stream of `seed`. The peer must not
     /// know the seed.
     pub fn new(seed: u64, mean: u32) -> Self {
         let mut traps = Self { random: ChaCha12Rng::seed_from_u64(seed), mean: mean.clamp(1, 1 << 30), left: 0 };
@@ -27,7 +28,7 @@ impl Traps {
         traps
     }
 
-    /// A packet is about to leave: whether the number that is next is to be left out. It takes the one after that, then.
+    /// Whether to skip the next number, called before each packet. If so, the packet takes the number after it.
     pub fn skips(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         let skips = self.left == 0;

@@ -13,72 +13,72 @@ use crate::wire::WireError;
 use crate::wire::feedback::ArrivalFeedback;
 use crate::wire::rtcp::parse_compound;
 
-/// So many packets are remembered where feedback is of packets by their numbers, as for RTCP.
+/// Number of packets remembered if feedback refers to packets by number, as in RTCP.
 const REMEMBERED: u16 = 1 << 13;
-/// Numbers of packets are below it, so that others can follow.
+/// Packet numbers must be below it, so that others can follow.
 const HIGHEST: u64 = 1 << 62;
 
-/// The kind of feedback that a [`PacedGuest`] gets.
+/// The kind of feedback of a [`PacedGuest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedbackKind {
-    /// Datagrams of RTCP, of which those of a format count.
+    /// RTCP datagrams, from which feedback in one format is used.
     Rtcp(Format),
-    /// Packets by their numbers, with the times of their arrivals.
+    /// Packets by number, with arrival times.
     Arrivals,
-    /// Packets by their numbers, without times, as acknowledgements tell them.
+    /// Packets by number, without arrival times, as in acknowledgements.
     Acks,
 }
 
-/// How a [`PacedGuest`] is told of packets, and how it lets them go.
+/// The configuration of a [`PacedGuest`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PacedConfig {
-    /// The feedback.
+    /// The kind of feedback.
     pub feedback: FeedbackKind,
-    /// Packets of a frame follow each other at so many times the rate.
+    /// Pacing rate within a frame, as a multiple of the rate.
     pub pacing: f64,
-    /// Length of an interval for controllers that decide by intervals.
+    /// Length of an interval, for controllers of interval summaries.
     pub interval: Span,
-    /// Whether packets are sent as ECN-capable and feedback tells their marks.
+    /// Whether packets are sent as ECN-capable and feedback includes their marks.
     pub has_ecn: bool,
 }
 
 impl PacedConfig {
-    /// The usual one: 1.5 times the rate, 250 ms, without ECN.
+    /// The usual configuration: pacing at 1.5 times the rate, intervals of 250 ms, without ECN.
     pub const fn new(feedback: FeedbackKind) -> Self {
         Self { feedback, pacing: 1.5, interval: Span::from_millis(250), has_ecn: false }
     }
 }
 
-/// Why a [`PacedGuest`] does not take what it is told.
+/// Why a [`PacedGuest`] rejects an input.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum PacedError {
-    /// Packets are numbered upwards.
+    /// Packet numbers must increase.
     #[error(
-        "packet {number} is not behind the one before, or above 2^62; a packet that is sent again has a new number"
+        "packet {number} does not follow the previous one, or is above 2^62; a packet that is sent again has a new number"
     )]
     Number {
         /// The packet's number.
         number: u64,
     },
-    /// It was made for feedback on packets by their numbers.
+    /// The guest was created for feedback on packets by number.
     #[error("this controller was made for feedback in arrays, and not in RTCP")]
     NotRtcp,
-    /// It was made for RTCP.
+    /// The guest was created for RTCP.
     #[error("this controller was made for feedback in RTCP, and not in arrays")]
     NotArrays,
-    /// The datagram is no RTCP.
+    /// The datagram is not RTCP.
     #[error(transparent)]
     Malformed(#[from] WireError),
-    /// The feedback tells of packets that nobody sent.
+    /// The feedback refers to packets that were never sent.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A report in a datagram tells of packets that nobody sent.
+    /// A report in a datagram refers to packets that were never sent.
     #[error("the report tells of packets that were never sent")]
     NeverSent,
 }
 
-/// A controller with its pacer and what it has to remember of packets that were sent. Calls may come in any order; times that go back do no
+/// A controller with its pacer and the state of the packets sent. Calls may come in any order; times that go back do no
 /// harm.
 #[derive(Debug)]
 pub struct PacedGuest {
@@ -88,11 +88,11 @@ pub struct PacedGuest {
     sent: Sent,
 }
 
-/// What was sent, to be joined with the feedback on it.
+/// The packets sent, to be joined with feedback on them.
 #[derive(Debug)]
 enum Sent {
     Rtcp(Reports),
-    /// Feedback is by numbers above the last one.
+    /// Packet history, and the last number used.
     Arrays(History, Option<u64>),
 }
 
@@ -106,7 +106,7 @@ impl Sent {
 }
 
 impl PacedGuest {
-    /// A guest whose time begins at `now`. A pacing below 1 counts as 1.
+    /// A guest that starts at `now`. A pacing below 1 counts as 1.
     ///
     /// # Errors
     /// As [`Guest::new`].
@@ -131,22 +131,22 @@ impl PacedGuest {
         Ok(Self { guest, pacer, pacing, sent })
     }
 
-    /// The guest, to read what it has decided.
+    /// The guest, to read its decisions.
     pub const fn guest(&self) -> &Guest {
         &self.guest
     }
 
-    /// The rate at which single packets may follow each other.
+    /// The pacing rate of single packets.
     pub const fn pace(&self) -> Rate {
         self.pacer.rate()
     }
 
-    /// Data that is under way.
+    /// Data in flight.
     pub fn in_flight(&self) -> Size {
         self.sent.in_flight()
     }
 
-    /// What came of the feedback so far.
+    /// The feedback counters so far.
     pub fn counts(&self) -> FeedbackCounts {
         match &self.sent {
             Sent::Rtcp(reports) => reports.counts(),
@@ -154,25 +154,25 @@ impl PacedGuest {
         }
     }
 
-    /// The controller may have decided.
+    /// Applies a possible new decision of the controller to the pacer.
     fn decided(&mut self) {
         self.pacer.set_rate(self.guest.pace(self.pacing));
     }
 
-    /// How much faster than the rate packets leave.
+    /// Pacing rate as a multiple of the rate.
     fn pacing_now(&self) -> f64 {
         self.pacer.rate().as_bps_f64() / self.guest.rate().as_bps_f64().max(1.0)
     }
 
-    /// A packet left at `now`: of source `ssrc`, which counts for RFC 8888 alone, with the number that feedback will name, of which the
-    /// lower 16 bits count for RTCP.
+    /// Records a packet that was sent at `now`, with the number to which feedback will refer. `ssrc` is used only for
+    /// RFC 8888; for RTCP the lower 16 bits of the number are used.
     ///
     /// # Errors
     /// [`PacedError::Number`].
     pub fn on_sent(&mut self, now: Instant<SenderClock>, ssrc: u32, number: u64, size: Size) -> Result<(), PacedError> {
         self.pacer.on_departure(now, size);
         let packet = match &mut self.sent {
-            // Sequence numbers are of 16 bits.
+            // Sequence numbers have 16 bits.
             Sent::Rtcp(reports) => reports.on_sent(now, ssrc, number as u16, size),
             Sent::Arrays(history, last) if number < HIGHEST && *last < Some(number) => {
                 *last = Some(number);
@@ -186,23 +186,25 @@ impl PacedGuest {
         Ok(())
     }
 
-    /// A frame joins what waits to be sent.
+    /// Records a frame that is queued for sending.
     pub fn on_frame(&mut self, now: Instant<SenderClock>, frame: &QueuedFrame) {
         self.guest.on_frame(now, frame);
         self.decided();
     }
 
-    /// Nothing waits to be sent since `now`: it is the application that holds the sender back.
+    /// Records that nothing is queued since `now`: the sender is app-limited.
     pub fn on_idle(&mut self, now: Instant<SenderClock>) {
         let from = if let Readiness::At(due) = self.pacer.poll(now) { due } else { now };
         self.guest.on_idle(from);
         self.pacer.rested_until(now);
     }
 
-    /// A datagram of RTCP arrived at `now`. What in it is feedback of the format has effect; other packets are passed over.
+    /// Processes an RTCP datagram that arrived at `now`. Feedback in the configured format takes effect; other packets
+    /// are skipped.
     ///
     /// # Errors
-    /// [`PacedError::NotRtcp`], [`PacedError::Malformed`] and [`PacedError::NeverSent`]; what was right before has effect.
+    /// [`PacedError::NotRtcp`], [`PacedError::Malformed`] and [`PacedError::NeverSent`]; valid packets before the error
+    /// take effect.
     pub fn on_rtcp(&mut self, now: Instant<SenderClock>, datagram: &[u8]) -> Result<(), PacedError> {
         let pacing = self.pacing_now();
         let Sent::Rtcp(reports) = &mut self.sent else { return Err(PacedError::NotRtcp) };
@@ -227,11 +229,11 @@ impl PacedGuest {
         }
     }
 
-    /// It became known at `now` what became of packets, each by its number, in any order.
+    /// Applies at `now` the fates of packets, each with its number, in any order.
     ///
     /// # Errors
-    /// [`PacedError::NotArrays`], and [`PacedError::Refused`] if a packet is said to have arrived that was never sent: then nothing has
-    /// effect.
+    /// [`PacedError::NotArrays`], and [`PacedError::Refused`] if a packet that was never sent is said to have arrived;
+    /// then nothing takes effect.
     pub fn on_fates(&mut self, now: Instant<SenderClock>, fates: &[(u64, Fate)]) -> Result<(), PacedError> {
         let pacing = self.pacing_now();
         let Sent::Arrays(history, _) = &mut self.sent else { return Err(PacedError::NotArrays) };
@@ -241,12 +243,12 @@ impl PacedGuest {
         Ok(())
     }
 
-    /// When [`on_timer`](Self::on_timer) is to be called, if nothing else happens before; `None` for never.
+    /// When [`on_timer`](Self::on_timer) must be called, if nothing else happens before; `None` for never.
     pub fn next_timer(&self) -> Option<Instant<SenderClock>> {
         self.guest.next_timer()
     }
 
-    /// Time has come to `now`; too early or without need does no harm.
+    /// Advances time to `now`; a call that is early or not needed does no harm.
     pub fn on_timer(&mut self, now: Instant<SenderClock>) {
         if self.guest.next_timer().is_some_and(|at| at <= now) {
             if self.guest.on_timer(now) {
@@ -259,10 +261,10 @@ impl PacedGuest {
         }
     }
 
-    /// Whether the next packet may leave at `now`, or when; never while the window is full or the rate 0: then feedback or the timer
-    /// changes it.
+    /// Whether the next packet may leave at `now`, or when. `Never` while the window is full or the rate is 0; feedback
+    /// or the timer changes that.
     pub fn next_departure(&self, now: Instant<SenderClock>) -> Readiness<SenderClock> {
-        // One packet may always be under way: nothing would ever be heard without.
+        // One packet may always be in flight, because without it no feedback would ever arrive.
         let is_full = self.guest.window().is_some_and(|window| self.in_flight() >= window.max(Size::from_bytes(1)));
         if is_full { Readiness::Never } else { self.pacer.poll(now) }
     }

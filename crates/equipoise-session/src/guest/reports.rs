@@ -1,4 +1,4 @@
-//! Packets that left, joined with the receiver's feedback on them.
+//! Joins packets sent with the receiver's feedback on them.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -11,17 +11,17 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 use crate::feedback::{FeedbackCounts, Format, History, Joined, Scope};
 use crate::wire::feedback::ArrivalFeedback;
 
-/// The sender's side of feedback in one of both formats, for the packets of all streams of a transport.
+/// The sender's side of per-packet feedback in one of the two formats, for all streams of a transport.
 ///
-/// It takes anything that a peer may send, in bounded memory: 64 streams, and the last 8192 packets of each.
+/// It accepts any input from a peer, in bounded memory: 64 streams, and the last 8192 packets of each.
 #[derive(Debug)]
 pub struct Reports(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    /// All packets have numbers of one sequence.
+    /// All packets share one number sequence.
     Transport { history: History, last: Option<u64> },
-    /// Each stream has its own sequence, by its source (RFC 8888, Sec. 3.1).
+    /// Each stream has its own number sequence, by its source (RFC 8888, Sec. 3.1).
     Streams { streams: BTreeMap<u32, Stream>, next: u64 },
 }
 
@@ -30,16 +30,16 @@ enum Kind {
 struct Stream {
     history: History,
     last: Option<u64>,
-    /// The path's number of each packet of the stream, by its number in the stream; the newest ones.
+    /// The newest packets of the stream: number in the stream and number on the path.
     numbers: VecDeque<(u64, u64)>,
 }
 
-/// So many packets are remembered: 0.8 s of 100 Mbit/s.
+/// Number of packets remembered: 0.8 s at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// So many streams of one connection, at most.
+/// Maximum number of streams of one connection.
 const STREAMS: usize = 64;
 
-/// News of packets, in the order in which they left.
+/// Packets with a new state, in sending order.
 #[derive(Debug, Default)]
 pub struct News {
     packets: Vec<PacketReport>,
@@ -48,7 +48,7 @@ pub struct News {
 }
 
 impl News {
-    /// As controllers take it.
+    /// The news as feedback for controllers.
     pub fn feedback(&self) -> PacketFeedback<'_> {
         let mut feedback = PacketFeedback::new(&self.packets, self.in_flight);
         feedback.round_trip = self.round_trip;
@@ -67,7 +67,7 @@ impl News {
 }
 
 impl Reports {
-    /// Nothing has left yet; feedback comes in this format.
+    /// State without packets, for feedback in this format.
     pub fn new(format: Format) -> Self {
         Self(match format {
             Format::TransportWide => {
@@ -77,8 +77,9 @@ impl Reports {
         })
     }
 
-    /// A packet of stream `ssrc` with this sequence number, of the stream or of the transport, left at `now`. What nobody will report
-    /// on is `None`: a retransmission with the number of the first one, a stream too many.
+    /// Records at `now` a packet of stream `ssrc` with this sequence number, of the stream or of the transport. Returns
+    /// `None` for a packet that cannot be reported: a retransmission with its original number, or a stream beyond the
+    /// maximum.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, ssrc: u32, sequence: u16, size: Size) -> Option<SentPacket> {
         let number = match &mut self.0 {
             Kind::Transport { history, last } => {
@@ -100,7 +101,8 @@ impl Reports {
         Some(SentPacket::new(number, size, self.in_flight()))
     }
 
-    /// Feedback arrived at `now`; what is new in it. Reports that cannot be are counted and have no effect.
+    /// Processes feedback that arrived at `now`, and returns its news. Impossible reports are counted and have no
+    /// effect.
     pub fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: ArrivalFeedback<'_>) -> News {
         let mut news = News { in_flight: self.in_flight(), ..News::default() };
         match (&mut self.0, feedback) {
@@ -130,12 +132,12 @@ impl Reports {
         news
     }
 
-    /// Nothing is known any more of what is under way.
+    /// Treats all packets in flight as unknown.
     pub fn on_silence(&mut self) {
         self.histories().for_each(History::on_silence);
     }
 
-    /// Data under way.
+    /// Data in flight.
     pub fn in_flight(&self) -> Size {
         match &self.0 {
             Kind::Transport { history, .. } => history.in_flight(),
@@ -145,7 +147,7 @@ impl Reports {
         }
     }
 
-    /// What has been counted of all reports.
+    /// The counters over all reports.
     pub fn counts(&self) -> FeedbackCounts {
         match &self.0 {
             Kind::Transport { history, .. } => history.counts(),
@@ -162,7 +164,7 @@ impl Reports {
         }
     }
 
-    /// A stream has ended.
+    /// Removes a stream that has ended.
     pub fn forget(&mut self, ssrc: u32) {
         if let Kind::Streams { streams, .. } = &mut self.0 {
             streams.remove(&ssrc);
@@ -188,7 +190,7 @@ impl Stream {
     }
 }
 
-/// The number nearest to `last` that has these 16 bits; `None` for one before the very first.
+/// The number nearest to `last` with these 16 bits; `None` for one before the first.
 fn unwrapped(last: Option<u64>, sequence: u16) -> Option<u64> {
     match last {
         None => Some(u64::from(sequence)),

@@ -1,4 +1,4 @@
-//! A stack of the smallest kind, with a packet each time the pacer lets one go and feedback each 50 ms.
+//! A minimal stack, with a packet whenever the pacer allows one and feedback every 50 ms.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use crate::Event;
 use crate::harm::{Datagram, GRACE, Harm, LOWEST, MILLI, PACKET, SECOND, Told, adaptive, build};
 
 const PROVIDED: Needs = Needs::PACKETS;
-/// What a law of intervals may need, too, as it gets them of packets.
+/// Includes intervals, because an adapter provides them from packets.
 const ADAPTED: Needs = PROVIDED.and(Needs::INTERVALS);
 const REPORTS: u64 = 50 * MILLI;
 
@@ -23,14 +23,14 @@ fn at<C>(nanos: u64) -> Instant<C> {
     Instant::from_nanos(nanos)
 }
 
-/// A stack with `guest`, and what has become of its packets.
+/// A stack with a guest, and the fate of its packets.
 struct Stack<F> {
     guest: Guest,
     pacer: Pacer<SenderClock>,
     path: F,
-    /// Packets under way to the receiver: when they arrive, their number and when they left.
+    /// Packets in flight to the receiver: arrival time, number, departure time.
     under_way: BTreeMap<(u64, u64), u64>,
-    /// Packets that no feedback has told of: number, when they left, when they arrived.
+    /// Packets without feedback so far: number, departure, arrival.
     unreported: VecDeque<(u64, u64, Option<u64>)>,
     feedback: VecDeque<(u64, Vec<PacketReport>)>,
     events: Vec<(u64, Event)>,
@@ -104,7 +104,7 @@ impl<F: FnMut(Datagram) -> Option<u64>> Stack<F> {
         }
     }
 
-    /// Tells of all packets up to the last that arrived, as feedback does.
+    /// Reports all packets up to the last one that arrived.
     fn report(&mut self, now: u64) {
         let has_arrived = |it: &(u64, u64, Option<u64>)| it.2.is_some_and(|arrived| arrived <= now);
         let Some(last) = self.unreported.iter().rposition(has_arrived) else { return };
@@ -125,11 +125,11 @@ fn run(entry: &Entry, start: &str, harm: Harm) -> Told {
     Told::by(entry.name, 40, stack.events.iter().map(|(at, event)| (*at, event)))
 }
 
-/// If it fails, a stack in which a law of ours is a guest floods a path that our own sessions do not.
+/// If it fails, a foreign stack with one of our laws floods a path that our own sessions would not.
 #[test]
 fn every_adaptive_controller_stays_within_twice_what_arrives() {
     let names: Vec<_> = adaptive(ADAPTED).map(|entry| entry.name).collect();
-    // Those that need packet pairs are none that another stack can feed.
+    // Laws that need packet pairs are excluded, because other stacks cannot provide them.
     let known = ["ap", "aimd", "rap", "tfrc", "equipoise", "gcc", "nada", "scream"];
     assert_eq!(names, known, "a new one has to be looked at");
     for entry in adaptive(ADAPTED) {
@@ -164,7 +164,7 @@ fn our_own_law_uses_a_link_as_a_guest_too() {
     assert!((3.4e6..4.1e6).contains(&told.rate(10, 40)), "{}", told.rate(10, 40));
 }
 
-/// Ten packets of 1000 bytes, 20 ms apart when they leave and 40 ms when they arrive: 0.2 Mbit/s are proved.
+/// Ten packets of 1000 bytes, sent 20 ms and arriving 40 ms apart, prove 0.2 Mbit/s.
 #[test]
 fn a_proof_is_what_arrived_over_the_time_in_which_it_did() {
     let mut tally = Tally::default();
@@ -180,7 +180,7 @@ fn a_proof_is_what_arrived_over_the_time_in_which_it_did() {
     assert_eq!(proof.delivered(), Some(Rate::from_bps(200_000)));
 }
 
-/// What breaks otherwise: a receiver whose clock stands still has its sender flood a path that loses half of it.
+/// Guards against flooding a path that loses half of the packets when the receiver's clock is frozen.
 #[test]
 fn arrivals_all_at_once_prove_no_more_than_was_sent() {
     let mut tally = Tally::default();
@@ -195,7 +195,7 @@ fn arrivals_all_at_once_prove_no_more_than_was_sent() {
     assert_eq!((proof.sent, proof.arrived, proof.delivered()), (10, 5, Some(Rate::from_bps(200_000))));
 }
 
-/// If it fails, each acknowledgement of two packets that were held back together proves any rate.
+/// If it fails, each acknowledgement of two packets held back together proves any rate.
 #[test]
 fn acknowledgements_of_a_few_packets_prove_something_together() {
     let mut tally = Tally::default();
@@ -230,7 +230,7 @@ fn silence_halves_the_rate_after_three_reports_and_a_round_trip() {
     assert!(guest.rate().as_bps() <= 200_000, "{}", guest.rate());
 }
 
-/// Twenty packets, one each 20 ms, that arrived 20 ms later.
+/// Twenty packets, one per 20 ms, that arrived 20 ms later.
 fn arrived() -> Vec<PacketReport> {
     let packet = |number| {
         let fate = Fate::Arrived { at: Some(at((20 * number + 20) * MILLI)), ecn: Ecn::NotEct };
@@ -239,7 +239,7 @@ fn arrived() -> Vec<PacketReport> {
     (0..20).map(packet).collect()
 }
 
-/// If it fails, an encoder that pauses when the last packets before were lost begins again at the lowest rate.
+/// If it fails, an encoder that pauses after its last packets were lost restarts at the lowest rate.
 #[test]
 fn who_sends_nothing_is_not_halved_for_hearing_nothing() {
     let entry = find("gcc").expect("in the catalogue");
@@ -256,8 +256,8 @@ fn who_sends_nothing_is_not_halved_for_hearing_nothing() {
     assert!(guest.rate() >= rate, "{} before, {} after", rate, guest.rate());
 }
 
-/// If it fails, a sender whose window is full of lost packets, of which no feedback tells as nothing arrives after them, sends nothing
-/// for good.
+/// If it fails, a sender whose window is full of lost packets stays silent for ever: no feedback covers them, because
+/// nothing arrives after them.
 #[test]
 fn packets_that_feedback_leaves_out_are_waited_for_though_nothing_else_leaves() {
     let entry = find("gcc").expect("in the catalogue");

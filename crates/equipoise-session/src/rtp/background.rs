@@ -7,9 +7,9 @@ use crate::{Endpoint, Event, Input, Output, Wake, WakeReason};
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_path::source::Source;
 
-/// Sends an RTP stream on the schedule of a traffic model; takes no reports, controls nothing, and says goodbye.
+/// Sends an RTP stream on the schedule of a traffic model, without reports or rate control, and ends it with a BYE.
 ///
-/// A timer that is late by more than a stall's length postpones the schedule: it never bursts to catch up.
+/// A timer that is late by more than 5 ms postpones the schedule: the sender never bursts to catch up.
 #[derive(Debug)]
 pub struct Background {
     packetiser: Packetiser,
@@ -18,15 +18,15 @@ pub struct Background {
     outbox: Outbox,
 }
 
-/// Lateness from which on the machine is taken to have stalled (ours): above what timers do, below what a queue of a
-/// few packets would notice.
+/// Lateness from which the host is assumed to have stalled (ours): more than timers cause, less than a queue of a few
+/// packets would show.
 const STALL: Span = Span::from_millis(5);
 
 impl Background {
     /// A stream of the source's packets.
     ///
     /// # Errors
-    /// [`SessionError`] where the configuration cannot be carried by RTP.
+    /// [`SessionError`] if RTP cannot carry the configuration.
     pub fn new(stream: StreamConfig, source: Source<SenderClock>) -> Result<Self, SessionError> {
         let mut random = Pcg64Mcg::seed_from_u64(u64::from(stream.ssrc));
         let stream = StreamConfig { packet_size: source.packet_size(), ..stream };
@@ -49,8 +49,8 @@ impl Endpoint for Background {
             return;
         }
         while let Some(due) = self.source.next_departure().filter(|due| *due <= now) {
-            // A little lateness is caught up, as the load is to be as planned; a stall is not, as its burst would
-            // be a load that nobody planned.
+            // Small lateness is caught up, to keep the planned load. A stall is not, because its burst would be an
+            // unplanned load.
             let late = now - due;
             if late > STALL {
                 self.source.postpone(now);
@@ -78,7 +78,7 @@ mod tests {
     use equipoise::units::{Rate, Schedule, Size};
     use equipoise_path::source::Traffic;
 
-    /// Packets and resets that a call of the timer at `millis` gives.
+    /// Packets and resets from a timer call at `millis`.
     fn ring(background: &mut Background, millis: u64) -> (usize, usize) {
         background.handle(Instant::from_nanos(millis * 1_000_000), Input::Timer);
         let (mut sent, mut resets) = (0, 0);

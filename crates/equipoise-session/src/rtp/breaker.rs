@@ -7,13 +7,13 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Breaker {
-    /// No report comes (RFC 8083, Sec. 4.1).
+    /// No report arrives (RFC 8083, Sec. 4.1).
     Reports,
-    /// Reports come and say that no media does (RFC 8083, Sec. 4.2).
+    /// Reports arrive and state that no media does (RFC 8083, Sec. 4.2).
     Media,
-    /// The rate is more than ten times what TCP would have at such losses (RFC 8083, Sec. 4.3).
+    /// The rate is more than ten times TCP's at the same loss (RFC 8083, Sec. 4.3).
     Congestion,
-    /// Reports come from who did not receive the media, or answer what was never asked. Ours.
+    /// Reports come from a peer that did not receive the media, or answer requests that were never sent. Ours.
     Receipts,
 }
 
@@ -32,62 +32,62 @@ impl Breaker {
 /// What a tripped breaker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trip {
-    /// The rate is cut to a tenth.
+    /// The rate is reduced to a tenth.
     Tenth,
-    /// No media is sent.
+    /// Media is stopped.
     Stop(Breaker),
 }
 
-/// The circuit breakers of a session (RFC 8083, Sec. 4), which act whatever its controller does.
+/// The circuit breakers of a session (RFC 8083, Sec. 4), which act independently of its controller.
 ///
-/// Media that was stopped begins again after three reports in a row that answer, and where losses were the cause, not
-/// before a pause that doubles each time.
+/// Stopped media restarts after three consecutive reports that answer a request. If losses were the cause, it also
+/// waits for a pause that doubles each time.
 #[derive(Debug)]
 pub(crate) struct Breakers {
-    /// Whether they act at all.
+    /// Whether they are enabled.
     act: bool,
-    /// Whether congestion cuts the rate to a tenth before it stops.
+    /// Whether congestion reduces the rate to a tenth before it stops media.
     warn: bool,
     report_interval: Span,
-    /// Between two decisions of the controller, which is to act first.
+    /// Time between two decisions of the controller, which must act first.
     period: Span,
     packet: Size,
-    /// When the receiver was last heard of, or the session began.
+    /// When something was last received from the receiver, or the session began.
     heard: Instant<SenderClock>,
-    /// Reports in a row that say that no media came.
+    /// Number of consecutive reports that state that no media arrived.
     without_media: u32,
     /// The last reports, for the congestion breaker.
     window: VecDeque<Proof>,
-    /// The rate was cut to a tenth, and has not been whole since.
+    /// Whether the rate was reduced to a tenth and has not fully recovered since.
     was_cut: bool,
-    /// Stops by losses since the rate was whole.
+    /// Number of stops by losses since the rate last fully recovered.
     stops: u32,
     stopped: Option<Stopped>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Stopped {
-    /// Not before then.
+    /// The earliest restart time.
     until: Instant<SenderClock>,
-    /// Reports that have answered in a row.
+    /// Number of consecutive reports that answered a request.
     answers: u32,
 }
 
 impl Breakers {
-    /// Seconds without a report after which no media is sent: three of the regular intervals of RTCP, 5 s each
-    /// (RFC 8083, Sec. 4.1; RFC 3550, Sec. 6.2).
+    /// Seconds without a report after which media stops: three regular RTCP intervals of 5 s each (RFC 8083, Sec. 4.1;
+    /// RFC 3550, Sec. 6.2).
     pub(crate) const SECONDS: i64 = 15;
-    /// Reports without media that trip, k of RFC 8083, Sec. 4.2.
+    /// Number of reports without media that trip the breaker: k of RFC 8083, Sec. 4.2.
     const WITHOUT_MEDIA: i64 = 5;
-    /// So many times TCP's throughput are too much (RFC 8083, Sec. 4.3).
+    /// Maximum rate as a multiple of TCP's throughput (RFC 8083, Sec. 4.3).
     const TIMES_TCP: f64 = 10.0;
-    /// Answers in a row after which media begins again. Ours.
+    /// Consecutive answers after which media restarts. Ours.
     const ANSWERS: u32 = 3;
-    /// The first pause after congestion, and the longest. Ours: a person who redials takes longer than the first.
+    /// The first and the longest pause after congestion. Ours: a person who redials takes longer than the first.
     const PAUSE: Span = Span::from_secs(5);
     const LONGEST_PAUSE: Span = Span::from_secs(300);
 
-    /// Breakers of a session that begins at `start`, with packets of at most `packet`, and decides at each report.
+    /// Breakers of a session that starts at `start`, with packets of at most `packet`, and decides at each report.
     pub(crate) fn new(act: bool, (report_interval, packet): (Span, Size), start: Instant<SenderClock>) -> Self {
         Self {
             act,
@@ -104,33 +104,34 @@ impl Breakers {
         }
     }
 
-    /// Those of one path of several, whose session decides once in a `period`. Congestion stops it at once: the others carry on.
+    /// The breakers of one of several paths, whose session decides once per `period`. Congestion stops the path at
+    /// once, because the others continue.
     pub(crate) fn of_path(self, period: Span) -> Self {
         Self { warn: false, period, ..self }
     }
 
-    /// Whether no media may be sent.
+    /// Whether media is stopped.
     pub(crate) const fn has_stopped(&self) -> bool {
         self.stopped.is_some()
     }
 
-    /// Whether the time without reports is over the limit at `now`.
+    /// Trips if the time without reports exceeds the limit at `now`.
     pub(crate) fn check(&mut self, now: Instant<SenderClock>) -> Option<Trip> {
         let limit = Span::from_secs(Self::SECONDS).max(self.report_interval * 3);
         (self.act && !self.has_stopped() && now - self.heard > limit).then(|| self.stop(now, Breaker::Reports))
     }
 
-    /// Something came that shows that the receiver lives.
+    /// Records a sign that the receiver is alive.
     pub(crate) const fn on_heard(&mut self, now: Instant<SenderClock>) {
         self.heard = now;
     }
 
-    /// A report was not from who received the media.
+    /// Records a report that did not come from the receiver of the media.
     pub(crate) fn on_contradiction(&mut self, now: Instant<SenderClock>) -> Option<Trip> {
         (self.act && !self.has_stopped()).then(|| self.stop(now, Breaker::Receipts))
     }
 
-    /// A report came that proves what arrived.
+    /// Records a report that proves what arrived.
     pub(crate) fn on_report(&mut self, now: Instant<SenderClock>, proof: Proof, round_trip: Span) -> Option<Trip> {
         self.heard = now;
         if let Some(stopped) = &mut self.stopped {
@@ -146,19 +147,19 @@ impl Breakers {
             .map(|breaker| self.trip(now, breaker))
     }
 
-    /// Whether media that had stopped begins again at `now`.
+    /// Whether stopped media restarts at `now`.
     pub(crate) fn begins_again(&mut self, now: Instant<SenderClock>) -> bool {
         let begins = self.stopped.is_some_and(|it| it.answers >= Self::ANSWERS && now >= it.until);
         if begins {
             self.stopped = None;
-            // At the lowest rate nothing of before says anything.
+            // At the lowest rate, earlier reports mean nothing.
             self.window.clear();
             self.without_media = 0;
         }
         begins
     }
 
-    /// The controller has its whole rate, and a window of reports has found nothing wrong with it.
+    /// Records that the controller has its full rate. Clears the stops if a full window of reports shows no problem.
     pub(crate) fn on_whole(&mut self) {
         if self.window.len() >= self.reports(Span::ZERO, Span::ZERO) {
             (self.was_cut, self.stops) = (false, 0);
@@ -175,7 +176,7 @@ impl Breakers {
 
     fn stop(&mut self, now: Instant<SenderClock>, breaker: Breaker) -> Trip {
         let pause = match breaker {
-            // Whoever answers now was away.
+            // A receiver that answers now was only away.
             Breaker::Reports => Span::ZERO,
             Breaker::Media | Breaker::Congestion | Breaker::Receipts => {
                 self.stops = self.stops.saturating_add(1);
@@ -187,7 +188,7 @@ impl Breakers {
         Trip::Stop(breaker)
     }
 
-    /// RFC 8083, Sec. 4.2, with the time between two packets for the frame interval, which is not known here.
+    /// RFC 8083, Sec. 4.2, with the time between two packets as the frame interval, which is not known here.
     fn is_without_media(&mut self, proof: &Proof, round_trip: Span) -> bool {
         if proof.arrived > 0 {
             self.without_media = 0;
@@ -202,7 +203,7 @@ impl Breakers {
         usize::try_from(self.without_media).unwrap_or(usize::MAX) >= limit
     }
 
-    /// RFC 8083, Sec. 4.3, with the simplified equation, and one packet for a group of frames.
+    /// RFC 8083, Sec. 4.3, with the simplified equation, and one packet per group of frames.
     fn is_congested(&mut self, proof: Proof, round_trip: Span) -> bool {
         if proof.sent == 0 {
             return false;
@@ -216,13 +217,14 @@ impl Breakers {
         if self.window.len() < reports || gap > self.report_interval.max(round_trip) {
             return false;
         }
-        // Reading: all packets count alike, where the text weighs reports by their time; so what comes late is no loss.
+        // Reading: all packets have equal weight; the text weights reports by time. So late packets do not count as
+        // lost.
         let whole = self.window.iter().fold(Proof::default(), |whole, it| whole.and(*it));
         let tcp = tcp_throughput_bps(self.packet, round_trip, whole.fraction_lost());
         whole.sent_size.over(whole.sending).is_some_and(|rate| rate.as_bps_f64() > Self::TIMES_TCP * tcp)
     }
 
-    /// `CB_INTERVAL`: how many reports the congestion breaker looks at, three at least (RFC 8083, Sec. 4.3).
+    /// `CB_INTERVAL`: the number of reports in the congestion breaker's window, at least three (RFC 8083, Sec. 4.3).
     fn reports(&self, gap: Span, round_trip: Span) -> usize {
         let interval = self.report_interval;
         let least = self.period * 3;
@@ -236,7 +238,7 @@ fn tcp_throughput_bps(packet: Size, round_trip: Span, lost: f64) -> f64 {
     packet.as_bits() as f64 / (round_trip.as_secs_f64() * libm::sqrt(2.0 * lost / 3.0))
 }
 
-/// How many of `part` cover `whole`.
+/// How many times `part` fits into `whole`, rounded up.
 fn ceil_div(whole: Span, part: Span) -> usize {
     let (whole, part) = (whole.as_nanos().max(0), part.as_nanos().max(1));
     usize::try_from((whole + part - 1) / part).unwrap_or(usize::MAX)
@@ -253,7 +255,7 @@ mod tests {
         Instant::ZERO + SECOND * seconds
     }
 
-    /// A second in which so many packets were sent and so many arrived.
+    /// A second in which `sent` packets were sent and `arrived` arrived.
     fn proof(sent: u64, arrived: u64) -> Proof {
         let size = |packets: u64| Size::from_bytes(1000 * packets);
         let (sent_size, arrived_size) = (size(sent), size(arrived));
@@ -264,7 +266,7 @@ mod tests {
         Breakers::new(true, (SECOND, PACKET), Instant::ZERO)
     }
 
-    /// The first trip, and in which second, where every second's report says the same.
+    /// The first trip and its second, if every second's report is the same.
     fn first_trip(breakers: &mut Breakers, (sent, arrived): (u64, u64), millis: i64) -> Option<(i64, Trip)> {
         let round_trip = Span::from_millis(millis);
         (1..100).find_map(|second| Some((second, breakers.on_report(at(second), proof(sent, arrived), round_trip)?)))
@@ -289,7 +291,7 @@ mod tests {
         assert_eq!(first_trip(&mut breakers(), (0, 0), 20), None, "what was not sent cannot come");
     }
 
-    /// By hand: 1000 bytes, 20 ms, p = 0.06: 8000 / (0.02 · sqrt(0.04)) = 2 Mbit/s, so that 20 Mbit/s are the limit.
+    /// By hand: 1000 bytes, 20 ms, p = 0.06: 8000 / (0.02 · sqrt(0.04)) = 2 Mbit/s, so the limit is 20 Mbit/s.
     #[test]
     fn ten_times_tcps_throughput_is_too_much() {
         assert!((tcp_throughput_bps(PACKET, Span::from_millis(20), 0.06) - 2e6).abs() < 1.0);
@@ -297,7 +299,7 @@ mod tests {
         let mut tripped = breakers();
         assert_eq!(first_trip(&mut tripped, (2510, 2359), 20), Some((3, Trip::Tenth)));
         assert_eq!(first_trip(&mut tripped, (2510, 2359), 20), Some((3, Trip::Stop(Breaker::Congestion))));
-        // 10 round trips of 2 s are longer than 15 s, so that 15 reports are looked at.
+        // 10 round trips of 2 s are longer than 15 s, so the window has 15 reports.
         assert_eq!(first_trip(&mut breakers(), (2510, 251), 2000).map(|(second, _)| second), Some(15));
     }
 

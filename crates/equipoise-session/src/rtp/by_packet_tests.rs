@@ -1,4 +1,4 @@
-//! Sessions with feedback by packet: what laws get of it, and what nobody gets by inventing some.
+//! Sessions with per-packet feedback: what laws get from it, and that forged feedback gains nothing.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -34,7 +34,7 @@ fn config(format: Format) -> SenderConfig {
     SenderConfig { reporting: Some(reporting(format)), delays: Delays::Queueing, ..base }
 }
 
-/// Both ends of a session with feedback by packet over such a path.
+/// Both ends of a session with per-packet feedback over `path`.
 fn ends<F: FnMut(&Passing) -> Vec<u64>>(format: Format, controller: BoxedController, path: F) -> TwoEnds<F> {
     let mut ends = TwoEnds::cbr(Payload::Generated, path);
     ends.sender = Sender::new(config(format), controller).expect("valid");
@@ -51,7 +51,7 @@ fn link(mbps: f64, queue: Span) -> impl FnMut(&Passing) -> Vec<u64> {
     }
 }
 
-/// Media that arrived between two moments in ms, in bit/s.
+/// Media that arrived between two times in ms, in bit/s.
 fn arrived<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> f64 {
     let sizes =
         ends.events.iter().filter(|(at, _)| (from * MILLI..to * MILLI).contains(at)).map(|(_, event)| match event {
@@ -61,7 +61,7 @@ fn arrived<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> f64 {
     sizes.sum::<u64>() as f64 * 1e3 / (to - from) as f64
 }
 
-/// What it was told: packets that arrived and were lost, and intervals. Its allowance is whatever it is set to.
+/// Records its feedback: packets arrived and lost, and intervals. Its allowance is configured.
 #[derive(Debug)]
 struct Told {
     allowance: Allowance,
@@ -105,7 +105,7 @@ fn entry(name: &str) -> &'static Entry {
     find(name).expect("in the catalogue")
 }
 
-/// Laws by packet by themselves, and laws of intervals by the adapter: a link of 2 Mbit/s is filled to a good part and not beyond.
+/// Per-packet laws directly, and interval laws through the adapter: a link of 2 Mbit/s is well used and not exceeded.
 #[test]
 fn every_law_fills_a_link_by_either_format() {
     let provided = config(Format::TransportWide).provides();
@@ -126,8 +126,8 @@ fn every_law_fills_a_link_by_either_format() {
     }
 }
 
-/// If it fails, a law by packet would wait for reports that it was never promised.
-/// A path that loses every third report of the far end, and holds every fifth for 300 ms, behind two or more that left later.
+/// A path that loses every third report of the far end, and delays every fifth by 300 ms, so that two or more later
+/// reports overtake it. If it fails, a per-packet law depends on reports that may not come.
 fn with_bad_feedback(mut path: impl FnMut(&Passing) -> Vec<u64>) -> impl FnMut(&Passing) -> Vec<u64> {
     let mut reports = 0;
     move |passing: &Passing| {
@@ -144,7 +144,7 @@ fn with_bad_feedback(mut path: impl FnMut(&Passing) -> Vec<u64>) -> impl FnMut(&
     }
 }
 
-/// If it fails, packets count as lost whose report was, and media yield to nothing.
+/// If it fails, packets whose report was lost count as lost, and media falls to almost nothing.
 #[test]
 fn packets_of_lost_and_late_reports_are_unknown_and_not_lost() {
     for format in FORMATS {
@@ -155,7 +155,7 @@ fn packets_of_lost_and_late_reports_are_unknown_and_not_lost() {
             _ => sum,
         });
         let sent = told.count(|event| matches!(event, Event::MediaReceived { .. })) as u64;
-        // Reports of RFC 8888 tell again what the ones before told.
+        // Reports of RFC 8888 repeat the previous ones.
         let enough = match format {
             Format::CongestionFeedback => counted.0 > sent / 20 * 19,
             Format::TransportWide => counted.0 > sent / 2 && counted.2 > sent / 20,
@@ -167,7 +167,8 @@ fn packets_of_lost_and_late_reports_are_unknown_and_not_lost() {
             let mut ends = ends(format, law, with_bad_feedback(link(2.0, Span::from_millis(200))));
             ends.run_until(40_000);
             let share = arrived(&ends, 20_000, 40_000) / 2e6;
-            // Those that take for what arrives what was reported lose a part of their rate with the reports, where none repeats another.
+            // Laws that use the reported packets as the delivery rate lose a part of their rate with lost reports, if
+            // no report repeats another.
             let counts_reports = matches!(name, "gcc" | "nada") && format == Format::TransportWide;
             let least = if counts_reports { 0.05 } else { 0.4 };
             assert!((least..1.01).contains(&share), "{name} by {format:?}: {share}");
@@ -195,8 +196,8 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
     assert!(Sender::new(stream, Box::new(Told::default())).is_ok());
 }
 
-/// A window of four packets over 100 ms there and 10 ms back, whose reports are all lost from 2 s to 8 s. If it fails, the window of a
-/// law does nothing, or a session stands still for ever once its reports were lost.
+/// A window of four packets over 100 ms forward and 10 ms back; all reports are lost from 2 s to 8 s. If it fails, the
+/// window of a law has no effect, or a session never sends again after its reports were lost.
 #[test]
 fn no_more_is_under_way_than_the_window_and_silence_empties_it() {
     for format in FORMATS {
@@ -219,7 +220,7 @@ fn no_more_is_under_way_than_the_window_and_silence_empties_it() {
     }
 }
 
-/// What a probe is: so many packets at its rate, or above if the rate itself is.
+/// A probe is a number of packets at the probe's rate, or at the allowed rate if that is higher.
 #[test]
 fn a_probe_is_sent_at_its_rate_and_within_what_a_session_may_send_unproved() {
     let probe = |packets| Probe::new(7, Rate::from_bps(4_000_000), packets, Size::ZERO);
@@ -228,14 +229,14 @@ fn a_probe_is_sent_at_its_rate_and_within_what_a_session_may_send_unproved() {
         let mut ends = ends(Format::TransportWide, Box::new(told), link(20.0, Span::from_millis(100)));
         ends.run_until(500);
         let sent = ends.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
-        // Two milliseconds apart: 14 600 bytes and half a second of 800 kbit/s.
+        // Two milliseconds apart: 14 600 bytes and half a second at 800 kbit/s.
         let times: Vec<_> = sent.map(|(at, _)| *at).collect();
         let burst = times.windows(2).take_while(|pair| pair[1] - pair[0] < 3 * MILLI).count() + 1;
         assert!(burst.abs_diff(leave) <= 1, "{packets}: {burst}");
     }
 }
 
-/// A sender, and what of its packets left: the sequence numbers, and the transport-wide ones.
+/// A sender, and the sequence numbers and transport-wide numbers of the packets that it sent.
 fn sender_after(millis: u64, format: Format) -> (Sender, Vec<(u16, Option<u16>)>) {
     let mut sender = Sender::new(config(format), build(entry("gcc"), "300 kbit/s")).expect("valid");
     let mut numbers = Vec::new();
@@ -253,7 +254,7 @@ fn sender_after(millis: u64, format: Format) -> (Sender, Vec<(u16, Option<u16>)>
     (sender, numbers)
 }
 
-/// A report that consecutive packets from `begin` on arrived, each a millisecond after the other.
+/// A report that `count` consecutive packets from `begin` on arrived, one millisecond apart.
 fn report(format: Format, (from, about): (u32, u32), begin: u16, count: u16) -> Vec<u8> {
     let mut packets = (0..count).map(|offset| {
         let time = ArrivalTime::At(Instant::from_nanos(EPOCH + u64::from(offset) * MILLI));
@@ -277,7 +278,7 @@ fn report(format: Format, (from, about): (u32, u32), begin: u16, count: u16) -> 
     bytes
 }
 
-/// What a sender says of a datagram: reports taken, reasons for passing over, and whether it stops.
+/// A sender's reaction to a datagram: number of reports applied, drop reasons, and whether media stops.
 fn heard(sender: &mut Sender, datagram: &[u8]) -> (usize, Vec<DropReason>, bool) {
     sender.handle(Instant::from_nanos(EPOCH + 1100 * MILLI), Input::datagram(datagram));
     let (mut taken, mut ignored, mut stopped) = (0, Vec::new(), false);
@@ -292,7 +293,7 @@ fn heard(sender: &mut Sender, datagram: &[u8]) -> (usize, Vec<DropReason>, bool)
     (taken, ignored, stopped)
 }
 
-/// Feedback for packets never sent, from the future, of another source, of another format, and twice.
+/// Feedback on packets never sent, from the future, from another source, in another format, and duplicated.
 #[test]
 fn invented_feedback_is_counted_and_changes_nothing() {
     for format in FORMATS {
@@ -325,7 +326,7 @@ fn invented_feedback_is_counted_and_changes_nothing() {
     }
 }
 
-/// RFC 9000, Sec. 21.4. If it fails, who acknowledges everything makes a sender send as fast as its law goes.
+/// RFC 9000, Sec. 21.4. If it fails, a peer that acknowledges everything makes the sender as fast as its law allows.
 #[test]
 fn who_acknowledges_numbers_that_were_left_out_stops_the_media() {
     let (mut sender, numbers) = sender_after(8000, Format::TransportWide);
@@ -338,7 +339,7 @@ fn who_acknowledges_numbers_that_were_left_out_stops_the_media() {
     assert!(sender.is_circuit_broken());
 }
 
-/// What a hostile or broken receiver does to a session: so many ms pass, and a report comes that begins so far from the first number.
+/// The actions of a hostile or broken receiver: after some ms, a report begins at some distance from the first number.
 fn mischief() -> impl Strategy<Value = Vec<(u64, u16, u16)>> {
     let begin = prop_oneof![60_000u16..=u16::MAX, 5000u16..40_000];
     proptest::collection::vec((0u64..400, begin, 1u16..60), 1..20)
@@ -347,7 +348,7 @@ fn mischief() -> impl Strategy<Value = Vec<(u64, u16, u16)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the law: without a word of what arrived, and with words that contradict what was sent, the rate does not rise.
+    /// For any law: without feedback, and with feedback that contradicts the packets sent, the rate does not rise.
     #[test]
     fn no_rate_rises_on_silence_or_on_feedback_that_contradicts_what_was_sent(
         law in 0usize..9,
@@ -358,7 +359,7 @@ proptest! {
         let entry = adaptive(config(format).provides()).nth(law).expect("nine");
         let mut ends = ends(format, build(entry, "300 kbit/s"), link(2.0, Span::from_millis(200)));
         ends.run_until(4000);
-        // From now on nothing of what leaves arrives anywhere.
+        // From now on, no packet sent arrives anywhere.
         let first = first_number(format);
         let (mut sender, mut now, mut highest) = (ends.sender, ends.now, None);
         for (passes, begin, count) in mischief {
@@ -382,7 +383,7 @@ fn drain(sender: &mut Sender) {
     while sender.poll().is_some() {}
 }
 
-/// The number of the first packet of every session here, as reports in this format have it.
+/// The number of the first packet of every session in this file, as in reports of this format.
 fn first_number(format: Format) -> u16 {
     let (_, numbers) = sender_after(100, format);
     let (sequence, transport) = numbers[0];

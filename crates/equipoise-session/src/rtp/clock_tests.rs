@@ -1,4 +1,4 @@
-//! Sessions between hosts whose clocks nobody synchronised.
+//! Sessions between hosts with unsynchronised clocks.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,19 +11,19 @@ use equipoise::units::Size;
 
 const HOUR_NS: i64 = 3_600_000_000_000;
 
-/// AP with a target of 12 ms, whatever delay that is.
+/// AP with a target of 12 ms, for any kind of delay.
 fn ap() -> BoxedController {
     let given = [("target", "12 ms"), ("min_rate", "1 Mbit/s"), ("max_rate", "8 Mbit/s")];
     let ap = find("ap").expect("in the catalogue");
     ap.build(&ap.parse(&given).expect("right"), Size::from_bytes(1000)).expect("right")
 }
 
-/// A path of 20 ms there and 5 ms back, with up to 9 ms of queue that hardly depends on the session.
+/// A path of 20 ms forward and 5 ms back, with up to 9 ms of queue that hardly depends on the session.
 fn path(number: u64, _: bool) -> Vec<u64> {
     vec![20 + number * 7_919 % 10]
 }
 
-/// Every reported mean in ms, and every rate in bit/s, with its time in ms.
+/// Every reported mean in ms and every rate in bit/s, with its time in ms.
 struct Story {
     means: Vec<(u64, f64)>,
     rates: Vec<(u64, f64)>,
@@ -65,7 +65,7 @@ fn a_queueing_delay_needs_no_clock() {
     }
 }
 
-/// The truth is 24.5 ms; the round trip of the empty path is 10 ms, as reports take 5 ms either way.
+/// The true value is 24.5 ms. The round trip of the empty path is 10 ms, because reports take 5 ms each way.
 #[test]
 fn an_estimated_one_way_delay_is_off_by_no_more_than_it_says() {
     let mut bench = TwoEnds::between(Delays::Estimated, Payload::Generated, ap(), media(path));
@@ -77,7 +77,7 @@ fn an_estimated_one_way_delay_is_off_by_no_more_than_it_says() {
     });
     let offset = compared.expect("many reports");
     let off = (offset.receiver_ahead.as_secs_f64() - 7200.0).abs();
-    // Media takes 15 ms longer than reports, which no estimate from their round trips can know.
+    // Media takes 15 ms longer than reports, which an estimate from the reports' round trips cannot detect.
     assert!(off <= offset.uncertainty.as_secs_f64() + 0.015, "{off} s of {}", offset.uncertainty);
 }
 

@@ -6,8 +6,8 @@ use equipoise::units::{Instant, Span};
 /// When the next full compound packet is due.
 ///
 /// Source: RFC 3550, Sec. 6.2 and 6.3.1, for the two members of a session: the minimum of 5 s, spread over 0.5 to 1.5
-/// times and divided by e − 3/2. Reading: 5 % of a session's bandwidth ask for a longer interval only below 1 kbit/s,
-/// which no controller goes to, so that the minimum always holds.
+/// times and divided by e − 3/2. Reading: 5 % of a session's bandwidth would need a longer interval only below 1
+/// kbit/s, which no controller reaches, so the minimum always applies.
 #[derive(Clone, Debug)]
 pub(crate) struct CompoundTimer<C> {
     due: Option<Instant<C>>,
@@ -17,7 +17,7 @@ pub(crate) struct CompoundTimer<C> {
 impl<C> CompoundTimer<C> {
     /// Minimum interval (RFC 3550, Sec. 6.2).
     const MINIMUM_S: f64 = 5.0;
-    /// e − 3/2: makes up for the shortening by reconsideration (RFC 3550, Sec. 6.3.1).
+    /// e − 3/2: compensates for the shorter interval caused by reconsideration (RFC 3550, Sec. 6.3.1).
     const COMPENSATION: f64 = core::f64::consts::E - 1.5;
 
     /// A timer that is not running yet.
@@ -25,14 +25,14 @@ impl<C> CompoundTimer<C> {
         Self { due: None, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
-    /// Sets the timer anew.
+    /// Restarts the timer.
     pub(crate) fn restart(&mut self, now: Instant<C>) {
         let spread = 0.5 + f64::from(self.random.next_u32()) / f64::from(u32::MAX);
         let interval = Self::MINIMUM_S * spread / Self::COMPENSATION;
         self.due = Some(now + Span::from_secs_f64(interval).unwrap_or(Span::from_secs(5)));
     }
 
-    /// Stops the timer until it is set anew.
+    /// Stops the timer until it is restarted.
     pub(crate) const fn stop(&mut self) {
         self.due = None;
     }
@@ -42,7 +42,7 @@ impl<C> CompoundTimer<C> {
         self.due
     }
 
-    /// Whether a compound is due at `now`; if so, the timer runs anew.
+    /// Whether a compound is due at `now`; if so, restarts the timer.
     pub(crate) fn fires(&mut self, now: Instant<C>) -> bool {
         let fires = self.due.is_some_and(|due| due <= now);
         if fires {
@@ -51,7 +51,7 @@ impl<C> CompoundTimer<C> {
         fires
     }
 
-    /// Random numbers for whatever else a state machine wants to draw.
+    /// The generator of random numbers, for other uses of a state machine.
     pub(crate) const fn random(&mut self) -> &mut Pcg64Mcg {
         &mut self.random
     }

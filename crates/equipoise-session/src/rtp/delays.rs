@@ -3,34 +3,33 @@ use crate::wire::DelayReport;
 use equipoise::measure::{DelaySummary, Notice, PathClock};
 use equipoise::units::{Instant, SenderClock, Span};
 
-/// What the delays that control goes by are.
+/// The kind of delay that control uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delays {
-    /// One-way delays as reported, between clocks that agree, of intervals that the receiver cuts by Waki 2013, Eq. 13.
+    /// Reported one-way delays with clocks that agree; the receiver cuts the intervals by Waki 2013, Eq. 13.
     #[default]
     Agreed,
-    /// One-way delays, between clocks that are declared to be synchronised.
+    /// One-way delays with clocks that are declared to be synchronised.
     Synchronised,
-    /// One-way delays, between clocks whose difference is estimated from the round trips: true to within half of the
-    /// shortest one.
+    /// One-way delays with a clock offset estimated from round trips: accurate to half of the shortest round trip.
     Estimated,
-    /// Queueing delays: beyond the least delay of the path. No clock has to agree with another.
+    /// Queueing delays: the delay above the least delay of the path. The clocks need not agree.
     Queueing,
 }
 
-/// What reports from across two clocks come to.
+/// Converts reports across two clocks into delays for control.
 #[derive(Debug)]
 pub(super) struct DelayReader {
     delays: Delays,
     clock: PathClock,
 }
 
-/// What a report says of the delay, for control.
+/// The delay of a report, for control.
 pub(super) enum Reading {
-    /// These statistics; `None` for too few samples.
+    /// Delay statistics; `None` for too few samples.
     Delay(Option<DelaySummary>),
-    /// Nothing: a clock was set in the middle of it.
+    /// No value, because a clock was set during the interval.
     Spoilt,
 }
 
@@ -39,12 +38,12 @@ impl DelayReader {
         Self { delays, clock: PathClock::new() }
     }
 
-    /// Whether the receiver cuts the interval by its own knowledge of the way (Waki 2013, Eq. 13).
+    /// Whether the receiver cuts the interval by its own estimate of the one-way delay (Waki 2013, Eq. 13).
     pub(super) fn receiver_cuts(&self) -> bool {
         self.delays == Delays::Agreed
     }
 
-    /// Reads a report that came at `now`. `tell` is told what there is to know of clocks and path.
+    /// Processes a report that arrived at `now`. Calls `tell` with events about clocks and path.
     pub(super) fn read(
         &mut self,
         now: Instant<SenderClock>,
@@ -75,7 +74,7 @@ impl DelayReader {
             Delays::Queueing => self.clock.base(now),
         };
         let from_zero = |delay: DelaySummary| {
-            // The difference of two large numbers, before it becomes a fraction of seconds.
+            // The difference of two large numbers, taken before converting to seconds.
             Some(DelaySummary { mean_s: delay.mean_s + (origin.origin - zero?).as_secs_f64(), ..delay })
         };
         Reading::Delay(report.delay.and_then(from_zero))

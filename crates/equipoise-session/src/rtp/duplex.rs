@@ -15,28 +15,28 @@ use equipoise::control::BoxedController;
 use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, SenderClock};
 
-/// What an end that sends and receives media is made of, in addition to its controller.
+/// The configuration of an end that sends and receives media, in addition to its controller.
 #[derive(Clone, Debug)]
 pub struct DuplexConfig {
-    /// What it sends; the source number and the canonical name are those of the whole end. Its peer has no playout buffer.
+    /// The sending role; source number and canonical name are those of the whole end. The peer has no playout buffer.
     pub sending: SenderConfig,
-    /// The peer's synchronisation source, as agreed beforehand; packets of any other are foreign.
+    /// The peer's synchronisation source, as agreed beforehand; packets from any other source are foreign.
     pub peer: u32,
-    /// How the peer's clock and this end's relate, for the delays of what it receives.
+    /// The relation of the peer's clock to this end's clock, for the delays of received media.
     pub clocks: Clocks,
-    /// What the media that it receives carry, and how payload is given out; generated payload is not.
+    /// The payload of received media; generated payload is not delivered.
     pub receives: Payload,
-    /// How payload is given out.
+    /// How payload is delivered.
     pub reorder: ReorderConfig,
 }
 
 impl DuplexConfig {
-    /// An end that sends this and receives generated media of `peer`.
+    /// An end that sends as in `sending`, and receives generated media from `peer`.
     pub fn new(sending: SenderConfig, peer: u32, clocks: Clocks) -> Self {
         Self { sending, peer, clocks, receives: Payload::Generated, reorder: ReorderConfig::default() }
     }
 
-    /// What its receiving half is made of.
+    /// The configuration of its receiving role.
     fn receiving(&self) -> ReceiverConfig {
         let StreamConfig { ssrc, overhead, ref cname, .. } = self.sending.stream;
         ReceiverConfig {
@@ -54,32 +54,33 @@ impl DuplexConfig {
     }
 }
 
-/// The stream of a seed that the receiving half draws from; the sending one draws from the seed and its stream 1.
+/// The stream of the seed for the receiving role; the sending role uses the seed and its stream 1.
 const RECEIVING_STREAM: u64 = 2;
 
-/// An end of a session that sends media and receives them: a [`Sender`] and a [`Receiver`] with one source number.
+/// An end of a session that both sends and receives media: a [`Sender`] and a [`Receiver`] with one source number.
 ///
-/// Source: RFC 3550, Sec. 6.4: an end that has sent since its last report or the one before reports as a sender, with a block on
-/// what it received (SR), and another one as a receiver (RR). Each direction has a controller and report interval of its own, after
-/// Waki 2013, Sec. 5.1, and each half keeps its guards. A request is answered at once; what an end asks and answers at one moment is
-/// one datagram.
+/// Source: RFC 3550, Sec. 6.4: an end that has sent media since its last but one report sends a sender report (SR) with
+/// a block on what it received; otherwise a receiver report (RR). Each direction has its own controller and report
+/// interval, as in Waki 2013, Sec. 5.1, and each role keeps its checks. A request is answered at once; a request and an
+/// answer at the same time share a datagram.
 ///
-/// Readings: an end that has sent nothing for two turns asks for no report, and its circuit breaker does not count that time. A block
-/// stands in an answer, and in any other report if media came since the last block. After [`Input::Stop`] media that is under way to
-/// this end is taken until the peer says goodbye, too; nothing is sent, and no wake-up is needed for it.
+/// Readings: an end that has sent nothing for two report intervals requests no report, and its circuit breaker does not
+/// count that time. An answer always has a block; any other report has one if media arrived since the last block. After
+/// [`Input::Stop`], media in flight to this end is accepted until the peer's BYE; nothing is sent, and no wake-up is
+/// needed.
 ///
-/// `C` is the clock of this end, which it sends and receives by.
+/// `C` is the clock of this end, for sending and receiving.
 pub struct Duplex<C> {
     sender: Sender,
     receiver: Receiver,
     peer: u32,
     start: Instant<SenderClock>,
     compound: CompoundTimer<SenderClock>,
-    /// Something of the peer has come.
+    /// Whether anything was received from the peer.
     is_heard: bool,
-    /// What is to be answered at this moment.
+    /// The answer to send now.
     answer: Option<Answered>,
-    /// Packets that had come when the last block was written.
+    /// Number of packets that had arrived when the last block was written.
     blocked: u32,
     phase: Phase,
     outbox: Outbox,
@@ -89,18 +90,18 @@ pub struct Duplex<C> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// The peer said goodbye; what it overtook may be waited for.
+    /// The peer sent a BYE; packets that the BYE overtook may still arrive.
     PeerLeft,
-    /// This end said goodbye; what is under way may come.
+    /// This end sent a BYE; packets in flight may still arrive.
     Left,
     Over,
 }
 
 impl<C> Duplex<C> {
-    /// An end that sends from `config.sending.start` on at the controller's rate, and answers from the beginning.
+    /// An end that sends at the controller's rate from `config.sending.start` on, and answers requests from the start.
     ///
     /// # Errors
-    /// [`SessionError`] if RTP cannot carry what it sends, or if the two ends would have one source number.
+    /// [`SessionError`] if RTP cannot carry its configuration, or if both ends have the same source number.
     pub fn new(config: DuplexConfig, controller: BoxedController) -> Result<Self, SessionError> {
         let found = config.sending.stream.ssrc;
         if found == config.peer {
@@ -128,7 +129,7 @@ impl<C> Duplex<C> {
         })
     }
 
-    /// Another controller takes over what this end sends, at its own rate.
+    /// Replaces the controller of this end's sending role; the new one starts at its own rate.
     ///
     /// # Errors
     /// As [`Sender::set_controller`].
@@ -136,7 +137,7 @@ impl<C> Duplex<C> {
         self.sender.set_controller(controller)
     }
 
-    /// The rate that the media that this end sends may have now.
+    /// The current rate of the media that this end sends.
     pub const fn rate(&self) -> Rate {
         self.sender.rate()
     }
@@ -179,7 +180,7 @@ impl<C> Duplex<C> {
         }
     }
 
-    /// Each half takes its part, whatever the other one makes of its own.
+    /// Each role processes its part, independent of the other's result.
     fn on_sender_report(&mut self, now: Instant<SenderClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
         let joint = self.part(report.ssrc, report.extension)?;
         if self.phase != Phase::Open {
@@ -199,13 +200,13 @@ impl<C> Duplex<C> {
     fn on_receiver_report(&mut self, now: Instant<SenderClock>, report: &ReceiverReport<'_>) -> Result<(), DropReason> {
         let joint = self.part(report.ssrc, report.extension)?;
         if !joint.request.is_empty() {
-            // Only who sends has something to ask.
+            // Only a sender may request a report.
             return Err(DropReason::Malformed);
         }
         if self.phase == Phase::Open { self.sender.on_report(now, report) } else { Ok(()) }
     }
 
-    /// Takes the extension of a report by `ssrc` apart.
+    /// Splits the extension of a report from `ssrc` into its parts.
     fn part<'a>(&mut self, ssrc: u32, extension: &'a [u8]) -> Result<JointExtension<'a>, DropReason> {
         if ssrc != self.peer {
             return Err(DropReason::Foreign);
@@ -215,7 +216,7 @@ impl<C> Duplex<C> {
         Ok(joint)
     }
 
-    /// The peer leaves, and with it both directions end.
+    /// Processes the peer's BYE, which ends both directions.
     fn on_goodbye(&mut self, now: Instant<SenderClock>) {
         match self.phase {
             Phase::Open => {
@@ -236,7 +237,7 @@ impl<C> Duplex<C> {
         self.phase = if self.phase == Phase::Open { Phase::Left } else { Phase::Over };
     }
 
-    /// Does what is due at `now`.
+    /// Performs everything due at `now`.
     fn run(&mut self, now: Instant<SenderClock>) {
         self.receiver.tend(now.assume_clock());
         if self.receiver.has_ended() {
@@ -255,7 +256,7 @@ impl<C> Duplex<C> {
         }
     }
 
-    /// Asks and answers, in one datagram if that is short enough.
+    /// Sends request and answer, in one datagram if that is short enough.
     fn report(&mut self, now: Instant<SenderClock>) {
         let (Draft { request }, answer) = (self.sender.take_draft(), self.answer.take());
         let Some(answer) = answer else {
@@ -272,7 +273,7 @@ impl<C> Duplex<C> {
                 self.write(Some(info), block, &[&answer.extension, &asked]);
             }
             request => {
-                // The request first: behind a report of the same moment it would be taken for a copy.
+                // The request first: after a report of the same time it would look like a duplicate.
                 if let Some((info, asked)) = request {
                     self.write(Some(info), None, &[&asked]);
                 }
@@ -285,12 +286,12 @@ impl<C> Duplex<C> {
 
     /// Length of an SR with a block and both extensions, in bytes.
     const fn joint_len(answer: usize, request: usize) -> usize {
-        /// Header and sender's information, and a block (RFC 3550, Sec. 6.4.1).
+        /// Header, sender information and a block (RFC 3550, Sec. 6.4.1).
         const PLAIN: usize = 28 + 24;
         PLAIN + answer + request
     }
 
-    /// A compound that any RTP tool understands: SR or RR, SDES with CNAME, and BYE at the end.
+    /// Sends a compound that any RTP tool understands: SR or RR, SDES with CNAME, and BYE at the end.
     fn send_compound(&mut self, now: Instant<SenderClock>, goodbye: bool) {
         let (info, block) = (self.sender_info(now), self.fresh_block(now));
         let StreamConfig { ssrc, ref cname, .. } = *self.sender.packetiser().config();
@@ -303,12 +304,12 @@ impl<C> Duplex<C> {
         });
     }
 
-    /// What is to be said of what this end sends; `None` if it is no sender at present.
+    /// The sender information for this end; `None` if it is currently not a sender.
     fn sender_info(&self, now: Instant<SenderClock>) -> Option<SenderInfo> {
         self.sender.is_active().then(|| self.sender.packetiser().sender_info(now))
     }
 
-    /// A block on the peer's media, if some came since the last one.
+    /// A block on the peer's media, if any arrived since the last block.
     fn fresh_block(&mut self, now: Instant<SenderClock>) -> Option<ReportBlock> {
         let before = core::mem::replace(&mut self.blocked, self.receiver.arrived());
         (before != self.blocked).then(|| self.receiver.regular_block(now.assume_clock()))
@@ -320,7 +321,7 @@ impl<C> Duplex<C> {
     }
 }
 
-/// Appends the report of `ssrc`: an SR with this information, or an RR without any.
+/// Appends the report of `ssrc`: an SR with this information, or an RR without it.
 fn encode_report(
     ssrc: u32,
     info: Option<SenderInfo>,
@@ -363,7 +364,7 @@ impl<C> Endpoint for Duplex<C> {
         if self.receiver.has_output() {
             return self.receiver.poll();
         }
-        // Reports stand before media of the same moment, as they tell of what left before.
+        // Reports go before media of the same time, because they cover what left before.
         if !self.outbox.is_empty() {
             return self.outbox.poll();
         }
@@ -378,7 +379,7 @@ impl<C> Endpoint for Duplex<C> {
         let regular = regular.map(|at| Wake { at: at.assume_clock(), reason: WakeReason::Report });
         let sending = self.sender.wake().map(|Wake { at, reason }| Wake { at: at.assume_clock(), reason });
         let receiving = self.receiver.wake().map(|Wake { at, reason }| Wake { at: at.assume_clock(), reason });
-        // Of two at one moment the first: media wants punctuality.
+        // If two are due at the same time, the first: media needs punctuality.
         [sending, receiving, regular].into_iter().flatten().min_by_key(|wake| wake.at)
     }
 

@@ -23,7 +23,7 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 fn both_ends_ask_and_answer_as_senders_with_a_block_on_the_other() {
     let mut ends = Ends::plain();
     ends.run(2500);
-    // Both are asked at the same moment, and each answers when the other's request arrives.
+    // Both send a request at the same time, and each answers when the other's request arrives.
     let second = ["0 near SR1 request", "0 far SR1 request", "10 far SR1 report", "10 near SR1 report"];
     let expected: Vec<_> = [1000, 2000]
         .into_iter()
@@ -35,12 +35,13 @@ fn both_ends_ask_and_answer_as_senders_with_a_block_on_the_other() {
         })
         .collect();
     assert_eq!(ends.exchange(0), expected);
-    // As in a session one way: those that left after 20 ms, up to the request.
+    // As in a one-way session: packets that left after 20 ms, up to the request.
     assert_eq!([applied(&ends, 0), applied(&ends, 1)], [vec![(97, 0.0), (97, 0.0)], vec![(97, 0.0), (97, 0.0)]]);
     assert_eq!(ends.ignored(), []);
 }
 
-/// What an end asks and answers at one moment is one datagram: here the far end's turn comes as the near end's request does.
+/// A request and an answer at the same time share a datagram: here the far end's request is due when the near end's
+/// request arrives.
 #[test]
 fn a_request_that_is_due_stands_in_the_answer() {
     let mut far = config(1);
@@ -56,11 +57,11 @@ fn a_request_that_is_due_stands_in_the_answer() {
     assert_eq!((ends.ignored(), applied(&ends, 0).len(), applied(&ends, 1).len()), (vec![], 1, 1));
 }
 
-/// RFC 3550, Sec. 6.4: who has not sent since its last report but one is no sender.
+/// RFC 3550, Sec. 6.4: an end that has not sent since its last but one report is not a sender.
 #[test]
 fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
     let mut far = config(1);
-    // It sends for 2.5 s and pauses for 4.
+    // It sends for 2.5 s and pauses for 4 s.
     let at = |millis| far.sending.start + Span::from_millis(millis);
     far.sending.pauses = vec![Pause { from: at(2500), until: Some(at(6500)) }];
     let mut ends = Ends::new([config(0), far], [cbr(800_000), cbr(800_000)], Box::new(|_, _, _| vec![10]));
@@ -75,7 +76,7 @@ fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
             "2010 far SR1 report",
             "3000 far SR1 request",
             "3010 far SR1 report",
-            // At 4 s some media had left since the report before the last; behind that one, at 3 s, none did.
+            // At 4 s it had sent media since its last but one report; after that report, at 3 s, it sent none.
             "4000 far SR1 request",
             "4010 far RR1 report",
             "5010 far RR1 report",
@@ -88,14 +89,14 @@ fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
             "9010 far SR1 report",
         ]
     );
-    // The near end has nothing to report on while nothing comes, and its own media goes on.
+    // The near end has nothing to report while nothing arrives, and its own media continues.
     let of_near = |at: &str| ends.exchange(0).into_iter().find(|line| line.starts_with(at)).expect("a request");
     assert_eq!([of_near("5000 near"), of_near("8000 near")], ["5000 near SR0 request", "8000 near SR1 request"]);
     assert_eq!(applied(&ends, 0).len(), 9);
     assert_eq!((ends.count(1, |event| matches!(event, Event::CircuitBroken(_))), ends.ignored()), (0, vec![]));
 }
 
-/// A quiet participant is no dead one: its circuit breaker must not count the time in which it asked for nothing.
+/// A quiet participant is not dead: its circuit breaker must not count the time in which it requested nothing.
 #[test]
 fn after_a_minute_of_silence_media_goes_on_at_once() {
     let mut far = config(1);
@@ -131,7 +132,7 @@ fn a_goodbye_of_one_end_ends_both_directions() {
     };
     assert_eq!(ended(0), [(1500, Event::Ended { by_peer: false })]);
     assert_eq!(ended(1), [(1510, Event::Ended { by_peer: true })]);
-    // What was under way to the end that left is counted.
+    // Packets in flight to the end that left are counted.
     let [sent, received] = [
         ends.count(1, |event| matches!(event, Event::MediaSent { .. })),
         ends.count(0, |event| matches!(event, Event::MediaReceived { .. })),
@@ -155,14 +156,14 @@ fn goodbyes_that_cross_end_each_end_once() {
     assert_eq!(ends.lines(1500), ["1500 near SR1 + SDES + BYE", "1500 far SR1 + SDES + BYE"]);
 }
 
-/// The guards of either half: whoever is not the peer changes nothing, whatever it sends.
+/// The checks of both roles: a source other than the peer changes nothing, whatever it sends.
 #[test]
 fn strangers_and_echoes_are_only_counted() {
     let mut ends = Ends::plain();
     ends.run(1005);
     let (at_rates, request) = ((ends.near.rate(), ends.far.rate()), ends.reports.last().expect("a request").clone());
     ends.events.clear();
-    // A request and a report of a stranger, its goodbye, and what this end said itself.
+    // A request, a report and a BYE from a stranger, and this end's own packets.
     let mut stranger = Vec::new();
     let info = crate::wire::rtcp::SenderInfo {
         ssrc: 0xDEAD,
@@ -206,7 +207,7 @@ fn strangers_and_echoes_are_only_counted() {
 
 #[test]
 fn what_comes_twice_or_late_is_taken_once() {
-    // Each report comes again 300 ms later.
+    // Each report is duplicated 300 ms later.
     let way = |_: usize, _: u64, bytes: &[u8]| if is_rtcp(bytes) { vec![10, 310] } else { vec![10] };
     let mut ends = Ends::new([config(0), config(1)], [cbr(800_000), cbr(800_000)], Box::new(way));
     ends.run(5500);
@@ -216,10 +217,10 @@ fn what_comes_twice_or_late_is_taken_once() {
     assert!(ends.ignored().iter().all(|(_, why)| matches!(why, DropReason::Duplicate | DropReason::Late)));
 }
 
-/// If it fails, loss of one direction slows the other one down, or stops it.
+/// If it fails, loss in one direction slows or stops the other.
 #[test]
 fn a_direction_that_breaks_leaves_the_other_alone() {
-    // The far end's media is lost from 3 s on; reports pass.
+    // The far end's media is lost from 3 s on; reports arrive.
     let way = |from: usize, at_ms: u64, bytes: &[u8]| {
         if from == 1 && at_ms >= 3000 && !is_rtcp(bytes) { vec![] } else { vec![10] }
     };
@@ -231,7 +232,7 @@ fn a_direction_that_breaks_leaves_the_other_alone() {
     assert_eq!((first, ends.count(0, broken)), (Some((8020, 1)), 0));
     assert!(applied(&ends, 0).iter().all(|(samples, lost)| *samples >= 97 && *lost == 0.0));
     assert_eq!(applied(&ends, 0).len(), 29);
-    // Requests go on while media is stopped, so that it can begin again: as a sender.
+    // Requests continue while media is stopped, so that it can restart: as a sender.
     assert!(ends.exchange(0).contains(&"10000 far SR1 request".into()), "{:?}", ends.exchange(8000));
 }
 
@@ -278,8 +279,8 @@ fn one_source_number_for_two_ends_is_refused_and_a_playout_buffer_is_not_promise
     assert!(matches!(Duplex::<SenderClock>::new(tq, law).err(), Some(SessionError::Needs(_))));
 }
 
-/// Receipts, clocks that are apart and marks make the longest reports: each datagram stays within what a world keeps of its head,
-/// which [`Ends::tell`] asserts, and every one of them is answered.
+/// Receipts, unsynchronised clocks and marks make the longest reports. Each datagram stays within the head size that a
+/// world supports, as [`Ends::tell`] asserts, and each is answered.
 #[test]
 fn the_longest_reports_fit_in_a_datagram_or_in_two() {
     let long = |end| DuplexConfig {
@@ -312,7 +313,7 @@ fn ap() -> BoxedController {
     entry.build(&parameters, Size::from_bytes(1000)).expect("right")
 }
 
-/// The rates that an end's controller decided on, and when.
+/// The rates decided by an end's controller, with times.
 fn rates(ends: &Ends, end: usize) -> Vec<(u64, u64)> {
     let rate = |(at, from, event): &(u64, usize, Event)| match event {
         Event::RateDecided { rate, .. } if *from == end => Some((*at, rate.as_bps())),
@@ -324,13 +325,14 @@ fn rates(ends: &Ends, end: usize) -> Vec<(u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever happens to the media of one direction, the controller of the other one decides the same: the directions share
-    /// datagrams of reports and nothing else.
+    /// Whatever happens to the media of one direction, the controller of the other direction decides the same: the
+    /// directions share only report datagrams.
     #[test]
     fn the_controllers_of_the_two_directions_do_not_mix(
         ways in proptest::collection::vec(5u64..60, 1..20), lost in 2u64..20, constant in 5u64..40,
     ) {
-        // Delay and loss of the far end's media as drawn, of the near end's constant; reports take the same time always.
+        // Delay and loss of the far end's media are random, those of the near end's are constant; reports always take
+        // the same time.
         let run = |disturbed: bool| {
             let ways = ways.clone();
             let mut number = 0;
@@ -351,14 +353,14 @@ proptest! {
         let (plain, disturbed) = (run(false), run(true));
         prop_assert_eq!(rates(&plain, 0), rates(&disturbed, 0));
         prop_assert_ne!(applied(&plain, 1), applied(&disturbed, 1), "the other one is disturbed");
-        // Each half's events are of its own direction.
+        // The events of each role belong to its own direction.
         for (_, _, event) in &disturbed.events {
             let receives = matches!(event, Event::MediaReceived { .. } | Event::ReportSent { .. } | Event::Ignored(_));
             prop_assert_eq!(event.half() == Half::Receiving, receives);
         }
     }
 
-    /// Any bytes at all, behind any number of good ones, leave both ends running.
+    /// Arbitrary bytes, after any number of valid datagrams, leave both ends running.
     #[test]
     fn any_bytes_do_no_harm(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 0..20), kind in 200u8..206) {
         let mut ends = Ends::plain();

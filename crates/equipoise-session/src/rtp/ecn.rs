@@ -1,44 +1,45 @@
-//! Whether a path lets queues mark, as its sending end finds out from reports.
+//! Detects from reports whether a path passes ECN marks, at its sending end.
 
 use super::proof::Proof;
 use crate::Ecn;
 use crate::wire::MarkReport;
 
-/// What media packets of a path say of congestion, and whether that is still said when they arrive.
+/// The ECN field of a path's media packets, and whether it survives the path.
 ///
-/// Source: RFC 6679, Sec. 7.2.3 (all packets may be marked from the first on, if failures are detected), 7.4.2 (a path clears the
-/// field if what arrives has become all not-ECT) and 7.4.1 (then packets say that they are not capable).
+/// Source: RFC 6679, Sec. 7.2.3 (all packets may be ECN-capable from the first on, if failures are detected), 7.4.2 (a
+/// path clears the field if all packets arrive as Not-ECT) and 7.4.1 (then packets are sent as Not-ECT).
 ///
-/// Readings: a path fails by [`PathEcn::ENOUGH`] packets in a row, by the reports, none of which came with ECT or CE. Until the first
-/// came so, lost ones count as well, as some hosts drop whatever says ECT; from then on they do not, as an outage is no such host. A
-/// receiver that reports no marks is the same as a path that clears them. What failed is not tried again.
+/// Readings: a path fails if, by the reports, none of [`PathEcn::ENOUGH`] consecutive packets arrived with ECT or CE.
+/// Until the first packet arrives with ECT or CE, lost packets count as well, because some hosts drop all ECT packets.
+/// After it they do not count, because then an outage is the likely cause. A receiver that reports no marks is treated
+/// like a path that clears them. After a failure, ECN is not tried again.
 #[derive(Debug)]
 pub(crate) struct PathEcn {
     says: Ecn,
-    /// What the last report with marks said.
+    /// The marks in the last report that had any.
     marks: MarkReport,
-    /// Some packet has come with ECT or CE.
+    /// Whether any packet has arrived with ECT or CE.
     has_passed: bool,
-    /// Packets since the last report by which some came with ECT or CE.
+    /// Packets since the last report in which some had arrived with ECT or CE.
     without: u64,
 }
 
 impl PathEcn {
-    /// Ours: what congestion or an odd report may take away is less, and at 1 Mbit/s it is half a second.
+    /// Ours: more than congestion or a single odd report would remove, and half a second at 1 Mbit/s.
     const ENOUGH: u64 = 50;
 
-    /// A path whose media packets say this.
+    /// A path whose media packets carry `says`.
     pub(crate) const fn new(says: Ecn) -> Self {
         Self { says, marks: MarkReport { capable: 0, marked: 0 }, has_passed: false, without: 0 }
     }
 
-    /// What media packets say.
+    /// The ECN field for media packets.
     pub(crate) const fn says(&self) -> Ecn {
         self.says
     }
 
-    /// A report says these `marks`, and `proof` what it proves of the packets since the last one. Returns the share of them that was
-    /// marked; `None` where none may be.
+    /// Applies the `marks` of a report and the `proof` of the packets since the last one. Returns the share of marked
+    /// packets; `None` if no packet is ECN-capable.
     pub(crate) fn on_report(&mut self, marks: Option<MarkReport>, proof: &Proof) -> Option<f64> {
         if self.says == Ecn::NotCapable {
             return None;
@@ -53,7 +54,7 @@ impl PathEcn {
         marks.share_since(before)
     }
 
-    /// Whether the path has failed by the last report: then by how many packets, and nothing may be marked from now on.
+    /// Whether the path failed at the last report: then returns by how many packets, and sends Not-ECT from now on.
     pub(crate) const fn take_failure(&mut self) -> Option<u64> {
         if self.without < Self::ENOUGH {
             return None;
@@ -69,14 +70,14 @@ mod tests {
 
     use super::*;
 
-    /// So many packets were sent before a report, of which so many arrived, which still said that they may be marked or did not.
+    /// Packets sent before a report, packets arrived, and whether they arrived with their ECN field intact.
     type Interval = (u64, u64, bool);
 
     fn interval() -> impl Strategy<Value = Interval> {
         (0u64..40, any::<bool>()).prop_flat_map(|(sent, passes)| (Just(sent), 0..=sent, Just(passes)))
     }
 
-    /// What the reports of these intervals say of a path, up to its failure: then in which interval.
+    /// Applies the reports of these intervals up to a failure, and returns the interval in which it failed.
     fn failure(path: &mut PathEcn, intervals: &[Interval]) -> Option<usize> {
         let mut marks = None;
         for (number, (sent, arrived, passes)) in intervals.iter().enumerate() {
@@ -108,7 +109,7 @@ mod tests {
             let without = before.take_while(|(_, arrived, passes)| !passes || *arrived == 0);
             let sent: u64 = without.map(|(sent, ..)| sent).sum();
             prop_assert!(sent >= PathEcn::ENOUGH, "{} packets", sent);
-            // What comes now is of packets that must not be marked.
+            // Packets from now on must not be marked.
             prop_assert_eq!(path.on_report(Some(MarkReport { capable: 9, marked: 9 }), &Proof::default()), None);
             prop_assert_eq!(path.take_failure(), None);
         }

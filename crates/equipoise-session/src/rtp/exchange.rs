@@ -14,91 +14,91 @@ use equipoise::control::IntervalSummary;
 use equipoise::measure::PlayoutSummary;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// One path's exchange of requests and reports, as its sending end sees it (Waki 2013, Sec. 5.1).
+/// The requests and reports of one path, at the sending end (Waki 2013, Sec. 5.1).
 #[derive(Debug)]
 pub(crate) struct Exchange {
     interval: Span,
     next_due: Instant<SenderClock>,
     next_number: u64,
-    /// What the next request will carry: the beginning of the interval it asks about.
+    /// Content of the next request: the start of the interval that it is about.
     interval_start: Instant<SenderClock>,
     /// The latest requests, oldest first; at most [`Exchange::KEPT`].
     asked: VecDeque<Request>,
-    /// When the last of them was sent, or the session began.
+    /// When the last request was sent, or the session began.
     asked_last: Instant<SenderClock>,
-    /// What has gone out since the session began.
+    /// Media sent since the session began.
     media: Sent,
-    /// The number that the next media packet has.
+    /// Number of the next media packet.
     next_sequence: u64,
     last_applied: Option<u64>,
     skipped: bool,
     /// Requests since the last answer while no media is sent.
     backed_off: u32,
-    /// Reports in a row that answer no request.
+    /// Number of consecutive reports that answer no request.
     strays: u32,
-    /// The network said that nobody is there, and no report has come since.
+    /// Whether the network reported the destination as unreachable, and no report has arrived since.
     unreachable: bool,
     /// When the last report was applied.
     heard: Instant<SenderClock>,
     arrivals: Arrivals,
-    /// `None` where both ends are one program's.
+    /// `None` if both ends belong to one program.
     receipts: Option<Receipts>,
     delays: DelayReader,
     ecn: PathEcn,
-    /// Source of the reports, once one of them proved to be an answer.
+    /// Source of the reports, after one of them proved to be an answer.
     receiver_ssrc: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Request {
     number: u64,
-    /// When it was sent, and what had gone out before.
+    /// When it was sent, and what had been sent before.
     departed: Departed,
-    /// The application limited the interval that it asks about.
+    /// Whether the interval that it is about was app-limited.
     app_limited: bool,
-    /// Time since the request before it, and the rate at which media packets went out meanwhile.
+    /// Time since the previous request, and the rate of media packets in that time.
     interval: Span,
     ingress: Rate,
     receipt: Option<Asked>,
 }
 
-/// What a report has told.
+/// The result of a report.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 pub(crate) enum Told {
     /// Nothing.
     Nothing,
-    /// The receiver lives.
+    /// The receiver is alive.
     Alive,
-    /// The receiver lives, and this is the interval that it was asked about.
+    /// The receiver is alive, and this is the requested interval.
     Interval {
-        /// When it was asked.
+        /// When the request was sent.
         asked: Instant<SenderClock>,
-        /// `None` where a clock was set in the middle of it.
+        /// `None` if a clock was set during the interval.
         summary: Option<IntervalSummary>,
         proof: Proof,
         round_trip: Span,
     },
-    /// The report is not from who received the media.
+    /// The report does not come from the receiver of the media.
     Contradiction,
 }
 
 impl Exchange {
-    /// Requests that an answer is accepted for; older answers are stray. Enough for a round trip of 6 s and a report every
-    /// 100 ms.
+    /// Number of requests for which an answer is accepted; older answers are stray. Enough for a round trip of 6 s and
+    /// a report every 100 ms.
     const KEPT: usize = 64;
-    /// So many stray reports in a row are no accident.
+    /// This many consecutive stray reports are not an accident.
     const STRAYS: u32 = 64;
-    /// While no media is sent, requests come this many times as rarely at the most, each unanswered one doubling it.
+    /// Maximum factor of the request interval while no media is sent; it doubles with each unanswered request.
     const RAREST: i64 = 8;
-    /// Where the network says that nobody is there, silence begins after this.
+    /// If the destination is reported as unreachable, silence begins after this time.
     const UNREACHABLE: Span = Span::from_secs(1);
-    /// Reports that may be missing before the rate is halved (Waki 2013, Sec. 5.1).
+    /// Number of missing reports after which the rate is halved (Waki 2013, Sec. 5.1).
     pub(crate) const MISSING: u64 = 3;
     /// The shortest report interval.
     pub(crate) const SHORTEST: Span = Span::from_millis(1);
 
-    /// An exchange of a session of this configuration, whose first request follows an interval after `start`.
+    /// The exchange of a session with this configuration. The first request follows an interval after `start`.
     pub(crate) fn new(config: &SenderConfig, start: Instant<SenderClock>, seed: u64) -> Self {
         let SenderConfig { delays, report_interval: interval, ecn, .. } = *config;
         Self {
@@ -129,32 +129,32 @@ impl Exchange {
         self.next_due
     }
 
-    /// Source of the reports, once one of them proved to be an answer.
+    /// Source of the reports, after one of them proved to be an answer.
     pub(crate) const fn receiver_ssrc(&self) -> Option<u32> {
         self.receiver_ssrc
     }
 
-    /// A request is due at `now`, whenever the next one was.
+    /// Makes the next request due at `now` at the latest.
     pub(crate) fn hurry(&mut self, now: Instant<SenderClock>) {
         self.next_due = self.next_due.min(now);
     }
 
-    /// What media packets say of congestion.
+    /// The ECN field for media packets.
     pub(crate) const fn ecn(&self) -> Ecn {
         self.ecn.says()
     }
 
-    /// Whether the receiver cuts the interval by its own knowledge of the way (Waki 2013, Eq. 13).
+    /// Whether the receiver cuts the interval by its own estimate of the one-way delay (Waki 2013, Eq. 13).
     pub(crate) fn receiver_cuts(&self) -> bool {
         self.delays.receiver_cuts()
     }
 
-    /// Only what is sent from `now` on counts in the interval.
+    /// Restricts the interval to packets sent from `now` on.
     pub(crate) const fn begin(&mut self, now: Instant<SenderClock>) {
         self.interval_start = now;
     }
 
-    /// A media packet of `size` leaves at `now`, and the one behind it has this number.
+    /// Records a media packet of `size` sent at `now`; `next_sequence` is the number of the next packet.
     pub(crate) fn on_media(&mut self, now: Instant<SenderClock>, size: Size, next_sequence: u64) {
         self.media = Sent { packets: self.media.packets + 1, size: self.media.size + size };
         self.next_sequence = next_sequence;
@@ -163,24 +163,24 @@ impl Exchange {
         }
     }
 
-    /// The network said that nobody is there.
+    /// Records that the network reported the destination as unreachable.
     pub(crate) const fn on_unreachable(&mut self) {
         self.unreachable = true;
     }
 
-    /// Whether so many reports in a row answered no request that somebody guesses.
+    /// Whether enough consecutive reports answered no request to show that a peer is guessing.
     pub(crate) const fn is_guessed_at(&self) -> bool {
         self.strays >= Self::STRAYS
     }
 
-    /// Packets that are known to be lost, on the way or at its end, since this was asked last.
+    /// Packets newly known to be lost, in the network or in the playout buffer, since the last call.
     pub(crate) const fn take_lost(&mut self) -> u64 {
         self.arrivals.take_news()
     }
 
-    /// A request is due at `now`: its number and extension, or `None` where the last three are unanswered and this one is
-    /// skipped. `limited` says whether the application limited the interval. Where no media is sent, none is skipped, and they
-    /// come the more rarely the longer no answer comes.
+    /// Handles a request that is due at `now`. Returns its number and extension, or `None` if the last three are
+    /// unanswered and this one is skipped. `limited` says whether the interval was app-limited. While no media is sent,
+    /// none is skipped; instead the interval grows with each unanswered request.
     pub(crate) fn turn(
         &mut self,
         now: Instant<SenderClock>,
@@ -223,13 +223,13 @@ impl Exchange {
         Some((request.number, extension.to_bytes()))
     }
 
-    /// Nothing is asked at `now`, as nothing left for a while.
+    /// Skips the request at `now`, because no media was sent for a while.
     pub(crate) fn rest(&mut self, now: Instant<SenderClock>) {
         self.put_off(now, self.interval);
         self.begin(now);
     }
 
-    /// The next request is due after this wait.
+    /// Sets the next request to be due after `wait`.
     fn put_off(&mut self, now: Instant<SenderClock>, wait: Span) {
         self.next_due = self.next_due + wait;
         if self.next_due <= now {
@@ -237,7 +237,7 @@ impl Exchange {
         }
     }
 
-    /// Whether a request has had the time for an answer, and none came.
+    /// Whether a request has had enough time for an answer, and got none.
     pub(crate) fn is_unanswered(&self, now: Instant<SenderClock>) -> bool {
         let answered = self.last_applied.map_or(0, |number| number + 1);
         let first = self.asked.iter().find(|request| request.number >= answered);
@@ -245,7 +245,7 @@ impl Exchange {
         first.is_some_and(|first| now - first.departed.at >= round_trip * 2)
     }
 
-    /// Whether the last three requests are all unanswered, and a round trip has passed besides.
+    /// Whether the last three requests are unanswered, and a round trip has passed in addition.
     fn misses_reports(&self, now: Instant<SenderClock>) -> bool {
         let answered = self.last_applied.map_or(0, |number| number + 1);
         let unanswered = self.next_number - answered;
@@ -254,14 +254,14 @@ impl Exchange {
         unanswered >= Self::MISSING && first.is_some_and(|first| now - first.departed.at >= patience)
     }
 
-    /// Whether three reports are missing; or one is, and the network says that nobody is there to answer. Its word alone is
-    /// nothing: anybody can forge it.
+    /// Whether three reports are missing, or one is missing and the network reports the destination as unreachable.
+    /// That alone does not count, because anyone can forge it.
     pub(crate) fn is_silent(&self, now: Instant<SenderClock>) -> bool {
         let is_gone = self.unreachable && self.is_unanswered(now) && now - self.heard > Self::UNREACHABLE;
         is_gone || self.misses_reports(now)
     }
 
-    /// The request that a report answers, if it may still be applied.
+    /// The request that a report answers, if the report may still be applied.
     fn answered(&self, last_sr: u32, nonce: Option<u32>) -> Result<Request, DropReason> {
         let is_asked = |request: &&Request| NtpTime::from_instant(request.departed.at).middle() == last_sr;
         let request = self
@@ -279,7 +279,7 @@ impl Exchange {
         }
     }
 
-    /// A report came that speaks of the media of `our_ssrc`, or ought to.
+    /// Processes a report about the media of `our_ssrc`.
     pub(crate) fn on_report(
         &mut self,
         now: Instant<SenderClock>,
@@ -287,7 +287,7 @@ impl Exchange {
         our_ssrc: u32,
         outbox: &mut Outbox,
     ) -> Result<Told, DropReason> {
-        // A receiver that was started anew has another source; while the old one speaks, it is a stranger.
+        // A restarted receiver has a new source; while the old one is active, the new one is foreign.
         if self.receiver_ssrc.is_some_and(|ssrc| ssrc != report.ssrc) && !self.misses_reports(now) {
             return Err(DropReason::Foreign);
         }
@@ -295,7 +295,7 @@ impl Exchange {
             return if report.extension.is_empty() { Ok(Told::Nothing) } else { Err(DropReason::Foreign) };
         };
         if report.extension.is_empty() {
-            // The regular report of a compound: good for foreign tools, without the statistics that control wants.
+            // The regular report of a compound: useful for foreign tools, but without the statistics for control.
             return Ok(if self.receiver_ssrc.is_some() { Told::Alive } else { Told::Nothing });
         }
         let said = DelayReport::parse(report.extension).map_err(|_| DropReason::Malformed)?;
@@ -309,7 +309,8 @@ impl Exchange {
         }
         let round_trip = round_trip.max(Span::ZERO);
         if said.receipt.is_some_and(|receipt| u64::from(receipt.arrived) > self.media.packets) {
-            // Its counter and ours are of the same length only in the first 2³² packets; from then on receipts tell.
+            // The receiver's counter and ours are comparable only in the first 2³² packets; after that, receipts
+            // decide.
             return Err(DropReason::Implausible);
         }
         let proof = self.arrivals.prove(request.departed, &block, said.receipt.as_ref(), round_trip);

@@ -1,5 +1,5 @@
-//! What broken networks do to a session, in virtual time: each fault with many seeds. The command's tests do the same to real
-//! sockets across namespaces, with one seed.
+//! Effects of broken networks on a session, in virtual time: each fault with many seeds. The command's tests do the
+//! same with real sockets across namespaces, with one seed.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -18,13 +18,12 @@ use equipoise_path::link::{FifoLink, LinkConfig, Passage, QueueLimit};
 const SEEDS: u64 = 10;
 const MIN: f64 = 500e3;
 const MAX: f64 = 4e6;
-/// Each way, in ns.
+/// One-way delay, in ns.
 const WAY: u64 = 10 * MILLI;
 const SECOND: u64 = 1000 * MILLI;
 
-/// A session under AP through 5 Mbit/s and 10 ms each way, with a report every 250 ms. `fate` says of each datagram what
-/// becomes of it, given a share drawn by chance: `[]` loses it, `[0]` lets it pass, `[0, 7]` doubles it, `[50]` holds it back
-/// by 50 ms.
+/// A session under AP over 5 Mbit/s and 10 ms each way, with a report every 250 ms. `fate` decides about each datagram,
+/// given a random number: `[]` loses it, `[0]` passes it, `[0, 7]` duplicates it, `[50]` delays it by 50 ms.
 fn bench(
     seed: u64,
     payload: Payload,
@@ -61,7 +60,7 @@ fn bench(
     ends
 }
 
-/// What a whole session came to.
+/// The result of a whole session.
 struct Story {
     /// Rate at the end of each half second, in bit/s.
     rates: Vec<f64>,
@@ -70,7 +69,7 @@ struct Story {
 }
 
 impl Story {
-    /// What holds whatever happens: the rate within its limits, and no packet that arrives without having been sent.
+    /// Checks the invariants: the rate is within its limits, and no packet arrives without having been sent.
     fn of<F>(ends: &TwoEnds<F>) -> Self {
         let count = |is: fn(&Event) -> bool| ends.events.iter().filter(|(_, event)| is(event)).count() as u64;
         let (mut rates, mut rate) = (Vec::new(), MIN);
@@ -95,7 +94,7 @@ impl Story {
         1.0 - self.received as f64 / self.sent as f64
     }
 
-    /// Half seconds from `from` on until the rate is at least `share` of what it was on average before.
+    /// Number of half seconds from `from` on until the rate is at least `share` of its previous average.
     fn recovery(&self, from: usize, share: f64) -> Option<usize> {
         let before = &self.rates[from - 8..from];
         let level = share * before.iter().sum::<f64>() / before.len() as f64;
@@ -111,7 +110,8 @@ fn run(seed: u64, seconds: u64, fate: impl FnMut(&Passing, f64) -> Vec<u64>) -> 
     Story::of(&ends)
 }
 
-/// Whether chance or a policer takes them, nobody tells a sender; so it lives with little and yields to much.
+/// A sender cannot know whether packets are lost by chance or by a policer; so it tolerates few losses and yields to
+/// many.
 #[test]
 fn up_to_a_third_of_all_packets_may_be_lost_each_way() {
     for seed in 0..SEEDS {
@@ -140,7 +140,7 @@ fn lost_requests_and_lost_reports_slow_the_session_down_and_nothing_more() {
     }
 }
 
-/// A stream through a network that loses nothing arrives whole.
+/// A stream through a network without loss arrives complete.
 fn intact(fate: fn(&Passing, f64) -> Vec<u64>) {
     let stream: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
     for seed in 0..SEEDS {
@@ -172,7 +172,7 @@ fn packets_that_come_twice_count_once() {
 #[test]
 fn an_outage_of_ten_seconds_ends_no_session() {
     for seed in 0..SEEDS {
-        // Where it falls within a report interval differs.
+        // The position within a report interval varies.
         let start = 8 * SECOND + seed * 31 * MILLI;
         let told = run(
             seed,
@@ -187,8 +187,8 @@ fn an_outage_of_ten_seconds_ends_no_session() {
     }
 }
 
-/// If it fails, an outage of more than 3000 packets is a hole in the stream that its reader is not told of, and a loss of 65 536
-/// packets more or less.
+/// If it fails, an outage of more than 3000 packets is a hole in the stream that its reader does not learn of, and the
+/// loss is wrong by a multiple of 65 536 packets.
 #[test]
 fn an_outage_of_any_number_of_packets_is_told_to_the_reader_and_counted() {
     for millis in [500, 4300, 6800] {

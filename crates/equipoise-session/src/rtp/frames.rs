@@ -8,31 +8,32 @@ use equipoise_path::video::Encoder;
 use super::outbox::Outbox;
 use super::stream::Generated;
 
-/// Live media: an encoder's frames, which wait in the sender's queue until the pacer lets their packets go.
+/// Live media: an encoder's frames, which are queued at the sender until the pacer releases their packets.
 ///
-/// What was lost is not sent again. A packet carries a part of one frame; its RTP timestamp is the time of the frame's capture,
-/// and the last packet of a frame has the marker bit (RFC 3551, Sec. 4.1). Audio goes first: it waits for no video but the packet
-/// that is leaving. Audio packets have a payload type of their own and are numbered together with those of the video, so that one
-/// report speaks of both.
+/// Lost packets are not sent again. A packet carries a part of one frame; its RTP timestamp is the capture time of the
+/// frame, and the last packet of a frame has the marker bit (RFC 3551, Sec. 4.1). Audio has priority: it waits at most
+/// for the video packet that is being sent. Audio packets have their own payload type but share sequence numbers with
+/// the video, so that one report covers both.
 #[derive(Clone, Debug)]
 pub struct LiveMedia {
     /// Follows the rate, less what audio takes.
     pub video: Option<Encoder>,
-    /// Usually of a constant rate.
+    /// Usually at a constant rate.
     pub audio: Option<Encoder>,
-    /// How much faster than the encoders' rate packets leave, 1 or more: a frame is there at once and shall not take until the next
-    /// one to be sent. The session's limits hold for what it comes to.
+    /// Pacing rate as a multiple of the encoders' rate, at least 1: a frame is available at once, and sending it should
+    /// not take until the next frame. The session's limits apply to the result.
     pub pacing: f64,
-    /// A video frame is not encoded while what waits would take longer than this to be sent; `None` for every frame.
+    /// A video frame is skipped while sending the queued data would take longer than this; `None` to encode every
+    /// frame.
     pub skip_after: Option<Span>,
 }
 
 impl LiveMedia {
-    /// Ours, and what `SCReAM` v2 takes for its own: a frame is sent within two thirds of the time until the next one.
+    /// Ours, and also the value of `SCReAM` v2: a frame is sent within two thirds of the time until the next one.
     pub const PACING: f64 = 1.5;
 }
 
-/// The encoders of a session and what waits to be sent.
+/// The encoders of a session and the queued frames.
 #[derive(Clone, Debug)]
 pub(super) struct FrameQueue {
     media: LiveMedia,
@@ -41,14 +42,14 @@ pub(super) struct FrameQueue {
     video: Waiting,
 }
 
-/// Frames of one medium that wait, oldest first.
+/// Queued frames of one medium, oldest first.
 #[derive(Clone, Debug)]
 struct Waiting {
     medium: Medium,
     frames: VecDeque<Frame>,
-    /// Bytes of all of them.
+    /// Total bytes of the frames.
     bytes: u64,
-    /// Frames captured so far, skipped ones included.
+    /// Number of frames captured so far, including skipped ones.
     captured: u64,
 }
 
@@ -56,21 +57,22 @@ struct Waiting {
 struct Frame {
     number: u64,
     captured: Instant<SenderClock>,
-    /// Bytes that are not sent yet.
+    /// Bytes not sent yet.
     left: u64,
 }
 
-/// What the encoders are to know of their session at a moment.
+/// State of the session as input of the encoders.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// The rate that media may have, in IP packets.
+    /// The rate available for media, in IP packets.
     pub(super) rate: Rate,
     /// Size of a full packet, and of the media in it.
     pub(super) packet: Size,
     pub(super) media: Size,
 }
 
-/// Beyond this more frames of a medium are skipped: some half a minute of video, which nobody wants any more. A bound on memory.
+/// Above this number, further frames of a medium are skipped: about half a minute of video, which is useless by then. A
+/// bound on memory.
 const MOST_FRAMES: usize = 1024;
 
 impl FrameQueue {
@@ -79,7 +81,7 @@ impl FrameQueue {
         Self { media, start, audio: waiting(Medium::Audio), video: waiting(Medium::Video) }
     }
 
-    /// How much faster than the encoders' rate packets leave.
+    /// Pacing rate as a multiple of the encoders' rate.
     pub(super) const fn pacing(&self) -> f64 {
         self.media.pacing.max(1.0)
     }
@@ -88,13 +90,14 @@ impl FrameQueue {
         self.audio.frames.is_empty() && self.video.frames.is_empty()
     }
 
-    /// When the next frame is captured; `None` after the last of all.
+    /// When the next frame is captured; `None` after the last one.
     pub(super) fn next_at(&self) -> Option<Instant<SenderClock>> {
         let encoders = [&self.media.audio, &self.media.video].into_iter().flatten();
         encoders.filter_map(Encoder::next_frame).min().map(|at| self.start + at)
     }
 
-    /// Captures what is due by `now`, and tells of each frame of video, or of audio where there is no video, as it joins what waits.
+    /// Captures the frames due by `now`. Reports each video frame, or each audio frame if there is no video, as it is
+    /// queued.
     pub(super) fn capture(
         &mut self,
         now: Instant<SenderClock>,
@@ -126,7 +129,7 @@ impl FrameQueue {
         }
     }
 
-    /// Passes over what would be captured by `now`.
+    /// Skips the frames due by `now`.
     pub(super) fn pass_over(&mut self, now: Instant<SenderClock>) {
         for encoder in [&mut self.media.audio, &mut self.media.video] {
             while let Some((encoder, _)) = due(encoder, self.start, now) {
@@ -140,7 +143,7 @@ impl FrameQueue {
         self.audio.next(most).or_else(|| self.video.next(most))
     }
 
-    /// What is left for the video's frames, without headers: half a packet's header is lost with each frame, as its last packet is
+    /// The rate for video frames, without headers. Half a packet's header is lost per frame, because its last packet is
     /// not full.
     fn video_target(&self, room: Room) -> Rate {
         let header = (room.packet - room.media).as_bits() as f64;
@@ -158,7 +161,7 @@ impl FrameQueue {
 }
 
 impl Waiting {
-    /// A frame of this size that was captured at `at`, and what waits before it.
+    /// A frame of this size captured at `at`, and the data queued before it.
     fn before(&self, size: Size, at: Instant<SenderClock>) -> QueuedFrame {
         let waited = self.frames.front().map_or(Span::ZERO, |oldest| at - oldest.captured);
         QueuedFrame::new(size, Size::from_bytes(self.bytes), waited)

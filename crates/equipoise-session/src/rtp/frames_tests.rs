@@ -15,7 +15,7 @@ use equipoise_path::video::Encoder;
 const MBPS: Rate = Rate::from_bps(1_000_000);
 const FRAME: Span = Span::from_millis(40);
 
-/// A media packet that left: when, its header, bytes of media, and what its event said.
+/// A media packet that was sent: its time, header, bytes of media, and event.
 struct Left {
     millis: f64,
     header: RtpHeader,
@@ -35,7 +35,7 @@ fn of_law(law: BoxedController, supply: Supply, pauses: Vec<Pause>) -> Sender {
     Sender::new(config, law).expect("a valid configuration")
 }
 
-/// A rate, whose frames may leave twice as fast.
+/// A rate with a pacing rate of twice as much.
 #[derive(Debug)]
 struct Paced(Rate);
 
@@ -46,7 +46,7 @@ impl Controller for Paced {
         Allowance::rate(self.0).with_pace(Rate::from_bps(2 * self.0.as_bps()))
     }
 
-    /// Nobody answers here.
+    /// There is no receiver in these tests.
     fn is_held_to_proof(&self) -> bool {
         false
     }
@@ -56,7 +56,7 @@ impl Controller for Paced {
     }
 }
 
-/// Runs a sender to which nobody answers: what left, and its other events.
+/// Runs a sender without a receiver. Returns its packets and its other events.
 fn run(mut sender: Sender, until: Span) -> (Vec<Left>, Vec<(f64, Event)>) {
     let (mut left, mut events) = (Vec::new(), Vec::new());
     let mut event_of = None;
@@ -90,7 +90,7 @@ fn run(mut sender: Sender, until: Span) -> (Vec<Left>, Vec<(f64, Event)>) {
     (both.collect(), events)
 }
 
-/// Frames of 5000 bytes, 25 a second: 1 Mbit/s without headers.
+/// Frames of 5000 bytes, 25 per second: 1 Mbit/s without headers.
 fn video() -> Encoder {
     Encoder::constant(MBPS, FRAME)
 }
@@ -99,7 +99,8 @@ fn live(video: Encoder, audio: Option<Encoder>) -> LiveMedia {
     LiveMedia { video: Some(video), audio, pacing: LiveMedia::PACING, skip_after: None }
 }
 
-/// 5000 bytes in packets that hold 944: five full ones and one of 280, all with the time of the capture, the last one marked.
+/// 5000 bytes in packets of 944: five full ones and one of 280, all with the capture time, the last one with the marker
+/// bit.
 #[test]
 fn a_packet_has_a_part_of_one_frame_and_the_time_of_its_capture() {
     let (left, _) =
@@ -117,7 +118,7 @@ fn a_packet_has_a_part_of_one_frame_and_the_time_of_its_capture() {
     assert_eq!(first[5].waited.as_nanos(), (first[5].millis * 1e6) as i64);
 }
 
-/// If it fails, speech waits behind pictures.
+/// If it fails, audio waits for video.
 #[test]
 fn audio_goes_first() {
     let audio = Some(Encoder::constant(Rate::from_bps(20_000), Span::from_millis(20)));
@@ -127,7 +128,7 @@ fn audio_goes_first() {
     assert_eq!(of(Medium::Audio).count(), 50);
     for packet in of(Medium::Audio) {
         assert_eq!((packet.media, packet.header.payload_type, packet.header.marker), (50, 97, true));
-        // One full packet at 750 kbit/s is all that may be in front.
+        // Only one full packet at 750 kbit/s may be in front.
         assert!(packet.waited.as_millis_f64() < 10.7, "{:?}", packet.waited);
     }
     assert!(of(Medium::Video).any(|it| it.waited > FRAME * 5), "the video is more than the rate allows");
@@ -135,7 +136,7 @@ fn audio_goes_first() {
     assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "one numbering for both");
 }
 
-/// A video of twice the rate: some 80 ms of it wait at the most, and every second frame or so is left out.
+/// Video at twice the rate: at most about 80 ms of it are queued, and about every second frame is skipped.
 #[test]
 fn frames_are_skipped_while_what_waits_takes_too_long() {
     let media = LiveMedia { skip_after: Some(Span::from_millis(60)), ..live(video(), None) };
@@ -148,7 +149,7 @@ fn frames_are_skipped_while_what_waits_takes_too_long() {
     assert_eq!(frames(|_| true), 50);
     let skipped = frames(Option::is_none);
     assert!((10..35).contains(&skipped), "{skipped}");
-    // What is encoded while 60 ms wait at 500 kbit/s, and its own 5000 bytes at 750 kbit/s.
+    // A frame encoded while 60 ms are queued at 500 kbit/s, and its own 5000 bytes at 750 kbit/s.
     let longest = left.iter().map(|it| it.waited).max().expect("packets");
     assert!(longest < Span::from_millis(60 + 64), "{longest}");
 }

@@ -3,24 +3,25 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 use super::payload::{Payload, PayloadQueue};
 use crate::DropReason;
 
-/// Packets of one further source that a session carries beside its own: an audio encoder's beside a video encoder's. They go first.
+/// Packets of one further source that a session carries in addition to its own, such as an audio encoder next to a
+/// video encoder. They have priority.
 #[derive(Debug)]
 pub(crate) struct FurtherSource {
     pub(crate) queue: PayloadQueue,
-    /// The source, and when it was last heard of.
+    /// The source, and when its last packet was received.
     source: Option<(u32, Instant<SenderClock>)>,
 }
 
-/// A source that was silent for so long makes room for another one: a program that was started again draws another.
+/// After this silence another source may take its place: a restarted program draws a new SSRC.
 const FORGOTTEN: Span = Span::from_secs(2);
 
 impl FurtherSource {
-    /// No source yet, whose packets will be given up when they have waited for longer than `patience`.
+    /// Without a source so far. Packets are dropped when they have been queued for longer than `patience`.
     pub(crate) fn new(patience: Span) -> Self {
         Self { queue: PayloadQueue::new(None, patience), source: None }
     }
 
-    /// Puts a packet of the source `ssrc` behind what waits; the first source that is heard of is the one.
+    /// Queues a packet of the source `ssrc`; the first source seen becomes the further source.
     ///
     /// # Errors
     /// As [`PayloadQueue::offer`].

@@ -1,4 +1,4 @@
-//! Two programs' packets in one session: audio beside video.
+//! Packets of two programs in one session: audio next to video.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -28,7 +28,7 @@ fn ends<F: FnMut(&Passing) -> Vec<u64>>(has_further_source: bool, path: F) -> Tw
     TwoEnds { sender, ..TwoEnds::cbr(Payload::Rtp, path) }
 }
 
-/// If it fails, a large picture makes the sound wait.
+/// If it fails, a large video frame delays the audio.
 #[test]
 fn audio_leaves_before_the_video_that_waits_and_both_come_out_as_they_were() {
     let mut bench = ends(true, |_: &Passing| vec![5 * MILLI]);
@@ -47,7 +47,7 @@ fn audio_leaves_before_the_video_that_waits_and_both_come_out_as_they_were() {
         bench.packets.iter().filter(|packet| packet[8..12] == source.to_be_bytes()).cloned().collect()
     };
     assert!(of(AUDIO) == audio && of(VIDEO) == video, "{} and {}", of(AUDIO).len(), of(VIDEO).len());
-    // A packet of video takes 9 ms at this rate, and each packet of audio waits for one at the most.
+    // A video packet takes 9 ms at this rate, and each audio packet waits for at most one.
     let waits: Vec<_> = bench
         .events
         .iter()
@@ -60,7 +60,7 @@ fn audio_leaves_before_the_video_that_waits_and_both_come_out_as_they_were() {
     assert_eq!(bench.missing, 0);
 }
 
-/// If it fails, the sound stops for as long as a lost packet of video is waited for.
+/// If it fails, the audio stops while the receiver waits for a lost video packet.
 #[test]
 fn audio_does_not_wait_for_video_that_is_lost() {
     let mut bench = ends(true, |passing: &Passing| if passing.number == 3 { vec![] } else { vec![5 * MILLI] });
@@ -69,7 +69,7 @@ fn audio_does_not_wait_for_video_that_is_lost() {
         bench.tell(true, Input::payload(&packet(VIDEO, number, 400)));
         bench.tell(true, Input::payload(&packet(AUDIO, number, 80)));
     }
-    // A packet of video was lost some 20 ms after the start, and is waited for for 100 ms.
+    // A video packet was lost about 20 ms after the start, and the receiver waits 100 ms for it.
     bench.run_until(100);
     let given = |source: u32| bench.packets.iter().filter(|packet| packet[8..12] == source.to_be_bytes()).count();
     assert!(given(AUDIO) == 5 && given(VIDEO) <= 1, "{} and {}", given(AUDIO), given(VIDEO));

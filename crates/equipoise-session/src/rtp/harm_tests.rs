@@ -1,5 +1,5 @@
-//! No controller of the catalogue does harm on any path: whatever it decides, what is sent stays within twice what arrives,
-//! yields to losses, and comes back.
+//! No controller of the catalogue does harm on any path: whatever it decides, the sending rate stays within twice the
+//! delivery rate, falls with losses, and recovers.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use equipoise::control::{BoxedController, Entry, Needs, entries};
 use equipoise::measure::{ClockMap, DelaySummary};
 use equipoise::units::{Instant, Rate, Span};
 
-/// What a session provides where its receiver reports on single packets.
+/// What a session provides if its receiver sends per-packet reports.
 const PROVIDED: Needs = Sender::PROVIDES.and(Needs::PACKETS);
 
 fn run(entry: &Entry, start: &str, harm: Harm) -> Told {
@@ -78,7 +78,7 @@ fn every_adaptive_controller_yields_to_losses_and_comes_back() {
     }
 }
 
-/// A fixed rate is not held to anything, nor a law that is to be seen as printed: the breakers stop them.
+/// A fixed rate and a law as printed are not limited by proof: the breakers stop them.
 #[test]
 fn what_is_not_adaptive_is_stopped_by_the_breakers() {
     for (name, rate) in [("cbr", 8_000_000u64), ("ap-printed", 0)] {
@@ -99,13 +99,14 @@ fn what_is_not_adaptive_is_stopped_by_the_breakers() {
             .events
             .iter()
             .filter(|(at, event)| (13 * SECOND..18 * SECOND).contains(at) && matches!(event, Event::MediaSent { .. }));
-        // Five seconds at 1000 packets a second, but for trials at the lowest rate.
+        // Five seconds at 1000 packets per second, plus trials at the lowest rate.
         assert!(sent.count() < 250, "{name}");
     }
 }
 
-/// A receiver that hears requests and no media, and says of it what `lie` makes of the nonce and the packets sent so
-/// far, each report so many times. Returns the breaker that stopped the sender, when, and the highest rate until then.
+/// A receiver that gets requests but no media, and sends `reports` copies of each report, with the receipt that `lie`
+/// makes from the nonce and the packets sent so far. Returns the breaker that stopped the sender, when, and the highest
+/// rate until then.
 fn lied_to(lie: impl Fn(u32, u32) -> Receipt, reports: usize) -> Option<(Breaker, u64, f64)> {
     let entry = entries().iter().find(|entry| entry.name == "ap").expect("in the catalogue");
     let stream = StreamConfig::new(7, 96, PACKET, "sender@test");
@@ -155,20 +156,20 @@ fn lied_to(lie: impl Fn(u32, u32) -> Receipt, reports: usize) -> Option<(Breaker
     None
 }
 
-/// If it fails, who has the key sends a flood to where nobody listens, for a fortieth of its rate.
+/// If it fails, an attacker with the key can send a flood to a third party, at a fortieth of its rate.
 #[test]
 fn who_reports_on_media_that_it_does_not_get_is_found_out() {
-    // Blind, at 100 guesses an interval.
+    // Without seeing the requests, at 100 guesses per interval.
     let guess = lied_to(|_, sent| Receipt { nonce: 0xBAD, arrived: sent, stamp: None }, 100);
     let (breaker, second, highest) = guess.expect("it stops");
     assert!(breaker == Breaker::Receipts && second < 2 && highest <= LOWEST, "{breaker:?} {second} {highest}");
-    // With the requests before its eyes.
+    // With access to the requests.
     let (breaker, second, highest) =
         lied_to(|nonce, arrived| Receipt { nonce, arrived, stamp: None }, 1).expect("it stops");
     assert!(breaker == Breaker::Receipts && second < 10, "{breaker:?} after {second} s at {highest}");
     let invented = lied_to(|nonce, arrived| Receipt { nonce, arrived, stamp: Some(1) }, 1).expect("it stops");
     assert!(invented.0 == Breaker::Receipts && invented.1 < 2, "{invented:?}");
-    // More than was ever sent is implausible, and so is no report at all.
+    // More arrivals than were sent are implausible, which counts like no report at all.
     let flood = lied_to(|nonce, sent| Receipt { nonce, arrived: sent + 1, stamp: None }, 1).expect("it stops");
     assert!(flood.0 == Breaker::Reports && flood.2 <= LOWEST, "{flood:?}");
 }

@@ -1,4 +1,4 @@
-//! Requests for key frames: a receiver's to its sender, and what a sender makes of them.
+//! Requests for key frames: from a receiver to its sender, and their processing at the sender.
 
 use equipoise::units::{Instant, SenderClock, Span};
 
@@ -7,18 +7,18 @@ use crate::wire::key_frames::{KeyFrameFeedback, KeyFrameRequest, encode_key_fram
 use crate::wire::rtcp::RtcpPacket;
 use crate::{DropReason, Event};
 
-/// A receiver sends no two requests in less than this. Ours: a key frame is some tenths of a second's bits, and one that was asked for
-/// needs a round trip to come. What is asked for meanwhile is asked for when the time has passed.
+/// Minimum time between two requests of a receiver. Ours: a key frame takes the bits of some tenths of a second, and
+/// needs a round trip to arrive. A request in the meantime is sent when this time has passed.
 const SPACING: Span = Span::from_millis(300);
-/// A sender takes no two requests in less than this. Ours: on the way two may come closer to each other than they left.
+/// Minimum time between two requests that a sender accepts. Ours: the network may bring two requests closer together.
 const LEAST: Span = Span::from_millis(100);
 
-/// What a receiver's application wants of the encoder.
+/// The key frame request of a receiver's application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyFrameAsker<C> {
     wanted: Option<KeyFrameRequest>,
     last: Option<Instant<C>>,
-    /// Of the next full intra request.
+    /// Number of the next full intra request.
     number: u8,
 }
 
@@ -27,18 +27,18 @@ impl<C> KeyFrameAsker<C> {
         Self { wanted: None, last: None, number: 0 }
     }
 
-    /// The application wants this; of two the one that asks for more counts.
+    /// Records a request of the application; of two requests the stronger one counts.
     pub(crate) fn want(&mut self, request: KeyFrameRequest) {
         self.wanted = self.wanted.max(Some(request));
     }
 
-    /// When there is something to send; `None` for nothing.
+    /// When a request is due; `None` for never.
     pub(crate) fn due(&self) -> Option<Instant<C>> {
         self.wanted?;
         Some(self.last.map_or(Instant::ZERO, |last| last + SPACING))
     }
 
-    /// Has `ssrc` ask the source `media_ssrc` for what is due at `now`, if something is.
+    /// Sends the request that is due at `now`, if any, from `ssrc` to the source `media_ssrc`.
     pub(crate) fn ask(&mut self, now: Instant<C>, (ssrc, media_ssrc): (u32, u32), outbox: &mut Outbox) {
         if self.due().is_none_or(|due| now < due) {
             return;
@@ -51,20 +51,20 @@ impl<C> KeyFrameAsker<C> {
     }
 }
 
-/// What a sender has been asked for.
+/// The key frame requests at a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyFrameTaker {
     last: Option<Instant<SenderClock>>,
-    /// Of the last full intra request.
+    /// Number of the last full intra request.
     number: Option<u8>,
 }
 
 impl KeyFrameTaker {
-    /// Takes a packet of a compound that came to the source `ssrc` at `now` and tells of the request, if it is one.
+    /// Processes a packet of a compound for the source `ssrc` at `now`. If it is a request, adds an event to `outbox`.
     ///
     /// # Errors
-    /// [`DropReason::Malformed`]; [`DropReason::Foreign`] if it is from somebody else than the receiver or to nobody here;
-    /// [`DropReason::Duplicate`] of a repetition; [`DropReason::Full`] so soon behind another one.
+    /// [`DropReason::Malformed`]; [`DropReason::Foreign`] if it is not from the receiver or not for this source;
+    /// [`DropReason::Duplicate`] for a repetition; [`DropReason::Full`] if it follows another one too soon.
     pub(crate) fn take(
         &mut self,
         now: Instant<SenderClock>,

@@ -19,10 +19,10 @@ const RECEIVER: u32 = 2;
 struct Ends {
     sender: Sender,
     receiver: Receiver,
-    /// What the sender's encoder was asked for, and when in ms.
+    /// Requests to the sender's encoder, with times in ms.
     wanted: Vec<(u64, KeyFrameRequest)>,
     ignored: Vec<DropReason>,
-    /// Datagrams of the receiver that ask for a key frame.
+    /// The receiver's datagrams with a key frame request.
     asked: Vec<(u64, Vec<u8>)>,
 }
 
@@ -36,7 +36,7 @@ impl Ends {
         Self { sender, receiver, wanted: Vec::new(), ignored: Vec::new(), asked: Vec::new() }
     }
 
-    /// The receiver handles this at so many ms; what it asks for is on its way.
+    /// The receiver handles an input at `millis`; its requests are then in flight.
     fn at_receiver(&mut self, millis: u64, input: Input<'_>) {
         self.receiver.handle(Instant::from_nanos(millis * 1_000_000), input);
         while let Some(output) = self.receiver.poll() {
@@ -70,7 +70,8 @@ fn a_request_of_the_application_comes_to_the_encoder() {
     assert_eq!((ends.wanted, ends.ignored), (vec![(20, PictureLoss)], vec![]));
 }
 
-/// If it fails, a decoder that asks for a key frame with every lost packet fills the way back, and the encoder gives nothing else.
+/// If it fails, a decoder that requests a key frame for every lost packet fills the reverse path, and the encoder
+/// produces nothing but key frames.
 #[test]
 fn a_flood_of_requests_becomes_few_and_the_last_is_not_forgotten() {
     let mut ends = Ends::new();
@@ -79,7 +80,7 @@ fn a_flood_of_requests_becomes_few_and_the_last_is_not_forgotten() {
     }
     let times: Vec<_> = ends.asked.iter().map(|(at, _)| *at).collect();
     assert_eq!(times, [0, 300, 600, 900]);
-    // What was asked for last waits for its time, and the wake-up says when that is.
+    // The last request waits for its time, and the wake-up says when that is.
     let wake = ends.receiver.wake().expect("something is due");
     assert_eq!(wake.at, Instant::from_nanos(1_200_000_000));
     ends.at_receiver(1200, Input::Timer);

@@ -1,4 +1,4 @@
-//! Packets that a receiver misses, and when it asks for them.
+//! Missing packets at a receiver, and when to request them.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -9,52 +9,53 @@ use super::outbox::Outbox;
 use crate::Event;
 use crate::wire::nack::encode_nack;
 
-/// A packet that another one overtook is waited for so long before it is asked for. Ours: what is reordered by less costs nothing.
+/// How long to wait before requesting a packet that was overtaken. Ours: reordering by less costs nothing.
 const SETTLES: Span = Span::from_millis(5);
-/// Time from one request for a packet to the next, while no answer has shown how long one takes.
+/// Time between two requests for a packet, until an answer has shown how long one takes.
 const FIRST_RETRY: Span = Span::from_millis(50);
-/// Two requests lie so far apart.
+/// Minimum time between two requests.
 const SPACING: Span = Span::from_millis(5);
-/// A packet is asked for so often.
+/// Maximum number of requests per packet.
 const TIMES: u8 = 3;
-/// Packets that may be missing at a time. Ours: more is an outage, which repetitions do not mend.
+/// Maximum number of missing packets. Ours: more is an outage, which repetitions do not repair.
 const MOST: usize = 256;
-/// Entries of a request, each for up to seventeen packets: 76 bytes of RTCP.
+/// Entries per request, each for up to seventeen packets: 76 bytes of RTCP.
 const ENTRIES: usize = 16;
 
-/// What is not waited for any more is remembered for so long: by an answer that comes late the receiver learns that it asks in vain.
+/// How long a packet is remembered after the receiver stopped waiting for it: a late answer shows the receiver that its
+/// requests are too late.
 const LINGERS: Span = Span::from_secs(1);
-/// How long an answer takes is believed for so long; then it is tried anew. Ours: paths change.
+/// How long a measured response time is used; then it is measured again. Ours: paths change.
 const BELIEVED: Span = Span::from_secs(10);
 
-/// The packets that are missing and may still come in time.
+/// The missing packets that may still arrive in time.
 #[derive(Debug)]
 pub(crate) struct MissingPackets {
-    /// How long a packet is waited for.
+    /// How long to wait for a packet.
     hold: Span,
     highest: Option<u64>,
     missing: BTreeMap<u64, Missing>,
-    /// From a request to what it asked for, smoothed, and when that was learned.
+    /// Smoothed time from a request to its answer, and when it was last updated.
     round_trip: Option<(Span, Instant<ReceiverClock>)>,
-    /// When it had a turn at last: it asked, or it was too late to.
+    /// The last time at which a request was possible: it was sent, or it was too late.
     turn: Option<Instant<ReceiverClock>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     since: Instant<ReceiverClock>,
-    /// When it was asked for, at first and at last.
+    /// When it was requested first and last.
     asked: Option<(Instant<ReceiverClock>, Instant<ReceiverClock>)>,
     times: u8,
 }
 
 impl MissingPackets {
-    /// Of a receiver that waits for so long.
+    /// For a receiver that waits for `hold`.
     pub(crate) const fn new(hold: Span) -> Self {
         Self { hold, highest: None, missing: BTreeMap::new(), round_trip: None, turn: None }
     }
 
-    /// A packet came for the first time.
+    /// Records the first arrival of a packet.
     pub(crate) fn on_packet(&mut self, now: Instant<ReceiverClock>, sequence: u64) {
         let Some(highest) = self.highest else {
             self.highest = Some(sequence);
@@ -66,25 +67,26 @@ impl MissingPackets {
         }
         self.highest = Some(sequence);
         let between = highest + 1..sequence;
-        // A gap that is too long for all is asked for by none.
+        // If a gap is too long, none of its packets are requested.
         if sequence - highest <= MOST as u64 && self.missing.len() + (sequence - highest) as usize <= MOST {
             self.missing.extend(between.map(|sequence| (sequence, Missing { since: now, asked: None, times: 0 })));
         }
     }
 
-    /// The sender's numbers begin anew.
+    /// Resets the state, because the sender's numbers start anew.
     pub(crate) fn begin_anew(&mut self) {
         self.missing.clear();
         self.highest = None;
     }
 
-    /// A packet came again whose number ends so. Returns the number; `None` if it was not asked for.
+    /// Records a repeated packet with these lower 16 bits. Returns its number; `None` if it was not requested.
     pub(crate) fn on_repetition(&mut self, now: Instant<ReceiverClock>, number: u16) -> Option<u64> {
         let highest = self.highest?;
         let sequence = highest.checked_sub(u64::from((highest as u16).wrapping_sub(number)))?;
         let (first, _) = self.missing.get(&sequence)?.asked?;
         let missing = self.missing.remove(&sequence)?;
-        // Of several requests nobody knows which one was answered: at first it may have been the first.
+        // After several requests it is ambiguous which one was answered; before the first measurement, assume the
+        // first.
         if missing.times == 1 || self.round_trip(now).is_none() {
             let took = (now - first).max(Span::ZERO);
             let smoothed = |before: Span| before + Span::from_nanos((took - before).as_nanos() / 4);
@@ -93,12 +95,12 @@ impl MissingPackets {
         Some(sequence)
     }
 
-    /// How long an answer takes, as far as that is known at `at`.
+    /// The response time, as far as it is known at `at`.
     fn round_trip(&self, at: Instant<ReceiverClock>) -> Option<Span> {
         self.round_trip.filter(|(_, learned)| at - *learned < BELIEVED).map(|(round_trip, _)| round_trip)
     }
 
-    /// When to ask for one that is missing, and not before the next turn.
+    /// When to request a missing packet, ignoring the next turn.
     fn due_of(&self, missing: &Missing) -> Instant<ReceiverClock> {
         let longer = |round_trip: Span| Span::from_nanos(round_trip.as_nanos() / 2 * 3) + SPACING;
         let due = match missing.asked {
@@ -108,18 +110,18 @@ impl MissingPackets {
         self.turn.map_or(due, |turn| due.max(turn + SPACING))
     }
 
-    /// Whether one that is asked for at `at` can still come in time.
+    /// Whether a packet requested at `at` can still arrive in time.
     fn is_in_time(&self, missing: &Missing, at: Instant<ReceiverClock>) -> bool {
         missing.times < TIMES && at + self.round_trip(at).unwrap_or(Span::ZERO) < missing.since + self.hold
     }
 
-    /// When there is something to ask for; `None` for nothing.
+    /// When a request is due; `None` for never.
     pub(crate) fn due(&self) -> Option<Instant<ReceiverClock>> {
         let due = self.missing.values().map(|missing| (missing, self.due_of(missing)));
         due.filter(|(missing, at)| self.is_in_time(missing, *at)).map(|(_, at)| at).min()
     }
 
-    /// Has `ssrc` ask the source `media_ssrc` for what is due at `now`.
+    /// Sends the request that is due at `now`, from `ssrc` to the source `media_ssrc`.
     pub(crate) fn ask(&mut self, now: Instant<ReceiverClock>, (ssrc, media_ssrc): (u32, u32), outbox: &mut Outbox) {
         if self.missing.is_empty() {
             return;
@@ -132,7 +134,7 @@ impl MissingPackets {
         let is_due = |missing: &Missing| self.due_of(missing) <= now && self.is_in_time(missing, now);
         let due: Vec<u64> = self.missing.iter().filter(|(_, it)| is_due(it)).map(|(sequence, _)| *sequence).collect();
         self.turn = Some(now);
-        // By now it may be too late for what was due when there was no time to ask.
+        // For packets that were due while no request was possible, it may be too late now.
         if due.is_empty() {
             return;
         }
@@ -161,7 +163,7 @@ mod tests {
         Instant::ZERO + Span::from_micros(micros)
     }
 
-    /// Two packets of which the second is not due before it is too late for it.
+    /// Two packets; the second becomes due only when it is too late.
     #[test]
     fn what_cannot_be_asked_for_in_time_wakes_nobody() {
         let mut missing = MissingPackets::new(Span::from_millis(100));
@@ -176,7 +178,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, whoever waits for what is due wakes up without end.
+        /// If it fails, a caller that waits for the due time wakes up endlessly.
         #[test]
         fn behind_a_turn_nothing_is_due_that_was_due_before(
             hold in 1i64..300_000,

@@ -6,13 +6,13 @@
 //!          ◀─ RR: mean and variance of the delay ───────
 //! ```
 //!
-//! [`Sender`] paces media at the rate of a controller and asks for reports; [`Receiver`] measures and answers;
-//! [`Background`] sends media on a traffic model's schedule and listens to nobody. [`Duplex`] is an end that does both in one
-//! session: the two halves share a source number and each RTCP datagram.
+//! [`Sender`] paces media at the rate of a controller and requests reports. [`Receiver`] measures and answers.
+//! [`Background`] sends media on a traffic model's schedule, without feedback. [`Duplex`] is an end with both roles in
+//! one session, which share a source number and the RTCP datagrams.
 //!
 //! Requests and their answers are reduced-size RTCP (RFC 5506): a single SR, a single RR, each with a profile-specific
-//! extension. At the interval of RFC 3550, Sec. 6.2 a full compound with a CNAME goes out beside them. The report
-//! interval itself is agreed between the ends, as early feedback is under RFC 4585.
+//! extension. In addition, a full compound with a CNAME is sent at the interval of RFC 3550, Sec. 6.2. The report
+//! interval is agreed between the ends, like early feedback in RFC 4585.
 
 pub(super) mod application;
 mod background;

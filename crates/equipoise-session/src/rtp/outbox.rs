@@ -5,19 +5,19 @@ use crate::wire::is_rtcp;
 use crate::wire::rtp::RtpHeader;
 use crate::{Carrier, DropReason, Ecn, Event, Output, PathId, Transmit};
 
-/// What a state machine has decided and not yet handed out, in order.
+/// The pending outputs of a state machine, in order.
 ///
-/// Media packets are kept as headers and encoded when they are taken, into one buffer that is used again, and so are the
-/// buffers of whole datagrams: no allocation per packet.
+/// Media packets are kept as headers and encoded when they are taken, into one reused buffer. The buffers of whole
+/// datagrams are reused, too, so there is no allocation per packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
     items: VecDeque<(Option<PathId>, Item)>,
-    /// The path that what comes next is about; none in a session of one path.
+    /// The path of the following outputs; `None` in a session over one path.
     path: Option<PathId>,
-    /// What the media packets that come next say of congestion.
+    /// ECN field of the following media packets.
     ecn: Ecn,
     buffer: Vec<u8>,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -37,7 +37,7 @@ impl Outbox {
         self.event(Event::Ignored(reason));
     }
 
-    /// So many packets of payload were given up.
+    /// Reports that `packets` packets of payload were dropped.
     pub(crate) fn expired(&mut self, packets: u64) {
         if packets > 0 {
             self.event(Event::PayloadExpired { packets });
@@ -48,7 +48,7 @@ impl Outbox {
         self.push(Item::Media { header, media, ecn: self.ecn });
     }
 
-    /// A whole datagram, encoded by `write` into an empty buffer.
+    /// Adds a whole datagram, encoded by `write` into an empty buffer.
     pub(crate) fn whole(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(Transmit::MAX_HEAD));
         bytes.clear();
@@ -58,17 +58,17 @@ impl Outbox {
         self.push(Item::Whole(bytes, ecn));
     }
 
-    /// What comes next is about this path.
+    /// Sets the path of the following outputs.
     pub(crate) const fn about(&mut self, path: Option<PathId>) {
         self.path = path;
     }
 
-    /// Media packets that come next say this of congestion.
+    /// Sets the ECN field of the following media packets.
     pub(crate) const fn media_says(&mut self, ecn: Ecn) {
         self.ecn = ecn;
     }
 
-    /// Whether nothing waits to be handed out.
+    /// Whether there is no pending output.
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

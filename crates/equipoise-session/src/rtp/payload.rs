@@ -8,57 +8,57 @@ use crate::wire::{NtpTime, relay};
 use equipoise::measure::{Novelty, ReplayWindow};
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
-/// What a session carries.
+/// The payload of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Payload {
-    /// Zeros, as many as the rate allows: a load to measure with.
+    /// Zeros, as many as the rate allows: a load for measurements.
     #[default]
     Generated,
-    /// A stream of bytes, cut into packets as the rate allows. The receiver gives them out in order.
+    /// A byte stream, cut into packets as the rate allows. The receiver delivers it in order.
     Stream,
-    /// Another program's RTP packets, each as it is but for its sending time.
+    /// RTP packets of another program, each unchanged except for the added sending time.
     Rtp,
 }
 
-/// Payload that waits to be sent, oldest first.
+/// Queued payload, oldest first.
 #[derive(Debug)]
 pub(crate) struct PayloadQueue {
     bytes: VecDeque<u8>,
-    /// Packets, or runs of a stream that are sent alike.
+    /// Packets, or parts of a stream that are sent in the same way.
     pieces: VecDeque<Piece>,
-    /// What packets will be stamped with, beside their sending time.
+    /// Stamped into packets in addition to their sending time.
     subflow: Option<Subflow>,
-    /// How long another program's packets may wait.
+    /// Maximum queueing time of another program's packets.
     patience: Span,
-    /// Packets that waited for longer, since this was asked last.
+    /// Packets dropped because they waited too long, since the last call.
     expired: u64,
-    /// Numbers that another program has used.
+    /// Sequence numbers that the other program has used.
     numbers: ReplayWindow,
-    /// Where a packet is stamped for a trial.
+    /// Buffer to try the stamping of a packet.
     scratch: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// When its first byte came.
+    /// When its first byte arrived.
     came: Instant<SenderClock>,
     length: usize,
-    /// Wanted on two paths.
+    /// Whether to send it on two paths.
     twice: bool,
 }
 
 impl PayloadQueue {
-    /// Bytes that may wait in any case, to bound memory.
+    /// Maximum number of queued bytes, to bound memory.
     pub(crate) const MOST: usize = 256 << 10;
-    /// Pieces that may wait.
+    /// Maximum number of queued pieces.
     const MOST_PIECES: usize = 1024;
-    /// Bytes of a stream that may wait however low the rate is.
+    /// Bytes of a stream that may be queued at any rate, however low.
     const LEAST: usize = 4 << 10;
-    /// Bytes of a stream that came within so much time count as one piece.
+    /// Bytes of a stream that arrive within this time form one piece.
     const GRAIN: Span = Span::from_millis(1);
 
-    /// An empty queue, whose packets will be stamped with their sending time and with a `subflow` like this, and given up when
-    /// they have waited for longer than `patience`.
+    /// An empty queue. Its packets will be stamped with their sending time and with a sub-flow if `subflow` is set, and
+    /// dropped when they have been queued for longer than `patience`.
     pub(crate) fn new(subflow: Option<Subflow>, patience: Span) -> Self {
         Self {
             bytes: VecDeque::new(),
@@ -71,19 +71,19 @@ impl PayloadQueue {
         }
     }
 
-    /// Bytes that it would take now at `rate`: of a stream no more than what leaves within the patience, which holds the
-    /// application back; of packets any, as they push out those that have waited longest.
+    /// Bytes that it would accept now at `rate`. A stream may fill the patience at that rate, which pushes back on the
+    /// application. Packets are always accepted, because they replace the oldest ones.
     pub(crate) fn room(&self, payload: Payload, rate: Rate) -> usize {
         if payload == Payload::Rtp {
             return Self::MOST;
         }
         let timely = rate.as_bps_f64() / 8.0 * self.patience.as_secs_f64();
-        // A packet at least, or nothing would ever leave at a low rate.
+        // At least one packet, because otherwise nothing would ever leave at a low rate.
         let most = Self::MOST.min((timely as usize).max(Self::LEAST));
         if self.pieces.len() >= Self::MOST_PIECES { 0 } else { most.saturating_sub(self.bytes.len()) }
     }
 
-    /// Gives up packets that have waited for longer than the patience at `now`.
+    /// Drops packets that have been queued for longer than the patience at `now`.
     pub(crate) fn expire(&mut self, now: Instant<SenderClock>, payload: Payload) {
         while payload == Payload::Rtp && self.pieces.front().is_some_and(|piece| now - piece.came > self.patience) {
             self.pop_oldest();
@@ -97,12 +97,12 @@ impl PayloadQueue {
         }
     }
 
-    /// Packets that were given up since this was asked last.
+    /// Packets dropped since the last call.
     pub(crate) const fn take_expired(&mut self) -> u64 {
         core::mem::replace(&mut self.expired, 0)
     }
 
-    /// How long what is next has waited at `now`.
+    /// How long the next payload has been queued at `now`.
     pub(crate) fn waited(&self, now: Instant<SenderClock>) -> Span {
         self.pieces.front().map_or(Span::ZERO, |piece| now - piece.came)
     }
@@ -111,25 +111,24 @@ impl PayloadQueue {
         self.bytes.len()
     }
 
-    /// Whether what is next is wanted on two paths.
+    /// Whether to send the next payload on two paths.
     pub(crate) fn is_twice(&self) -> bool {
         self.pieces.front().is_some_and(|piece| piece.twice)
     }
 
-    /// Timestamp of the packet that is next, where it is one; `None` where nothing waits.
+    /// Timestamp of the next packet, if it is an RTP packet; `None` if nothing is queued.
     pub(crate) fn next_timestamp(&self) -> Option<u32> {
         self.pieces.front()?;
         let byte = |at: usize| u32::from(self.bytes.get(at).copied().unwrap_or(0));
         Some((4..8).fold(0, |word, at| word << 8 | byte(at)))
     }
 
-    /// Puts what an application gives behind what waits: bytes of its stream, or a packet of the source `ssrc`.
+    /// Queues payload from the application: bytes of its stream, or a packet of the source `ssrc`.
     ///
     /// # Errors
-    /// [`DropReason::Stray`] where the session makes its own payload; [`DropReason::Malformed`] where it is no RTP packet or its
-    /// header has no room for what it is stamped with; [`DropReason::Foreign`] for another source; [`DropReason::Duplicate`] where
-    /// a packet of its number came before; [`DropReason::Full`] where
-    /// there is no room for all of it.
+    /// [`DropReason::Stray`] if the session generates its own payload; [`DropReason::Malformed`] if it is not an RTP
+    /// packet or its header has no room for the stamp; [`DropReason::Foreign`] for another source;
+    /// [`DropReason::Duplicate`] if its number was used before; [`DropReason::Full`] if there is no room for all of it.
     pub(crate) fn offer(
         &mut self,
         now: Instant<SenderClock>,
@@ -163,17 +162,17 @@ impl PayloadQueue {
         Ok(())
     }
 
-    /// What comes is another program's, whose numbers say nothing of those before.
+    /// Forgets the numbers, because the following packets come from another program.
     pub(crate) fn forget_numbers(&mut self) {
         self.numbers = ReplayWindow::default();
     }
 
-    /// The number of another program's packet, which has not come before.
+    /// The number of another program's packet, which must be new.
     fn number_of(&mut self, packet: &[u8], ssrc: u32) -> Result<u16, DropReason> {
         let &[_, _, high, low, _, _, _, _, s0, s1, s2, s3, ..] = packet else { return Err(DropReason::Malformed) };
         let number = u16::from_be_bytes([high, low]);
         self.scratch.clear();
-        // When it is sent again, of another source than the session's, it takes the most room.
+        // A repetition from a source other than the session's needs the most room.
         let stamp = Stamp {
             ssrc: !ssrc,
             number: !number,
@@ -187,7 +186,7 @@ impl PayloadQueue {
         }
         match self.numbers.novelty(number) {
             Novelty::Repeated => return Err(DropReason::Duplicate),
-            // A program that was started again draws another number (RFC 3550, Sec. 5.1).
+            // A restarted program draws a new number (RFC 3550, Sec. 5.1).
             Novelty::Old => self.numbers = ReplayWindow::default(),
             Novelty::New => {}
         }
@@ -201,7 +200,7 @@ impl PayloadQueue {
         }
     }
 
-    /// Takes the first bytes of a stream, `most` of them or up to the end of what is sent alike, and appends them to `out`.
+    /// Takes up to `most` bytes of a stream, up to the end of the piece, and appends them to `out`.
     pub(crate) fn take(&mut self, most: usize, out: &mut Vec<u8>) {
         let twice = self.is_twice();
         let mut left = most;

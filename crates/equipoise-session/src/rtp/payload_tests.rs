@@ -1,4 +1,4 @@
-//! Payload from one application to the other, over a path that loses, doubles and reorders.
+//! Payload from one application to the other, over a path with loss, duplication and reordering.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ fn bytes(count: usize) -> Vec<u8> {
 
 #[test]
 fn a_stream_comes_out_as_it_went_in_though_the_path_reorders_and_doubles() {
-    // Every seventh packet takes 50 ms longer, every fifth comes twice.
+    // Every seventh packet takes 50 ms longer, every fifth is duplicated.
     let path = media(|number, _| match number {
         n if n % 7 == 0 => vec![55],
         n if n % 5 == 0 => vec![5, 9],
@@ -76,15 +76,15 @@ fn another_programs_packets_come_out_byte_by_byte() {
     assert_eq!(bench.count(|event| *event == Event::Ignored(DropReason::Malformed)), 1);
 }
 
-/// An encoder that sends less than it may would otherwise find its rate at the upper limit when it wants more.
+/// Otherwise an encoder that sends less than allowed would find its rate at the upper limit when it needs more.
 #[test]
 fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     let given = [("target", "50 ms"), ("min_rate", "1 Mbit/s"), ("max_rate", "50 Mbit/s")];
     let ap = find("ap").expect("in the catalogue");
     let controller = ap.build(&ap.parse(&given).expect("right"), Size::from_bytes(1000)).expect("right");
-    // The delay varies a little, so that the law has something to go by.
+    // The delay varies a little, because the law needs a variance.
     let mut bench = TwoEnds::new(Payload::Stream, controller, media(|number, _| vec![5 + number % 3]));
-    // 0.4 Mbit/s, of the 1 Mbit/s that it may.
+    // 0.4 Mbit/s of the allowed 1 Mbit/s.
     for at in 0..1000 {
         bench.feed(&bytes(500));
         bench.run_until((at + 1) * 10);
@@ -100,7 +100,7 @@ fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     assert_eq!(bench.count(|event| matches!(event, Event::PacingReset { .. })), 0, "a pause is not a late timer");
 }
 
-/// When media left after `from`, in ms.
+/// When media was sent after `from`, in ms.
 fn sent_since<F>(bench: &TwoEnds<F>, from: u64) -> Vec<u64> {
     let media = bench.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
     media.map(|(at, _)| at / MILLI).filter(|at| *at > from).collect()
@@ -141,7 +141,7 @@ fn payload_beyond_the_room_is_refused_whole_and_counted() {
     assert!(bench.sender.room() < 2000, "full but for the packets that left at once");
 }
 
-/// A packet of another program: 1000 bytes in all.
+/// A packet of another program: 1000 bytes in total.
 fn foreign(sequence: u16) -> Vec<u8> {
     let header = RtpHeader { payload_type: 96, sequence, ssrc: 0x0102_0304, ..RtpHeader::default() };
     let mut packet = Vec::new();
@@ -150,12 +150,12 @@ fn foreign(sequence: u16) -> Vec<u8> {
     packet
 }
 
-/// If it fails, a program that gives more than the rate is heard seconds late, and what it lost here is taken for losses of the
-/// path.
+/// If it fails, a program that sends above the rate is delayed by seconds, and the packets dropped here look like
+/// losses of the path.
 #[test]
 fn what_has_waited_for_too_long_is_given_up_and_is_no_loss_of_the_path() {
     let mut bench = TwoEnds::cbr(Payload::Rtp, media(|_, _| vec![5]));
-    // 8 Mbit/s for a session of 4.
+    // 8 Mbit/s into a session of 4 Mbit/s.
     for number in 0..3000u64 {
         bench.tell(true, Input::payload(&foreign(number as u16)));
         bench.run_until(number + 1);
@@ -189,7 +189,7 @@ fn what_has_waited_for_too_long_is_given_up_and_is_no_loss_of_the_path() {
     assert!(gaps >= expired - 10, "and the other program knows by its own numbers: {gaps}");
 }
 
-/// An encoder that is started anew repeats its numbers, or draws others. If this fails, it looks like an outage of thousands of
+/// A restarted encoder repeats its numbers or draws new ones. If this fails, that looks like an outage of thousands of
 /// packets.
 #[test]
 fn another_programs_numbers_may_repeat_jump_and_begin_anew() {

@@ -5,16 +5,16 @@ use crate::wire::PlayoutReport;
 use equipoise::units::{Instant, Rate, ReceiverClock, Size};
 use equipoise_path::link::FifoLink;
 
-/// A buffer behind the network that a session's packets wait in until they are served: played out, or sent on over an
-/// outgoing link.
+/// A buffer behind the network in which a session's packets wait until they are served: played out, or forwarded over
+/// an outgoing link.
 ///
 /// Several sessions may share one; each counts its own packets.
 pub trait PlayoutBuffer: Send {
-    /// A packet of `size` comes in at `now`: when it will have been served, or `None` where there is no room for it.
+    /// Offers a packet of `size` at `now`. Returns when it will have been served, or `None` if there is no room for it.
     fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>>;
 }
 
-/// A drop-tail buffer in front of a link, whose propagation delay does not count.
+/// A drop-tail buffer in front of a link, whose propagation delay is ignored.
 impl PlayoutBuffer for FifoLink<ReceiverClock> {
     fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
         Some(Self::offer(self, now, size)?.arrives_at - self.config().propagation_delay)
@@ -24,9 +24,9 @@ impl PlayoutBuffer for FifoLink<ReceiverClock> {
 /// A session's part of a playout buffer.
 pub(super) struct PlayoutMeter {
     playout: Box<dyn PlayoutBuffer>,
-    /// When each of the session's packets in the buffer will have been served, and its size.
+    /// The session's packets in the buffer: when each will have been served, and its size.
     waiting: VecDeque<(Instant<ReceiverClock>, Size)>,
-    /// Since the last report, or the first packet.
+    /// Time of the last report, or of the first packet.
     since: Option<Instant<ReceiverClock>>,
     arrived: Size,
     served: Size,
@@ -34,14 +34,14 @@ pub(super) struct PlayoutMeter {
 }
 
 impl PlayoutMeter {
-    /// Packets that are kept account of; a buffer that holds more is not a playout buffer.
+    /// Maximum number of packets tracked; a buffer that holds more is not a playout buffer.
     const MOST: usize = 1 << 16;
 
     pub(super) const fn new(playout: Box<dyn PlayoutBuffer>) -> Self {
         Self { playout, waiting: VecDeque::new(), since: None, arrived: Size::ZERO, served: Size::ZERO, discarded: 0 }
     }
 
-    /// A packet came: when it will have been served, or `None` where it was discarded.
+    /// Records a packet. Returns when it will have been served, or `None` if it was discarded.
     pub(super) fn on_packet(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
         self.serve(now);
         self.since.get_or_insert(now);
@@ -55,7 +55,7 @@ impl PlayoutMeter {
         served
     }
 
-    /// What the report at `now` says.
+    /// The content of the report at `now`.
     pub(super) fn report(&mut self, now: Instant<ReceiverClock>) -> PlayoutReport {
         self.serve(now);
         let rate = |size: Size| size.over(now - self.since.unwrap_or(now));
@@ -88,7 +88,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(millis)
     }
 
-    /// One that serves a packet every 10 ms and holds three beside it.
+    /// A meter whose buffer serves a packet every 10 ms and holds three more.
     fn meter() -> PlayoutMeter {
         let config = LinkConfig {
             rate: Schedule::constant(Rate::from_bps(800_000)),
@@ -104,7 +104,7 @@ mod tests {
         let served = [0, 1, 2, 3, 4, 5].map(|millis| meter.on_packet(at(millis), PACKET));
         assert_eq!(served, [Some(at(10)), Some(at(20)), Some(at(30)), Some(at(40)), None, None]);
         let report = meter.report(at(20));
-        // Six packets came and two were served in 20 ms.
+        // Six packets arrived and two were served in 20 ms.
         assert_eq!((report.occupancy, report.discarded), (2, 2));
         assert_eq!((report.arrival, report.service), (Rate::from_bps(2_400_000), Rate::from_bps(800_000)));
         let report = meter.report(at(60));

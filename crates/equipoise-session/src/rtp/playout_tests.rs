@@ -1,4 +1,4 @@
-//! Sessions whose receiver has a playout buffer, and senders that have so much to send and no more.
+//! Sessions with a playout buffer at the receiver, and senders with finite content.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -47,7 +47,7 @@ fn session<F: FnMut(&Passing) -> Vec<u64>>(
     ends
 }
 
-/// When the packets that the buffer took will have been served, in ms.
+/// When the buffered packets will have been served, in ms.
 fn served<F>(ends: &TwoEnds<F>) -> Vec<f64> {
     let buffered = ends.events.iter().filter_map(|(at, event)| match event {
         Event::Buffered { wait, .. } => Some(*at as f64 / 1e6 + wait.as_millis_f64()),
@@ -56,8 +56,8 @@ fn served<F>(ends: &TwoEnds<F>) -> Vec<f64> {
     buffered.collect()
 }
 
-/// 1000 packets at 4 Mbit/s, of which the path loses one in ten, through a buffer that serves 2 Mbit/s: 4 s at least. The law
-/// takes what is lost for a growing queue, and is slower.
+/// 1000 packets at 4 Mbit/s, one in ten lost in the network, through a buffer that serves 2 Mbit/s: at least 4 s. The
+/// law mistakes the losses for a growing queue, and is slower.
 #[test]
 fn a_transfer_is_complete_when_all_has_arrived_however_much_was_lost() {
     let content = Content::constant(mbps(4), PACKET, Span::from_secs(2));
@@ -71,7 +71,8 @@ fn a_transfer_is_complete_when_all_has_arrived_however_much_was_lost() {
     assert!((4000.0..12_000.0).contains(&last), "{last} ms");
 }
 
-/// The buffer's service falls from 4 to 1 Mbit/s at 1 s. If it fails, TQ does not hold a session to its playout.
+/// The buffer's service rate falls from 4 to 1 Mbit/s at 1 s. If it fails, TQ does not limit a session to its playout
+/// rate.
 #[test]
 fn tq_keeps_to_what_the_buffer_serves_and_loses_only_in_the_transient() {
     let service = Schedule::new(mbps(4), vec![(Span::from_secs(1), mbps(1))]);
@@ -84,7 +85,7 @@ fn tq_keeps_to_what_the_buffer_serves_and_loses_only_in_the_transient() {
         .map(|(at, _)| *at / 1_000_000)
         .collect();
     assert!(!discarded.is_empty() && discarded.iter().all(|at| (1000..1500).contains(at)), "{discarded:?}");
-    // 125 packets/s from then on: the buffer never runs dry for long.
+    // From then on 125 packets/s: the buffer is never empty for long.
     let late = served(&ends).iter().filter(|at| (5000.0..10_000.0).contains(*at)).count();
     assert!((600..=626).contains(&late), "{late} packets in 5 s");
 }
@@ -98,7 +99,7 @@ fn payload_waits_in_the_buffer_and_comes_out_in_order() {
     assert_eq!((ends.given == text, ends.missing), (true, 0));
     ends.feed(&text);
     ends.run_until(1030);
-    // Eight packets come within 21 ms; each takes 8 ms to be served.
+    // Eight packets arrive within 21 ms; serving each takes 8 ms.
     assert_eq!(ends.given.len(), (8 + 3) * 944, "those of 1013, 1021 and 1029 ms");
     ends.run_until(1200);
     assert_eq!((ends.given == [&text[..], &text].concat(), ends.missing), (true, 0));

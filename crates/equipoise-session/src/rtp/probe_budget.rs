@@ -1,9 +1,10 @@
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// What of probes has been sent in the present second, and how much more of them may be.
+/// Limits the probe data sent per second.
 ///
-/// A probe goes out before anything has proved that its rate arrives, so that a session bounds what a controller may ask for: in a
-/// second as much as anybody may send into an unknown path (RFC 6928, Sec. 2), and half of what the rate allows. Ours.
+/// A probe is sent before anything proves that its rate arrives, so a session limits a controller's probes. Per second
+/// it allows an initial window, which may be sent into an unknown path (RFC 6928, Sec. 2), plus half of what the rate
+/// allows. Ours.
 #[derive(Debug, Default)]
 pub(super) struct ProbeBudget {
     began: Option<Instant<SenderClock>>,
@@ -15,21 +16,21 @@ const INITIAL_WINDOW: Size = Size::from_bytes(14_600);
 const SECOND: Span = Span::from_secs(1);
 
 impl ProbeBudget {
-    /// So much of a probe left at `now`.
+    /// Records that `size` of a probe was sent at `now`.
     pub(super) fn take(&mut self, now: Instant<SenderClock>, size: Size) {
         self.come_to(now);
         self.began.get_or_insert(now);
         self.sent = self.sent + size;
     }
 
-    /// A new second begins with the first probe behind the end of the last.
+    /// A new second begins with the first probe after the end of the last.
     pub(super) fn come_to(&mut self, now: Instant<SenderClock>) {
         if self.began.is_some_and(|began| now - began >= SECOND) {
             *self = Self::default();
         }
     }
 
-    /// Whether another packet may be part of a probe where media have this rate.
+    /// Whether another packet may be part of a probe at this media rate.
     pub(super) fn allows(&self, rate: Rate) -> bool {
         self.sent.as_bytes() < INITIAL_WINDOW.as_bytes() + rate.as_bps() / 16
     }

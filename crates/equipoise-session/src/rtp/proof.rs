@@ -2,22 +2,22 @@ use crate::wire::Receipt;
 use crate::wire::rtcp::ReportBlock;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// What of the packets sent in an interval is proved to have arrived.
+/// The part of an interval's packets that provably arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Proof {
-    /// Packets sent, and arrived; more than sent where some of before came late.
+    /// Packets sent and arrived; arrivals exceed sent packets if earlier packets arrived late.
     pub(crate) sent: u64,
     pub(crate) arrived: u64,
     /// Their sizes.
     pub(crate) sent_size: Size,
     pub(crate) arrived_size: Size,
-    /// How long it took to send them, and how long they took to arrive.
+    /// Time over which they were sent, and over which they arrived.
     pub(crate) sending: Span,
     pub(crate) arriving: Span,
 }
 
 impl Proof {
-    /// Both, one behind the other.
+    /// The sum of two successive proofs.
     #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Proof {
         }
     }
 
-    /// Both, beside each other on two paths, each for as long as it took on average.
+    /// The sum of the proofs of two paths over the same time; durations are averaged.
     #[must_use]
     pub(crate) fn beside(self, other: Self) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Proof {
         if self.sent == 0 { 0.0 } else { self.lost() as f64 / self.sent as f64 }
     }
 
-    /// Time between two packets when they were sent; zero if nothing was.
+    /// Mean time between two packets at sending; zero if nothing was sent.
     pub(crate) fn gap(&self) -> Span {
         let packets = i64::try_from(self.sent).unwrap_or(i64::MAX);
         Span::from_nanos(self.sending.as_nanos().checked_div(packets).unwrap_or(0))
@@ -62,41 +62,41 @@ impl Proof {
     }
 }
 
-/// Media packets, and their size together.
+/// Number of media packets, and their total size.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) packets: u64,
     pub(crate) size: Size,
 }
 
-/// What has gone out by a moment.
+/// What had been sent at a given time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departed {
     pub(crate) at: Instant<SenderClock>,
     pub(crate) media: Sent,
-    /// The number that the next packet has.
+    /// Number of the next packet.
     pub(crate) next_sequence: u64,
 }
 
-/// What has arrived of what has gone out, by all reports so far.
+/// Which of the packets sent have arrived, by all reports so far.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
-    /// What had gone out when the last report was asked for, and how long its answer took.
+    /// What had been sent at the last request, and how long its answer took.
     departed: Departed,
     round_trip: Option<Span>,
-    /// What the receiver has counted, with wraps; `None` before the first packet.
+    /// The receiver's count, with wraps; `None` before the first packet.
     count: Option<u32>,
-    /// Packets that have not arrived, and the most that there were at a time: what came late was told of as lost.
+    /// Packets that have not arrived, and their maximum so far; late packets were reported as lost before.
     lost: u64,
     most: u64,
-    /// Discarded at the receiver, as its counter has it.
+    /// The receiver's counter of discarded packets.
     discarded: u32,
-    /// Of both, those that nobody was told of yet.
+    /// Newly lost or discarded packets that were not passed on yet.
     news: u64,
 }
 
 impl Arrivals {
-    /// None yet, in a session that begins at `start`.
+    /// Without arrivals, in a session that starts at `start`.
     pub(crate) fn new(start: Instant<SenderClock>) -> Self {
         Self {
             departed: Departed { at: start, media: Sent::default(), next_sequence: 0 },
@@ -109,23 +109,23 @@ impl Arrivals {
         }
     }
 
-    /// How long the answer to the last request that has one took.
+    /// The response time of the last answered request.
     pub(crate) const fn round_trip(&self) -> Option<Span> {
         self.round_trip
     }
 
-    /// Packets that were sent and have not arrived, since the session began.
+    /// Packets sent since the start that have not arrived.
     pub(crate) const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Packets that are known to be lost, on the way or at its end, since this was asked last.
+    /// Packets newly known to be lost, in the network or in the playout buffer, since the last call.
     pub(crate) const fn take_news(&mut self) -> u64 {
         core::mem::replace(&mut self.news, 0)
     }
 
-    /// What has arrived of the packets that went out between the last request with an answer and the one, when so much had
-    /// `departed`, that `block` and `receipt` answer after `round_trip`.
+    /// The proof for the packets between the last answered request and the one at `departed`, which `block` and
+    /// `receipt` answer after `round_trip`.
     pub(crate) fn prove(
         &mut self,
         departed: Departed,
@@ -143,7 +143,7 @@ impl Arrivals {
             (None, Some(_), Some(receipt)) => receipt.arrived,
             (None, Some(_), None) => (sent as u32).saturating_sub(missing(departed, block)),
         };
-        // No more than what has not arrived yet; and a count that goes back, as duplicates let it, is none.
+        // At most as many as have not arrived yet. A count that goes back is ignored; duplicates can cause that.
         let arrived = u64::from(if arrived.cast_signed() < 0 { 0 } else { arrived }).min(sent + self.lost);
         let sending = departed.at - before.at;
         let stretched = self.round_trip.map_or(Span::ZERO, |before| round_trip - before);
@@ -160,31 +160,31 @@ impl Arrivals {
             sent_size,
             arrived_size: Size::from_bytes((sent_size.as_bytes() as f64 * share) as u64),
             sending,
-            // A round trip that became longer did so on the way there, as far as is known: arrivals took longer than sending.
+            // A longer round trip is attributed to the forward path: arrivals took longer than sending.
             arriving: (sending + stretched).max(Span::from_nanos(sending.as_nanos() / 4)),
         }
     }
 
-    /// The receiver's playout buffer has told what it discarded.
+    /// Applies the playout buffer's counter of discarded packets.
     pub(crate) const fn on_discarded(&mut self, counter: u32) {
         let before = core::mem::replace(&mut self.discarded, counter);
         self.news = self.news.saturating_add(counter.wrapping_sub(before) as u64);
     }
 }
 
-/// The receiver's count of arrivals; `None` before the first. Reading: where no receipt says it, the highest number less those
-/// lost, which counts duplicates and what was lost before the first packet as arrivals (RFC 3550, App. A.3).
+/// The receiver's count of arrivals; `None` before the first. Reading: without a receipt, the highest number less the
+/// lost packets, which counts duplicates and losses before the first packet as arrivals (RFC 3550, App. A.3).
 fn count(block: &ReportBlock, receipt: Option<&Receipt>) -> Option<u32> {
     let by_numbers = block.extended_highest.wrapping_sub(block.cumulative_lost.cast_unsigned());
-    // Before the first packet has come the receiver does not know a number.
+    // Before the first packet the receiver knows no number.
     receipt.map(|receipt| receipt.arrived).or((block.extended_highest > 0).then_some(by_numbers))
 }
 
-/// Packets that left before a request and have not come, by the first block that tells of any: those behind the highest, and
-/// those lost before it.
+/// Packets that left before a request and have not arrived, by the first block with arrivals: those after the highest
+/// number, and those lost before it.
 fn missing(departed: Departed, block: &ReportBlock) -> u32 {
     let behind = (departed.next_sequence as u32).wrapping_sub(block.extended_highest).wrapping_sub(1);
-    // A number ahead of the request's is one that overtook it.
+    // A number above the request's belongs to a packet that overtook the request.
     let behind = if behind.cast_signed() > 0 { behind } else { 0 };
     behind.saturating_add(block.cumulative_lost.max(0).cast_unsigned())
 }

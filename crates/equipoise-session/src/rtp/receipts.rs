@@ -1,7 +1,8 @@
-//! Whether reports are from who received the media: each is asked for the sending time of one packet, drawn by chance.
+//! Checks that reports come from the receiver of the media: each request asks for the sending time of one random
+//! packet.
 //!
-//! A nonce alone shows that the request was read. A receiver that reads requests and not media could go on to say that all is
-//! well. Numbers that are left out on purpose would show it, too, but as holes in a stream that somebody listens to.
+//! A nonce alone only proves that the request was read. A peer that reads requests but no media could still claim that
+//! everything arrives. Skipped sequence numbers would reveal this, too, but as gaps in a stream for a listener.
 
 use alloc::boxed::Box;
 
@@ -10,79 +11,80 @@ use rand_core::{Rng, SeedableRng};
 
 use crate::wire::{NtpTime, Receipt, ReceiptRequest};
 
-/// When the latest packets left, by their sequence numbers: what both ends remember of them.
+/// Sending times of the latest packets by sequence number, as both ends remember them.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamps {
     ring: Box<[Option<(u16, u32)>; Stamps::KEPT as usize]>,
 }
 
 impl Stamps {
-    /// Packets that are remembered.
+    /// Number of packets remembered.
     const KEPT: u16 = 512;
 
     pub(crate) fn new() -> Self {
         Self { ring: Box::new([None; Self::KEPT as usize]) }
     }
 
-    /// Packet `sequence` left at `sent`.
+    /// Records that packet `sequence` left at `sent`.
     pub(crate) fn keep(&mut self, sequence: u16, sent: NtpTime) {
         if let Some(place) = self.ring.get_mut(usize::from(sequence % Self::KEPT)) {
             *place = Some((sequence, sent.as_bits() as u32));
         }
     }
 
-    /// The lower half of the time at which packet `sequence` left, as far as is remembered.
+    /// The lower half of the sending time of packet `sequence`, if it is remembered.
     pub(crate) fn find(&self, sequence: u16) -> Option<u32> {
         let (kept, stamp) = (*self.ring.get(usize::from(sequence % Self::KEPT))?)?;
         (kept == sequence).then_some(stamp)
     }
 }
 
-/// Asks for receipts and reads them.
+/// Requests receipts and checks them.
 #[derive(Debug)]
 pub(crate) struct Receipts {
     random: ChaCha12Rng,
     stamps: Stamps,
-    /// How much more packets were missing than reports admit.
+    /// Accumulated excess of missing packets over the reported losses.
     doubt: f64,
-    /// Share of packets lost by the last report, or the one before.
+    /// Share of lost packets by the last report, or the previous one.
     lost: f64,
 }
 
-/// What was asked for.
+/// A receipt request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) request: ReceiptRequest,
-    /// What the packet carried; `None` if there is none to be asked about.
+    /// The sending time in the packet; `None` if there is no packet to ask about.
     stamp: Option<u32>,
 }
 
-/// A report that does not come from who received the media.
+/// The report does not come from the receiver of the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Contradiction;
 
 impl Receipts {
-    /// Each packet adds to the doubt by how much more it was missing than the share that is said to be lost; each question takes
-    /// so much off it, so that chance does not add up, and less than that is not noticed.
+    /// Each packet asked about adds to the doubt: 1 if missing, less the reported loss share. Each request subtracts
+    /// this benefit, so that chance does not accumulate; smaller differences go undetected.
     const BENEFIT: f64 = 0.2;
-    /// Doubt beyond this many missing packets is a contradiction. With half of the packets lost, chance comes to it once in 10⁷
-    /// times.
+    /// A doubt above this number of missing packets is a contradiction. With half of the packets lost, chance reaches
+    /// it once in 10⁷ times.
     const LIMIT: f64 = 10.0;
 
-    /// One whose nonces are drawn from a stream of `seed`.
+    /// State whose nonces are drawn from a stream of `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         Self { random: ChaCha12Rng::seed_from_u64(seed), stamps: Stamps::new(), doubt: 0.0, lost: 0.0 }
     }
 
-    /// Packet `sequence` leaves at `sent`.
+    /// Records that packet `sequence` leaves at `sent`.
     pub(crate) fn on_media(&mut self, sequence: u16, sent: NtpTime) {
         self.stamps.keep(sequence, sent);
     }
 
-    /// What to ask, where packet `next` is the next to leave, and the last two requests left when `before` were, the older first.
+    /// The receipt request, with `next` as the number of the next packet, and `before` as those at the last two
+    /// requests, the older first.
     ///
-    /// A packet from between these has arrived by now, or will not, and the last report has told of its losses. Where so many left
-    /// since that the ends no longer remember it, it is one of the older half of those that they do.
+    /// A packet from between these two has arrived by now or is lost, and the last report includes its losses. If the
+    /// ends no longer remember those packets, one of the older half of the remembered packets is chosen.
     pub(crate) fn ask(&mut self, before: (u32, u32), next: u32) -> Asked {
         let half = u32::from(Stamps::KEPT / 2);
         let oldest = next.wrapping_sub(u32::from(Stamps::KEPT) - 1);
@@ -100,10 +102,11 @@ impl Receipts {
         Asked { request, stamp }
     }
 
-    /// Reads the receipt of a report that says that `lost` of the packets were lost, 0 to 1.
+    /// Checks the receipt of a report that states a share of `lost` packets, 0 to 1.
     ///
     /// # Errors
-    /// [`Contradiction`] where it names a packet that it did not get, or has too often not got what it says it got.
+    /// [`Contradiction`] if it states a wrong sending time, or if packets asked about are missing too often for the
+    /// reported losses.
     pub(crate) fn read(&mut self, asked: &Asked, receipt: &Receipt, lost: f64) -> Result<(), Contradiction> {
         let admitted = core::mem::replace(&mut self.lost, lost).max(lost);
         match (asked.stamp, receipt.stamp) {
@@ -121,7 +124,7 @@ impl Receipts {
 mod tests {
     use super::*;
 
-    /// One whose packets 0 to 999 have left, 100 since the last request.
+    /// State in which packets 0 to 999 were sent, 100 since the last request.
     fn receipts(seed: u64) -> Receipts {
         let mut receipts = Receipts::new(seed);
         (0..1000).for_each(|number| receipts.on_media(number, stamp(number)));
@@ -137,8 +140,8 @@ mod tests {
         Receipt { nonce: asked.request.nonce, arrived: 0, stamp: arrived.then_some(stamp) }
     }
 
-    /// Questions until the answers are not believed, of 1000, where so many of 100 packets arrive and the share `admitted` is
-    /// said to be lost.
+    /// Number of requests, of 1000, until the answers are rejected, if `arriving` of 100 packets arrive and the share
+    /// `admitted` is reported as lost.
     fn believed(arriving: u32, admitted: f64) -> usize {
         let mut receipts = receipts(7);
         (0..1000)
@@ -166,7 +169,8 @@ mod tests {
         assert_eq!(receipts.read(&asked, &wrong, 0.0), Err(Contradiction));
     }
 
-    /// If it fails, a session that was stopped is asked about its last packets, which are lost, for ever, and never begins again.
+    /// If it fails, a stopped session never restarts, because every request asks about its last packets, which are
+    /// lost.
     #[test]
     fn where_nothing_has_left_since_nothing_is_doubted() {
         let mut receipts = receipts(1);

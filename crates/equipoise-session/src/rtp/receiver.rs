@@ -21,28 +21,29 @@ use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, Transmit, Wake, Wak
 use equipoise::measure::{ClockMap, DelaySummary};
 use equipoise::units::{Instant, ReceiverClock, Size, Span};
 
-/// What a receiver is made of.
+/// The configuration of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
     /// Its own synchronisation source, for its reports.
     pub ssrc: u32,
     /// Canonical name for SDES; at most [`StreamConfig::MAX_CNAME`](super::StreamConfig::MAX_CNAME) bytes.
     pub cname: String,
-    /// The sender's synchronisation source, as agreed beforehand; packets of any other are foreign.
+    /// The sender's synchronisation source, as agreed beforehand; packets from any other source are foreign.
     pub sender_ssrc: u32,
     /// How the two clocks relate.
     pub clocks: Clocks,
-    /// What the session carries, and how it is given out; generated payload is not.
+    /// The payload of the session; generated payload is not delivered.
     pub payload: Payload,
-    /// How payload is given out.
+    /// How payload is delivered.
     pub reorder: ReorderConfig,
-    /// What the layers below take off each datagram ([`StreamConfig::overhead`](super::StreamConfig::overhead)).
+    /// Overhead of the layers below per datagram ([`StreamConfig::overhead`](super::StreamConfig::overhead)).
     pub overhead: Size,
-    /// Seed of the spread of compound packets (RFC 3550, Sec. 6.3.1).
+    /// Seed of the random intervals of compound packets (RFC 3550, Sec. 6.3.1).
     pub seed: u64,
-    /// How it reports on single packets beside its answers; `None` if it does not.
+    /// Per-packet reports in addition to its answers; `None` to send none.
     pub reporting: Option<Reporting>,
-    /// Whether it asks for packets that are missing and may still come within [`ReorderConfig::hold`]; of generated media it never does.
+    /// Whether to request missing packets that may still arrive within [`ReorderConfig::hold`]; never for generated
+    /// media.
     pub repairs: bool,
 }
 
@@ -58,9 +59,9 @@ impl ReceiverConfig {
 
 /// The receiving end of a session: measures one-way delay and loss, and answers each request with a report.
 ///
-/// Source: Waki 2013, Sec. 5.1. The packets that count are those received so far that left after the rate of the
-/// interval took hold, which is when the last report reached the sender: `t + 2(r - t)`, with t the time that the
-/// request carries and r - t the way of the request sent at t (Eq. 13), or, where that was lost, of this one (Eq. 14).
+/// Source: Waki 2013, Sec. 5.1. It counts the packets received so far that left after the rate of the interval took
+/// effect, which is when the last report reached the sender: `t + 2(r - t)`. Here t is the time in the request, and r -
+/// t is the one-way delay of the request sent at t (Eq. 13) or, if that was lost, of this request (Eq. 14).
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,
@@ -70,22 +71,22 @@ pub struct Receiver {
     playout: Option<PlayoutMeter>,
     reporter: Option<Reporter>,
     key_frames: KeyFrameAsker<ReceiverClock>,
-    /// `None` where nothing is asked for.
+    /// `None` if the receiver requests no missing packets.
     missing: Option<MissingPackets>,
-    /// Packets in the playout buffer that carry payload: when each will have been served, its number, its bytes.
+    /// Packets with payload in the playout buffer: when each will have been served, its number, its bytes.
     held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
-    /// When the sender said goodbye: packets that it overtook are still waited for.
+    /// When the sender's BYE arrived: packets that it overtook are still expected.
     goodbye: Option<Instant<ReceiverClock>>,
     handled: Instant<ReceiverClock>,
     ended: bool,
     outbox: Outbox,
 }
 
-/// The answer to a request, ready to be sent.
+/// The answer to a request, ready to send.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) block: ReportBlock,
-    /// The statistics that it says.
+    /// The delay statistics in it.
     pub(super) delay: Option<DelaySummary>,
     pub(super) extension: Vec<u8>,
 }
@@ -94,7 +95,7 @@ impl Receiver {
     /// A receiver that waits for its sender.
     ///
     /// # Errors
-    /// [`SessionError::Cname`] where the canonical name is too long, and [`SessionError::FeedbackInterval`].
+    /// [`SessionError::Cname`] if the canonical name is too long, and [`SessionError::FeedbackInterval`].
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
         check_cname(&config.cname)?;
         check_reporting(config.reporting)?;
@@ -117,8 +118,8 @@ impl Receiver {
         })
     }
 
-    /// The same behind a playout buffer: packets are given out as they are served, those
-    /// that find it full are discarded, and reports say how it is doing.
+    /// Adds a playout buffer: packets are delivered as they are served, packets that find it full are discarded, and
+    /// reports include its state.
     #[must_use]
     pub fn with_playout_buffer(self, playout: Box<dyn PlayoutBuffer>) -> Self {
         Self { playout: Some(PlayoutMeter::new(playout)), ..self }
@@ -137,7 +138,7 @@ impl Receiver {
         }
     }
 
-    /// A datagram came that is no RTCP.
+    /// Processes a datagram that is not RTCP.
     pub(super) fn on_media(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -151,7 +152,7 @@ impl Receiver {
         if self.missing.is_some() && relay::is_repetition(datagram) {
             return self.on_repetition(now, header.sequence, (payload, datagram));
         }
-        // Packets of this session carry their sending time; one that does not is not of this session.
+        // Packets of this session carry their sending time; a packet without it is foreign.
         let ntp = header.send_time.ok_or(DropReason::Foreign)?;
         let Timed { sent, delay, .. } = self.timed(now, ntp)?;
         let (sequence, follows) = self.reception.count(header.sequence, sent)?;
@@ -187,7 +188,7 @@ impl Receiver {
         self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
     }
 
-    /// A packet came that was sent before: it takes its place, and no measure knows of it.
+    /// Processes a repeated packet: it fills its gap, and no measurement counts it.
     fn on_repetition(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -201,7 +202,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Sends the report on single packets that is due by `now`, if one is.
+    /// Sends the per-packet report that is due by `now`, if any.
     fn report_packets(&mut self, now: Instant<ReceiverClock>) {
         let Self { reporter: Some(reporter), config, outbox, .. } = self else { return };
         let sources = (config.ssrc, config.sender_ssrc);
@@ -209,11 +210,11 @@ impl Receiver {
         debug_assert!(written.is_ok(), "a report has room for many packets");
     }
 
-    /// Plays out what the playout buffer has served by `now`.
+    /// Plays out the packets that the playout buffer has served by `now`.
     fn release_held(&mut self, now: Instant<ReceiverClock>) {
         while self.held.front().is_some_and(|(at, ..)| *at <= now) {
             let Some((at, sequence, datagram)) = self.held.pop_front() else { return };
-            // It parsed when it came.
+            // It was parsed when it arrived.
             let Ok(RtpPacket { payload, .. }) = RtpPacket::parse(&datagram) else { continue };
             if let Err(reason) =
                 self.reorder.play(at, self.config.payload, Came { sequence, payload, datagram: &datagram })
@@ -223,7 +224,7 @@ impl Receiver {
         }
     }
 
-    /// Ends the session, once nothing more can come.
+    /// Ends the session when nothing more can arrive.
     fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
         if self.held.is_empty() && self.goodbye.is_some_and(|said| now - said >= self.linger()) {
             self.reorder.flush();
@@ -232,7 +233,7 @@ impl Receiver {
         }
     }
 
-    /// How long packets may come behind a goodbye.
+    /// How long packets may arrive after a BYE.
     fn linger(&self) -> Span {
         if self.config.payload == Payload::Generated { Span::ZERO } else { self.config.reorder.hold }
     }
@@ -278,7 +279,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// A sender report came. Returns what is to be answered, if it asks for something.
+    /// Processes a sender report. Returns the answer, if it contains a request.
     pub(super) fn answer(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -301,17 +302,17 @@ impl Receiver {
         self.reception.regular_block(self.config.sender_ssrc, now)
     }
 
-    /// Packets that have come, each counted once; wraps.
+    /// Number of packets that arrived, each counted once; wraps.
     pub(super) const fn arrived(&self) -> u32 {
         self.reception.arrived()
     }
 
-    /// Whether there is something to hand out.
+    /// Whether there is a pending output.
     pub(super) fn has_output(&self) -> bool {
         self.reorder.is_ready() || !self.outbox.is_empty()
     }
 
-    /// Gives out all payload that is there.
+    /// Releases all buffered payload.
     pub(super) fn give_out(&mut self) {
         self.release_held(Instant::MAX);
         self.reorder.flush();
@@ -322,12 +323,12 @@ impl Receiver {
         self.ended
     }
 
-    /// The sender said goodbye at `now`.
+    /// Records that the sender's BYE arrived at `now`.
     pub(super) fn on_goodbye(&mut self, now: Instant<ReceiverClock>) {
         self.goodbye.get_or_insert(now);
     }
 
-    /// Does what is due at `now`, except for regular reports.
+    /// Performs everything due at `now`, except for regular reports.
     pub(super) fn tend(&mut self, now: Instant<ReceiverClock>) {
         self.handled = self.handled.max(now);
         self.release_held(self.handled);
@@ -342,14 +343,14 @@ impl Receiver {
         }
     }
 
-    /// The application wants a key frame; a sender that has left gives none.
+    /// Records a key frame request of the application; ignored after the sender's BYE.
     pub(super) fn want_key_frame(&mut self, request: KeyFrameRequest) {
         if self.goodbye.is_none() {
             self.key_frames.want(request);
         }
     }
 
-    /// A compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
+    /// Sends a compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
     fn send_compound(&mut self, now: Instant<ReceiverClock>, goodbye: bool) {
         let block = self.regular_block(now);
         let config = &self.config;
@@ -406,7 +407,7 @@ impl Endpoint for Receiver {
         let missing = self.missing.as_ref().filter(|_| goodbye.is_none()).and_then(MissingPackets::due);
         let wanted = [self.key_frames.due(), missing].into_iter().flatten().min();
         let at = [self.compound.due(), report, self.reorder.due(), goodbye, served, wanted].into_iter().flatten().min();
-        // Once `poll` has given all, it lies ahead.
+        // After `poll` has returned everything, it is in the future.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })
     }

@@ -9,36 +9,36 @@ use equipoise::measure::{
 };
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
-/// What a receiver knows of the two clocks.
+/// What a receiver knows about the two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clocks {
-    /// They relate like this: reports say the one-way delay.
+    /// Their relation: reports contain one-way delays.
     Known(ClockMap),
-    /// Nothing: reports say the delay as the clocks show it, and what it counts from.
+    /// Nothing: reports contain delays as shown by the clocks, and their origin.
     Apart,
 }
 
-/// How the clocks of the two ends compare, as a receiver knows it or takes it to be: then the first delay is zero.
+/// The relation of the two clocks, as known or as assumed by a receiver; it assumes that the first delay is zero.
 #[derive(Debug)]
 pub(crate) struct Timeline {
     clocks: Clocks,
     map: Option<ClockMap>,
-    /// By how much the last packet's delay was beyond all that can be, where it was.
+    /// The last packet's delay, if it was implausible.
     astray: Option<Span>,
 }
 
-/// When a packet left by its own account, and how long it took.
+/// When a packet left by its own timestamp, and its delay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {
     pub(crate) sent: Instant<SenderClock>,
     pub(crate) delay: Span,
-    /// A clock was set: what was measured so far says nothing any more.
+    /// A clock was set: earlier measurements are invalid.
     pub(crate) anew: bool,
 }
 
-/// No honest packet is further from its sending than a report can say (±128 s); clocks that disagree by more are wrong.
+/// Maximum plausible delay: a report cannot express more than ±128 s. If the clocks disagree by more, they are wrong.
 const PLAUSIBLE_DELAY: Span = Span::from_secs(100);
-/// Two packets whose delays differ by less than this tell of the same clock step.
+/// Two packets whose delays differ by less than this show the same clock step.
 const SAME_STEP: Span = Span::from_secs(1);
 
 impl Timeline {
@@ -47,7 +47,7 @@ impl Timeline {
         Self { clocks, map, astray: None }
     }
 
-    /// Times a packet that came at `now` and says that it left at `ntp`.
+    /// Computes the timing of a packet that arrived at `now` with the sending time `ntp`.
     pub(crate) fn time(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<Timed, DropReason> {
         let shown = now.assume_clock() - ntp.to_instant_near(now.assume_clock());
         let map = *self.map.get_or_insert(ClockMap::receiver_ahead(shown));
@@ -59,7 +59,7 @@ impl Timeline {
         }
         let agrees = self.astray.replace(delay).is_some_and(|last| (delay - last).abs() < SAME_STEP);
         if agrees && self.clocks == Clocks::Apart {
-            // Two packets in a row say so: a clock was set, by minutes or more.
+            // Two consecutive packets show it: a clock was set, by minutes or more.
             self.map = Some(ClockMap::receiver_ahead(shown));
             self.astray = None;
             return Ok(Timed { sent: ntp.to_instant_near(now.assume_clock()), delay: Span::ZERO, anew: true });
@@ -67,27 +67,27 @@ impl Timeline {
         Err(DropReason::Implausible)
     }
 
-    /// What reported delays count from; `None` where both ends know.
+    /// The origin of reported delays; `None` if both ends know it.
     fn origin(&self, least: Option<Span>) -> Option<DelayOrigin> {
         let origin = self.map.filter(|_| self.clocks == Clocks::Apart)?.ahead();
         Some(DelayOrigin { origin, least })
     }
 }
 
-/// What a receiver measures of one path's packets, and answers to its requests.
+/// A receiver's measurements on one path's packets, and its answers to requests.
 #[derive(Debug)]
 pub(crate) struct Reception {
     tracker: Option<SequenceTracker>,
     delays: DelayMeter,
     jitter: InterarrivalJitter,
     pairs: PacketPairs,
-    /// Packets that have come, each counted once; wraps.
+    /// Number of packets that arrived, each counted once; wraps.
     arrived: u32,
     marks: MarkReport,
     stamps: Stamps,
-    /// The newest sender report: when it left and when it came.
+    /// The newest sender report: when it left and when it arrived.
     last_sr: Option<SrTimes>,
-    /// The newest one that was a request.
+    /// The newest sender report with a request.
     last_request: Option<SrTimes>,
 }
 
@@ -106,12 +106,13 @@ pub(crate) struct Answer {
     pub(crate) report: DelayReport,
 }
 
-/// Which packets an answer counts.
+/// Which packets an answer covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Those that left after the rate of the interval took hold, as far as the receiver can tell (Waki 2013, Eq. 13, 14).
+    /// Packets that left after the rate of the interval took effect, as estimated by the receiver (Waki 2013, Eq. 13,
+    /// 14).
     ByWay,
-    /// Those that left after the time that the request carries: the sender knows when its rate took hold.
+    /// Packets that left after the time in the request: the sender knows when its rate took effect.
     AsAsked,
 }
 
@@ -131,8 +132,8 @@ impl Reception {
         }
     }
 
-    /// A media packet came that carries `sequence` and left at `sent`: its number, counted on over the wraps, and whether the
-    /// numbers follow those before.
+    /// Counts a media packet with number `sequence` that left at `sent`. Returns its extended number, and whether the
+    /// numbers continue the previous ones.
     pub(crate) fn count(&mut self, sequence: u16, sent: Instant<SenderClock>) -> Result<(u64, bool), DropReason> {
         let Some(tracker) = &mut self.tracker else {
             let tracker = self.tracker.insert(SequenceTracker::new(sequence, sent));
@@ -145,7 +146,7 @@ impl Reception {
         }
     }
 
-    /// Packet `sequence` came, for the first time. It had left at `sent`, which it calls `ntp`, and took `delay`.
+    /// Measures the first copy of packet `sequence`. It left at `sent`, which is `ntp` in the packet, and took `delay`.
     pub(crate) fn measure(&mut self, sequence: u16, ntp: NtpTime, (sent, delay): (Instant<SenderClock>, Span)) {
         self.arrived = self.arrived.wrapping_add(1);
         self.stamps.keep(sequence, ntp);
@@ -153,7 +154,7 @@ impl Reception {
         self.jitter.push(delay);
     }
 
-    /// A packet came, for the first time, whose IP header said this of congestion.
+    /// Counts the ECN field of the first copy of a packet.
     pub(crate) const fn count_mark(&mut self, ecn: Ecn) {
         let MarkReport { capable, marked } = &mut self.marks;
         match ecn {
@@ -163,7 +164,7 @@ impl Reception {
         }
     }
 
-    /// Packet `sequence` of `size` came at `now`; it may be half of a pair.
+    /// Records packet `sequence` of `size` at `now`, which may be half of a packet pair.
     pub(crate) fn pair_up(
         &mut self,
         sequence: u64,
@@ -174,22 +175,22 @@ impl Reception {
         self.pairs.push(sequence, sent, now, size);
     }
 
-    /// Forgets the delays: the clocks have changed.
+    /// Removes the delays, because the clocks have changed.
     pub(crate) fn forget(&mut self) {
         self.delays.clear();
     }
 
-    /// Packets that have come, each counted once; wraps.
+    /// Number of packets that arrived, each counted once; wraps.
     pub(crate) const fn arrived(&self) -> u32 {
         self.arrived
     }
 
-    /// Whether a sender report has come.
+    /// Whether a sender report has arrived.
     pub(crate) const fn has_report(&self) -> bool {
         self.last_sr.is_some()
     }
 
-    /// A sender report came that `timeline` has `timed`. Returns the answer, where it asks for one.
+    /// Processes a sender report that `timeline` has `timed`. Returns the answer, if it contains a request.
     pub(crate) fn on_sender_report(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -199,7 +200,7 @@ impl Reception {
     ) -> Result<Option<Answer>, DropReason> {
         if let Some(last) = &self.last_sr {
             if last.ntp == report.ntp {
-                // A compound may go out at the very moment of a request; a request comes once.
+                // A compound may be sent at the exact time of a request; a request arrives only once.
                 return if report.extension.is_empty() { Ok(None) } else { Err(DropReason::Duplicate) };
             }
             if timed.sent < last.sent {
@@ -216,7 +217,7 @@ impl Reception {
             tracker.align(asked.number);
         }
         let (delay, least) = self.interval(request, times, cut);
-        // The next request will carry this one's time or a later one.
+        // The next request carries this one's time or a later one.
         self.delays.forget_until(times.sent);
         self.last_request = Some(times);
         let loss = self.tracker.as_mut().map(SequenceTracker::report);
@@ -238,11 +239,11 @@ impl Reception {
         Receipt { nonce: asked.nonce, arrived: self.arrived, stamp: self.stamps.find(asked.number as u16) }
     }
 
-    /// The delay of the interval that a request asks about, and the least.
+    /// The delay of the interval that a request asks about, and its minimum.
     fn interval(&self, request: ReportRequest, times: SrTimes, cut: Cut) -> (Option<DelaySummary>, Option<Span>) {
         let start = NtpTime::from_middle_near(request.interval_start, times.ntp).to_instant_near(times.sent);
         let cut = if cut == Cut::ByWay {
-            // Eq. 13 where the request that the interval began with did arrive, Eq. 14 otherwise.
+            // Eq. 13 if the request at the start of the interval did arrive, Eq. 14 otherwise.
             let previous = self.last_request.filter(|previous| previous.ntp.middle() == request.interval_start);
             let way = previous.map_or(times.way, |previous| previous.way).max(Span::ZERO);
             start + way + way
@@ -252,7 +253,7 @@ impl Reception {
         (self.delays.summary_after(cut), self.delays.least_after(cut))
     }
 
-    /// A block for a regular report. The losses since the last answer stay for the next one.
+    /// A block for a regular report. The losses since the last answer are left for the next one.
     pub(crate) fn regular_block(&self, sender_ssrc: u32, now: Instant<ReceiverClock>) -> ReportBlock {
         let loss = self.tracker.clone().map(|mut tracker| tracker.report());
         self.block(sender_ssrc, now, loss)

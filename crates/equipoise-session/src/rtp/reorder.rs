@@ -6,72 +6,73 @@ use crate::DropReason;
 use crate::wire::relay;
 use equipoise::units::{Instant, ReceiverClock, Span};
 
-/// How payload is given out.
+/// How payload is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReorderConfig {
-    /// How long a missing packet is waited for before what follows it is given out.
+    /// How long to wait for a missing packet before delivering what follows it.
     pub hold: Span,
-    /// Bytes that may wait behind a missing packet; beyond, it is waited for no longer.
+    /// Maximum number of bytes held behind a missing packet; above it, the receiver stops waiting.
     pub most: usize,
-    /// Whether payload is given out in the order in which it was sent; otherwise it is given out as it comes, for an
-    /// application that puts it into order itself.
+    /// Whether payload is delivered in sending order; otherwise it is delivered on arrival, for an application that
+    /// reorders it itself.
     pub in_order: bool,
 }
 
 impl Default for ReorderConfig {
-    /// 100 ms (ours: twice the reordering that a session should outlast) and 256 kB.
+    /// 100 ms (ours: twice the reordering that a session should tolerate) and 256 kB.
     fn default() -> Self {
         Self { hold: Span::from_millis(100), most: 256 << 10, in_order: true }
     }
 }
 
-/// A media packet that came.
+/// A media packet that arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came<'a> {
-    /// Its number, counted on over the wraps.
+    /// Its extended number.
     pub(crate) sequence: u64,
     pub(crate) payload: &'a [u8],
-    /// All of it.
+    /// The whole datagram.
     pub(crate) datagram: &'a [u8],
 }
 
-/// When payload is given out.
+/// When payload is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     InOrder,
     AtOnce,
 }
 
-/// What a place counts for at the least, in bytes: those without payload are bounded, too.
+/// Minimum weight of an entry in bytes, so that entries without payload are bounded, too.
 const KEPT_PLACE: usize = 64;
 
-/// What a place counts for, in bytes.
+/// The weight of an entry, in bytes.
 fn weight(payload: Option<&[u8]>) -> usize {
     payload.map_or(0, <[u8]>::len).max(KEPT_PLACE)
 }
 
-/// Puts payloads into the order of their sequence numbers.
+/// Reorders payload by sequence number.
 #[derive(Debug)]
 pub(crate) struct ReorderBuffer {
     config: ReorderConfig,
-    /// The number to be given out next; `None` at the beginning, when a packet before the first one may still come.
+    /// The next number to deliver; `None` at the start, when a packet before the first one may still arrive.
     next: Option<u64>,
-    /// What came too early: when, and the payload; `None` of what was given out at once and only keeps its place.
+    /// Packets that arrived early: arrival time and payload; `None` for payload that was delivered at once and only
+    /// keeps its place.
     early: BTreeMap<u64, (Instant<ReceiverClock>, Option<Vec<u8>>)>,
-    /// Bytes of that.
+    /// Bytes in `early`.
     held: usize,
-    /// What is missing before the next payload.
+    /// Number of packets missing before the next payload.
     missing: u64,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
-    /// What may be given out, in order, and what is missing before it.
+    /// Payload to deliver, in order, and the number of packets missing before it.
     ready: VecDeque<(u64, Vec<u8>)>,
-    /// What was given out last.
+    /// The last payload delivered.
     given: Vec<u8>,
 }
 
 impl ReorderBuffer {
-    /// Buffers that are kept for use again.
+    /// Maximum number of buffers kept for reuse.
     const SPARE: usize = 64;
 
     pub(crate) const fn new(config: ReorderConfig) -> Self {
@@ -87,11 +88,11 @@ impl ReorderBuffer {
         }
     }
 
-    /// A media packet came, in a session that carries payload of this kind. One of a further source is given out at once: it has an order
-    /// of its own, and what is missing of the session's source is none of its.
+    /// Processes a media packet, in a session with payload of this kind. A packet of a further source is delivered at
+    /// once: it has its own order, and missing packets of the session's source do not concern it.
     ///
     /// # Errors
-    /// [`DropReason::Late`] where what follows it was given out, or it came before.
+    /// [`DropReason::Late`] if a later packet was already delivered, or if it is a duplicate.
     pub(crate) fn play(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -105,7 +106,7 @@ impl ReorderBuffer {
                 Place::InOrder
             }),
             Payload::Rtp => self.push(now, sequence, |out| {
-                // It parsed as RTP, so it can be taken apart.
+                // It parsed as RTP, so it can be unstamped.
                 let _ = relay::unstamp(datagram, out);
                 if out.get(8..12) == datagram.get(8..12) { Place::InOrder } else { Place::AtOnce }
             }),
@@ -113,7 +114,7 @@ impl ReorderBuffer {
         if in_time { Ok(()) } else { Err(DropReason::Late) }
     }
 
-    /// A packet came. False where it is too late: it is there, or what follows it was given out.
+    /// Adds a packet. Returns false if it is too late: it is a duplicate, or a later packet was already delivered.
     fn push(&mut self, now: Instant<ReceiverClock>, sequence: u64, write: impl FnOnce(&mut Vec<u8>) -> Place) -> bool {
         if !self.config.in_order {
             let mut payload = self.spare.pop().unwrap_or_default();
@@ -142,13 +143,13 @@ impl ReorderBuffer {
         true
     }
 
-    /// The sender's numbers begin anew: what is there is given out, and nothing is missing before what follows.
+    /// Restarts the numbers: buffered packets are delivered, and nothing is missing before the next ones.
     pub(crate) fn begin_anew(&mut self) {
         self.flush();
         self.next = None;
     }
 
-    /// When a missing packet is waited for no longer.
+    /// When to stop waiting for a missing packet.
     pub(crate) fn due(&self) -> Option<Instant<ReceiverClock>> {
         let came = if self.next.is_some() {
             self.early.values().map(|(came, _)| *came).next()
@@ -158,7 +159,7 @@ impl ReorderBuffer {
         came.map(|came| came + self.config.hold)
     }
 
-    /// Gives out what is in order, or has waited for long enough.
+    /// Releases what is in order, or has waited long enough.
     pub(crate) fn release(&mut self, now: Instant<ReceiverClock>) {
         while let Some((&sequence, _)) = self.early.first_key_value() {
             let waits = self.next != Some(sequence) && self.due().is_some_and(|due| due > now);
@@ -169,14 +170,14 @@ impl ReorderBuffer {
         }
     }
 
-    /// Gives out all there is.
+    /// Releases everything.
     pub(crate) fn flush(&mut self) {
         while !self.early.is_empty() {
             self.pop_first();
         }
     }
 
-    /// Whether there is payload to give out now.
+    /// Whether there is payload to deliver now.
     pub(crate) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
@@ -214,7 +215,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(millis)
     }
 
-    /// One that holds for 50 ms and has given out everything before packet 10.
+    /// A buffer that holds for 50 ms and has delivered everything before packet 10.
     fn reorder() -> ReorderBuffer {
         let mut reorder =
             ReorderBuffer::new(ReorderConfig { hold: Span::from_millis(50), most: 100 * KEPT_PLACE, in_order: true });
@@ -229,7 +230,7 @@ mod tests {
         })
     }
 
-    /// What is given out: number (as the payload has it) and how many are missing before it.
+    /// The delivered payload: number (as in the payload) and how many are missing before it.
     fn drain(reorder: &mut ReorderBuffer) -> Vec<(u8, u64)> {
         core::iter::from_fn(|| reorder.pop().map(|(missing, payload)| (payload[0], missing))).collect()
     }
@@ -302,7 +303,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the order of arrival, numbers come out rising, none twice, and none that came in time is lost.
+        /// For any order of arrival, delivered numbers increase, none twice, and no packet that arrived in time is
+        /// lost.
         #[test]
         fn the_order_is_that_of_the_numbers(shifts in proptest::collection::vec(0u64..20, 1..200)) {
             let mut arrivals: Vec<_> = shifts.iter().enumerate().map(|(number, shift)| (number as u64 + shift, number as u64)).collect();

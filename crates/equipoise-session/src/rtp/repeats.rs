@@ -1,53 +1,53 @@
-//! What a sender keeps of its packets, to send again what the receiver misses.
+//! A sender's recent packets, to send missing ones again.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use equipoise::units::{Instant, SenderClock, Span};
 
-/// How a sender answers requests for packets that are missing.
+/// How a sender answers requests for missing packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repeating {
-    /// Bytes of packets that are kept.
+    /// Maximum number of bytes kept.
     pub most: usize,
     /// How long a packet is kept.
     pub age: Span,
-    /// How much is sent again, at the most, as a share of what was sent for the first time: 0 to 1.
+    /// Maximum share of repeated data, relative to data sent for the first time: 0 to 1.
     pub share: f64,
 }
 
 impl Default for Repeating {
-    /// 256 kB, 500 ms (ours: 4 Mbit/s, and longer than a receiver waits) and an eighth: losses above that are congestion, which
-    /// repetitions would only feed.
+    /// 256 kB, 500 ms (ours: 4 Mbit/s, and longer than a receiver waits) and an eighth. Higher losses are congestion,
+    /// which repetitions would increase.
     fn default() -> Self {
         Self { most: 256 << 10, age: Span::from_millis(500), share: 0.125 }
     }
 }
 
-/// A packet may be sent again so often.
+/// Maximum number of repetitions of a packet.
 const TIMES: u8 = 3;
-/// A packet is not sent again sooner behind the last time. Ours: a request may come twice.
+/// Minimum time between two repetitions of a packet. Ours: a request may be duplicated.
 const APART: Span = Span::from_millis(10);
-/// What may be sent again at once after a time without losses, in bytes. Ours: a burst of losses of some packets is answered whole.
+/// Maximum credit in bytes after a time without losses. Ours: a burst of some losses is answered completely.
 const SAVED: f64 = 20_000.0;
-/// The packets of the last moments, and which of them are wanted again.
+/// The recent packets, and which of them to send again.
 #[derive(Debug)]
 pub(crate) struct RepeatQueue {
     config: Repeating,
-    /// By rising numbers.
+    /// By increasing number.
     kept: VecDeque<Kept>,
     bytes: usize,
     wanted: VecDeque<u64>,
-    /// Bytes that may be sent again.
+    /// Bytes that may be repeated.
     credit: f64,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
 #[derive(Debug)]
 struct Kept {
     sequence: u64,
-    /// When it left for the first and for the last time.
+    /// When it was sent first and last.
     sent: Instant<SenderClock>,
     last: Instant<SenderClock>,
     times: u8,
@@ -56,19 +56,19 @@ struct Kept {
 }
 
 impl RepeatQueue {
-    /// Packets that may be kept, however short they are.
+    /// Maximum number of packets kept, however short they are.
     pub(crate) const MOST_PACKETS: usize = 4096;
-    /// Buffers that are kept for use again.
+    /// Maximum number of buffers kept for reuse.
     const SPARE: usize = 64;
 
     pub(crate) fn new(config: Repeating) -> Self {
-        // Of no number comes no right, and nothing is sent again more often than once for each first time.
+        // NaN allows nothing, and at most as much is repeated as was sent for the first time.
         let share = if config.share.is_nan() { 0.0 } else { config.share.clamp(0.0, 1.0) };
         let config = Repeating { share, ..config };
         Self { config, kept: VecDeque::new(), bytes: 0, wanted: VecDeque::new(), credit: SAVED, spare: Vec::new() }
     }
 
-    /// A packet left for the first time, which was this before it was stamped.
+    /// Records a packet sent for the first time, as it was before stamping.
     pub(crate) fn keep(&mut self, now: Instant<SenderClock>, sequence: u64, plain: &[u8]) {
         self.credit = (self.credit + plain.len() as f64 * self.config.share).min(SAVED);
         let mut bytes = self.spare.pop().unwrap_or_default();
@@ -86,7 +86,7 @@ impl RepeatQueue {
         }
     }
 
-    /// The receiver misses the packet whose number ends so.
+    /// Records a request for the packet with these lower 16 bits.
     pub(crate) fn want(&mut self, now: Instant<SenderClock>, number: u16) {
         let Some(last) = self.kept.back() else { return };
         let back = (last.sequence as u16).wrapping_sub(number);
@@ -98,7 +98,7 @@ impl RepeatQueue {
         }
     }
 
-    /// Forgets what is wanted and is not there any more at `now`.
+    /// Removes requests for packets that are no longer kept at `now`.
     pub(crate) fn expire(&mut self, now: Instant<SenderClock>) {
         while let Some(sequence) = self.wanted.front().copied() {
             let age = self.config.age;
@@ -109,12 +109,12 @@ impl RepeatQueue {
         }
     }
 
-    /// Whether there is something to send again, and the right to.
+    /// Whether there is a packet to repeat, and credit for it.
     pub(crate) fn is_ready(&self) -> bool {
         !self.wanted.is_empty() && self.credit > 0.0
     }
 
-    /// The next packet to send again, written to `plain`, and its number.
+    /// The next packet to repeat, written to `plain`, and its number.
     pub(crate) fn take(&mut self, now: Instant<SenderClock>, plain: &mut Vec<u8>) -> Option<u64> {
         if !self.is_ready() {
             return None;
@@ -179,7 +179,7 @@ mod tests {
         assert!(!queue.is_ready());
     }
 
-    /// If it fails, a path that drops half of what is sent gets half as much again.
+    /// If it fails, a path that drops half of the packets gets half as much data in addition.
     #[test]
     fn no_more_than_its_share_is_sent_again() {
         let mut queue = RepeatQueue::new(Repeating::default());

@@ -1,4 +1,4 @@
-//! Packets that the path loses, asked for and sent again.
+//! Lost packets that are requested and sent again.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -15,7 +15,7 @@ use super::{Payload, Receiver, ReceiverConfig, Repeating, Sender, SenderConfig, 
 use crate::wire::nack::encode_nack;
 use crate::{DropReason, Event, Input};
 
-/// Ends of which the one sends again what the other asks for, over this path; at 1 Mbit/s.
+/// Two ends at 1 Mbit/s, where one sends again what the other requests, over `path`.
 fn ends<F: FnMut(&Passing) -> Vec<u64>>(payload: Payload, path: F) -> TwoEnds<F> {
     let stream = StreamConfig::new(0x0102_0304, 96, Size::from_bytes(1000), "sender@test");
     let config = SenderConfig {
@@ -36,7 +36,7 @@ fn ends<F: FnMut(&Passing) -> Vec<u64>>(payload: Payload, path: F) -> TwoEnds<F>
     }
 }
 
-/// A path that takes so many ms and loses a packet of media in ten.
+/// A path with a delay of `millis` that loses one media packet in ten.
 fn lossy(millis: u64) -> impl FnMut(&Passing) -> Vec<u64> {
     move |passing| {
         let is_lost = !passing.is_rtcp && passing.number % 10 == 3;
@@ -44,7 +44,7 @@ fn lossy(millis: u64) -> impl FnMut(&Passing) -> Vec<u64> {
     }
 }
 
-/// A second of another program's packets, 80 in all, and half a second more.
+/// A second of another program's packets, 80 in total, and half a second more.
 fn second_of_packets<F: FnMut(&Passing) -> Vec<u64>>(bench: &mut TwoEnds<F>) -> Vec<Vec<u8>> {
     let packets: Vec<Vec<u8>> = (0..80u8)
         .map(|number| {
@@ -67,7 +67,7 @@ fn what_is_lost_takes_its_place_byte_by_byte_in_time_and_no_measure_knows_of_it(
     let repeated = bench.count(|event| matches!(event, Event::MediaRepeated { .. }));
     let repaired = bench.count(|event| matches!(event, Event::MediaRepaired { .. }));
     assert!(bench.missing == 0 && bench.packets == packets, "{} came, {} missing", bench.packets.len(), bench.missing);
-    // Of the repetitions some are lost, too.
+    // Some of the repetitions are lost, too.
     assert!((6..=12).contains(&repaired) && repeated >= repaired, "{repaired} of {repeated}");
     assert_eq!(bench.count(|event| matches!(event, Event::MediaSent { .. })), packets.len());
     let received = bench.count(|event| matches!(event, Event::MediaReceived { .. }));
@@ -98,7 +98,8 @@ fn a_stream_is_repaired_like_packets() {
     assert!(bench.given == stream && bench.missing == 0, "{} bytes, {} missing", bench.given.len(), bench.missing);
 }
 
-/// If it fails, the way back carries requests for what is late anyway, and the way there what nobody takes.
+/// If it fails, the reverse path carries requests for packets that will be late, and the forward path carries useless
+/// repetitions.
 #[test]
 fn over_a_path_too_long_for_it_the_asking_ends() {
     let mut bench = ends(Payload::Rtp, lossy(80));
@@ -110,7 +111,7 @@ fn over_a_path_too_long_for_it_the_asking_ends() {
         .iter()
         .filter_map(|(at, event)| matches!(event, Event::RepetitionAsked { .. }).then_some(at / MILLI))
         .collect();
-    // At first nobody knows how long an answer takes.
+    // At first the response time is not known.
     assert!(!asked.is_empty() && asked.iter().all(|at| *at < 500), "asked at {asked:?} ms");
 }
 
@@ -144,12 +145,12 @@ fn a_flood_of_requests_gets_no_more_than_an_eighth_and_strangers_get_nothing() {
         }
     }
     let repeated = bench.count(|event| matches!(event, Event::MediaRepeated { .. }));
-    // An eighth of 200 packets, and what was saved at the start: 22 packets.
+    // An eighth of 200 packets, plus the credit from the start: 22 packets.
     assert!((10..=48).contains(&repeated), "{repeated} packets were sent again");
     assert_eq!(bench.count(|event| *event == Event::Ignored(DropReason::Foreign)), 1);
 }
 
-/// A fixed rate, and of how many intervals it heard, and how many of them the application limited.
+/// A fixed rate that counts its intervals, and how many of them were app-limited.
 #[derive(Debug)]
 struct Counting(Cbr, Arc<[AtomicU32; 2]>);
 
@@ -174,7 +175,7 @@ impl Controller for Counting {
     }
 }
 
-/// If it fails, a receiver that asks for what it has makes a law believe that the application uses the rate.
+/// If it fails, a receiver that requests packets it already has makes a law believe that the application uses the rate.
 #[test]
 fn what_is_sent_again_is_no_use_that_the_application_makes_of_the_rate() {
     let heard = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
@@ -196,7 +197,7 @@ fn what_is_sent_again_is_no_use_that_the_application_makes_of_the_rate() {
         let [high, low] = number.to_be_bytes();
         let packet = [&[0x80, 96, high, low, 0, 0, 0, 0, 1, 2, 3, 4][..], &[7; 930]].concat();
         bench.tell(true, Input::payload(&packet));
-        // Every 10 ms: four fifths of the rate with all headers. All that is under way is asked for.
+        // Every 10 ms: four fifths of the rate including headers. All packets in flight are requested.
         bench.run_until(u64::from(number + 1) * 10);
         for first in (0..0x1_0000u32).step_by(17 * 16) {
             let mut all = Vec::new();

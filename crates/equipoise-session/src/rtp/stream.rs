@@ -15,17 +15,17 @@ use crate::{Event, Fragment, Medium};
 use equipoise::control::UnmetNeeds;
 use equipoise::units::{Instant, SenderClock, Size, Span};
 
-/// What an RTP stream is called and made of.
+/// The configuration of an RTP stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamConfig {
     /// Synchronisation source.
     pub ssrc: u32,
     /// RTP payload type, 0 to 63 or 96 to 127: the others collide with RTCP on one port (RFC 5761, Sec. 4).
     pub payload_type: u8,
-    /// Size of every IPv4 packet, headers included; of the largest, where an application gives the payload.
+    /// Size of every IPv4 packet including headers; of the largest packet if an application provides the payload.
     pub packet_size: Size,
-    /// What the layers below add to each datagram beside headers of IPv4 and UDP, and is part of that size: what encryption adds,
-    /// and 20 bytes more for IPv6.
+    /// Overhead of the layers below per datagram, in addition to the IPv4 and UDP headers, included in `packet_size`:
+    /// that of encryption, and 20 bytes more for IPv6.
     pub overhead: Size,
     /// Canonical name for SDES (RFC 3550, Sec. 6.5.1); at most [`StreamConfig::MAX_CNAME`] bytes.
     pub cname: String,
@@ -35,70 +35,70 @@ pub struct StreamConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The packets would not hold their own headers, or not fit into an IPv4 packet.
+    /// The packets have no room for their own headers, or do not fit into an IPv4 packet.
     #[error("a packet of {found} cannot carry this session; it must have {min} to {max}")]
     PacketSize {
-        /// What was asked for.
+        /// The size that was given.
         found: Size,
         /// The smallest packet: headers alone.
         min: Size,
         /// The largest IPv4 packet.
         max: Size,
     },
-    /// The payload type cannot be told from RTCP, or does not fit its seven bits.
+    /// The payload type collides with RTCP, or does not fit into seven bits.
     #[error("payload type {found} cannot share a port with RTCP; use 0 to 63 or 96 to 127")]
     PayloadType {
-        /// What was asked for.
+        /// The payload type that was given.
         found: u8,
     },
-    /// The canonical name would not fit beside the reports.
+    /// The canonical name does not fit next to the reports.
     #[error("the canonical name has {found} bytes; at most {max} fit")]
     Cname {
-        /// Length of what was asked for, in bytes.
+        /// Length of the name that was given, in bytes.
         found: usize,
-        /// The most that fit.
+        /// The maximum length.
         max: usize,
     },
-    /// Reports would never come, or all at once.
+    /// The report interval is too short, zero or negative.
     #[error("the report interval is {found}; it must be {min} or more")]
     ReportInterval {
-        /// What was asked for.
+        /// The interval that was given.
         found: Span,
         /// The shortest interval.
         min: Span,
     },
-    /// Both ends of a session with media both ways would have one source number.
+    /// Both ends of a duplex session have the same source number.
     #[error("both ends have the source number {found:#010x}; each needs one of its own")]
     Source {
-        /// What was asked for.
+        /// The source number that was given.
         found: u32,
     },
-    /// Feedback by packet would come too rarely for any law, or too often for its packets' headers.
+    /// The interval of per-packet feedback is too long for any law, or too short for the overhead of its packets.
     #[error("the interval of feedback by packet is {found}; it must be {min} to {max}")]
     FeedbackInterval {
-        /// What was asked for.
+        /// The interval that was given.
         found: Span,
         /// The shortest interval.
         min: Span,
         /// The longest interval.
         max: Span,
     },
-    /// A session over several paths or with media both ways has interval reports alone.
+    /// Sessions over several paths and duplex sessions support interval reports only.
     #[error("feedback by packet is for sessions over one path with media one way; this one has interval reports")]
     ByPacket,
-    /// Packets that carry what an application gave have no transport-wide number.
-    #[error("transport-wide numbers are for generated payload; feedback of RFC 8888 speaks of any")]
+    /// Packets with payload of an application have no transport-wide number.
+    #[error("transport-wide numbers are for generated payload; feedback of RFC 8888 works with any payload")]
     TransportWide,
-    /// The controller needs what the session does not provide.
+    /// The controller needs feedback that the session does not provide.
     #[error(transparent)]
     Needs(#[from] UnmetNeeds),
-    /// The controller decides on no rate, and a session paces by one.
+    /// The controller sets no rate, but a session paces by a rate.
     #[error("the controller has a window and no rate; a session paces by a rate")]
     NoRate,
-    /// The rate would be divided anew before any report has come.
+    /// The rate would be split again before the first report.
     #[error("the time between two divisions of the rate is {found}; it must be a report interval, {min}, or more")]
     Period {
-        /// What was asked for.
+        /// The period that was given.
         found: Span,
         /// The report interval.
         min: Span,
@@ -106,12 +106,12 @@ pub enum SessionError {
 }
 
 impl StreamConfig {
-    /// A stream over bare UDP and IPv4.
+    /// A stream directly over UDP and IPv4.
     pub fn new(ssrc: u32, payload_type: u8, packet_size: Size, cname: impl Into<String>) -> Self {
         Self { ssrc, payload_type, packet_size, overhead: Size::ZERO, cname: cname.into() }
     }
 
-    /// The longest canonical name, in bytes, that leaves a compound with SR, SDES and BYE within
+    /// Maximum length of the canonical name in bytes, so that a compound with SR, SDES and BYE fits into
     /// [`Transmit::MAX_HEAD`](crate::Transmit::MAX_HEAD).
     pub const MAX_CNAME: usize = 48;
     /// Ticks of the RTP timestamp per second, as is usual for video (RFC 3551, Sec. 5).
@@ -128,40 +128,40 @@ pub(crate) struct Packetiser {
     counts: Counts,
 }
 
-/// What a sender report counts.
+/// The counters in a sender report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) packets: u32,
     pub(crate) octets: u32,
 }
 
-/// The numbers that a packet has beside that of its stream.
+/// The numbers of a packet in addition to that of its stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
-    /// In the sub-flow of one path of several.
+    /// Its place in the sub-flow of one of several paths.
     pub(crate) subflow: Option<Subflow>,
-    /// Among all packets of the transport.
+    /// Its transport-wide number.
     pub(crate) transport: Option<u16>,
 }
 
-/// A packet that has its number in the session, and neither its sending time nor its place in a sub-flow.
+/// A packet that has its number in the session, but neither its sending time nor its place in a sub-flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain<'a> {
     pub(crate) sequence: u64,
     /// The packet without our extensions.
     pub(crate) bytes: &'a [u8],
-    /// How long its payload has waited.
+    /// How long its payload has been queued.
     pub(crate) waited: Span,
 }
 
 /// The content of a packet of generated media.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Generated {
-    /// Bytes of media, of which a full packet's at most count.
+    /// Bytes of media, at most those of a full packet.
     pub(crate) media: usize,
     /// When it was captured.
     pub(crate) captured: Instant<SenderClock>,
-    /// What of live media it is.
+    /// The part of a live media frame that it carries.
     pub(crate) fragment: Option<Fragment>,
 }
 
@@ -171,7 +171,7 @@ pub(crate) struct Sent {
     /// Size of the IP packet.
     pub(crate) size: Size,
     octets: usize,
-    /// How long its payload had waited.
+    /// How long its payload had been queued.
     waited: Span,
     fragment: Option<Fragment>,
 }
@@ -186,8 +186,8 @@ impl Counts {
 impl Packetiser {
     const LARGEST: Size = Size::from_bytes(65_535);
 
-    /// A stream whose first sequence number and timestamp are drawn from `random` (RFC 3550, Sec. 5.1), and whose packets have further
-    /// numbers like these.
+    /// A stream whose first sequence number and timestamp are drawn from `random` (RFC 3550, Sec. 5.1), and whose
+    /// packets carry the same kinds of further numbers as `like`.
     pub(crate) fn new(config: StreamConfig, like: Numbers, random: &mut impl Rng) -> Result<Self, SessionError> {
         let Numbers { subflow, transport } = like;
         let send_time = Some(NtpTime::from_bits(0));
@@ -201,7 +201,7 @@ impl Packetiser {
             return Err(SessionError::PayloadType { found: config.payload_type });
         }
         check_cname(&config.cname)?;
-        // The upper half of the numbers stays free at first, so that a trace shows no wrap in its first seconds.
+        // The first number is in the lower half, so that a trace shows no wrap in its first seconds.
         let next_sequence = u64::from(random.next_u32() & 0x7FFF);
         let media = (found - min).as_bytes() as usize;
         Ok(Self { config, media, next_sequence, timestamp_offset: random.next_u32(), counts: Counts::default() })
@@ -221,7 +221,7 @@ impl Packetiser {
         &self.config
     }
 
-    /// What a sender report says at `now`.
+    /// The sender information at `now`.
     pub(crate) fn sender_info(&self, now: Instant<SenderClock>) -> SenderInfo {
         SenderInfo {
             ssrc: self.config.ssrc,
@@ -232,7 +232,7 @@ impl Packetiser {
         }
     }
 
-    /// Puts a compound that any RTP tool understands into `outbox`: SR, SDES with CNAME, and BYE at the end.
+    /// Adds a compound that any RTP tool understands to `outbox`: SR, SDES with CNAME, and BYE at the end.
     pub(crate) fn send_compound(&self, now: Instant<SenderClock>, goodbye: bool, outbox: &mut Outbox) {
         let info = self.sender_info(now);
         outbox.whole(|out| {
@@ -244,7 +244,7 @@ impl Packetiser {
         });
     }
 
-    /// Size of the IP packet around a datagram.
+    /// Size of the IP packet with a datagram of this length.
     fn size_around(&self, datagram: usize) -> Size {
         Size::IPV4_UDP + self.config.overhead + Size::from_bytes(datagram as u64)
     }
@@ -261,7 +261,7 @@ impl Packetiser {
         (seconds * hz + nanos * hz / 1_000_000_000) as u32
     }
 
-    /// The header of the next packet, whose media were captured at `captured`.
+    /// The header of the next packet, with media captured at `captured`.
     fn header(&self, captured: Instant<SenderClock>) -> RtpHeader {
         RtpHeader {
             marker: false,
@@ -275,12 +275,12 @@ impl Packetiser {
         }
     }
 
-    /// A full packet of media without end, captured as it leaves.
+    /// A full packet of generated media, captured when it leaves.
     pub(crate) const fn full(&self, now: Instant<SenderClock>) -> Generated {
         Generated { media: self.media, captured: now, fragment: None }
     }
 
-    /// Puts the next packet of generated media, which leaves at `now`, into `outbox`.
+    /// Adds the next packet of generated media, which leaves at `now`, to `outbox`.
     pub(crate) fn send(
         &mut self,
         now: Instant<SenderClock>,
@@ -293,7 +293,7 @@ impl Packetiser {
         let is_audio = fragment.is_some_and(|it| it.medium == Medium::Audio);
         let header = RtpHeader {
             marker: fragment.is_some_and(|it| it.is_last),
-            // The neighbouring one, which no stream of RTCP has either.
+            // The neighbouring payload type, which no RTCP stream uses either.
             payload_type: self.config.payload_type ^ u8::from(is_audio),
             send_time: Some(NtpTime::from_instant(now)),
             subflow: numbers.subflow,
@@ -307,8 +307,8 @@ impl Packetiser {
         self.on_sent(self.next_sequence - 1, sent, outbox)
     }
 
-    /// Makes the next packet out of what waits in `queue`, as much of a stream as fits or another program's packet, and
-    /// writes it to `plain` as it is without our number and extensions. Gives its number; `None` where nothing waits.
+    /// Makes the next packet from `queue`, with as much of a stream as fits or with another program's packet. Writes it
+    /// to `plain`, without our number and extensions, and returns its number; `None` if nothing is queued.
     pub(crate) fn number(
         &mut self,
         now: Instant<SenderClock>,
@@ -320,7 +320,7 @@ impl Packetiser {
         let timestamp = queue.next_timestamp()?;
         if payload == Payload::Rtp {
             queue.take_packet(plain);
-            // A packet of a further source has another clock.
+            // A packet of a further source has its own media clock.
             if plain.get(8..12) == Some(&self.config.ssrc.to_be_bytes()) {
                 self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
             }
@@ -332,7 +332,7 @@ impl Packetiser {
         Some(self.next_sequence - 1)
     }
 
-    /// Puts a packet that has its number, and leaves at `now`, into `outbox`.
+    /// Adds a numbered packet that leaves at `now` to `outbox`.
     pub(crate) fn stamp(
         &mut self,
         now: Instant<SenderClock>,
@@ -349,7 +349,7 @@ impl Packetiser {
         self.on_sent(sequence, Sent { size: self.size_around(length), octets, waited, fragment: None }, outbox)
     }
 
-    /// Puts a packet that left before under its number into `outbox` again, and returns its size. No counts know of it.
+    /// Adds a packet to `outbox` again under its original number, and returns its size. The counters ignore it.
     pub(super) fn repeat(&self, now: Instant<SenderClock>, sequence: u64, plain: &[u8], outbox: &mut Outbox) -> Size {
         let mut length = 0;
         outbox.whole(|out| {
@@ -370,7 +370,7 @@ impl Packetiser {
         out: &mut Vec<u8>,
     ) {
         let (ssrc, number, time) = (self.config.ssrc, sequence as u16, NtpTime::from_instant(now));
-        // Another program's packet had room for it when it came in.
+        // Another program's packet was checked to have room when it was queued.
         if relay::stamp(plain, Stamp { ssrc, number, time, subflow, is_repetition }, out).is_err() {
             out.extend_from_slice(plain);
         }
@@ -384,13 +384,13 @@ impl Packetiser {
     }
 }
 
-/// Refuses a canonical name that does not fit.
+/// Rejects a canonical name that does not fit.
 pub(crate) fn check_cname(cname: &str) -> Result<(), SessionError> {
     let (found, max) = (cname.len(), StreamConfig::MAX_CNAME);
     if found > max { Err(SessionError::Cname { found, max }) } else { Ok(()) }
 }
 
-/// Refuses an interval of feedback by packet that is out of its limits.
+/// Rejects an interval of per-packet feedback outside its limits.
 pub(crate) fn check_reporting(reporting: Option<Reporting>) -> Result<(), SessionError> {
     let (min, max) = (Reporting::SHORTEST, Reporting::LONGEST);
     match reporting {

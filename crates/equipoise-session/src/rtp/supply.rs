@@ -9,20 +9,20 @@ use super::frames::{FrameQueue, LiveMedia, Room};
 use super::outbox::Outbox;
 use super::stream::{Generated, Packetiser};
 
-/// Where generated media comes from.
+/// The source of generated media.
 #[derive(Clone, Debug, Default)]
 pub enum Supply {
-    /// As much as the rate allows, without end: a load to measure with.
+    /// As much as the rate allows, without end: a load for measurements.
     #[default]
     Unlimited,
-    /// So much and no more, each packet from its time on. What the reports say was lost is sent again, as packets of their
-    /// own: the transmission is complete when all has arrived.
+    /// A finite content, each packet available from its time on. Packets reported as lost are sent again as new
+    /// packets; the transmission is complete when everything has arrived.
     Content(Content),
-    /// The frames of encoders that follow the rate. What was lost is not sent again.
+    /// Frames of encoders that follow the rate. Lost packets are not sent again.
     Live(Box<LiveMedia>),
 }
 
-/// A time in which the application has nothing to send: muted, on hold, or over.
+/// A time in which the application has nothing to send: muted, on hold, or finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
     /// When it begins.
@@ -31,13 +31,13 @@ pub struct Pause {
     pub until: Option<Instant<SenderClock>>,
 }
 
-/// What of a supply is there to be sent.
+/// The state of a supply.
 #[derive(Clone, Debug)]
 pub(super) struct Stock {
     kind: Kind,
     pauses: Vec<Pause>,
     start: Instant<SenderClock>,
-    /// Packets sent, and packets known to be lost.
+    /// Number of packets sent, and of those known to be lost.
     sent: u64,
     lost: u64,
 }
@@ -59,17 +59,17 @@ impl Stock {
         Self { kind, pauses, start, sent: 0, lost: 0 }
     }
 
-    /// Packets of a content that has an end.
+    /// Total number of packets of a finite content.
     pub(super) fn packets(&self) -> Option<u64> {
         if let Kind::Content(content) = &self.kind { Some(content.packets()) } else { None }
     }
 
-    /// How much faster than the rate frames leave; `None` for what comes in no frames.
+    /// Pacing rate of frames as a multiple of the rate; `None` if there are no frames.
     pub(super) fn pacing(&self) -> Option<f64> {
         if let Kind::Live(queue) = &self.kind { Some(queue.pacing()) } else { None }
     }
 
-    /// Time has come to `now`; encoders may fill `room`, and `tell` is told of frames as they join what waits.
+    /// Advances time to `now`. Encoders may fill `room`, and `tell` is called with each frame that is queued.
     pub(super) fn advance(
         &mut self,
         now: Instant<SenderClock>,
@@ -85,7 +85,7 @@ impl Stock {
         queue.capture(now, room, tell, outbox);
     }
 
-    /// Whether a packet can be sent at `now`. Frames that were captured before a pause are sent in it.
+    /// Whether a packet can be sent at `now`. Frames captured before a pause are still sent during it.
     pub(super) fn has(&self, now: Instant<SenderClock>) -> bool {
         match &self.kind {
             Kind::Unlimited => self.covering(now).is_none(),
@@ -96,7 +96,8 @@ impl Stock {
         }
     }
 
-    /// When, from `now` on, there may be a packet, where there is none now; `None` where there will be none unless one is lost.
+    /// When the next packet may be available, from `now` on, if there is none now; `None` if there will be none unless
+    /// one is lost.
     pub(super) fn next_at(&self, now: Instant<SenderClock>) -> Option<Instant<SenderClock>> {
         let at = match &self.kind {
             Kind::Unlimited => Some(self.start),
@@ -110,7 +111,7 @@ impl Stock {
         Some(at)
     }
 
-    /// The content of the next packet, which leaves at `now`; `None` where there is none.
+    /// The content of the next packet, which leaves at `now`; `None` if there is none.
     pub(super) fn take(&mut self, now: Instant<SenderClock>, packetiser: &Packetiser) -> Option<Generated> {
         let full = packetiser.full(now);
         if !self.has(now) {
@@ -123,7 +124,7 @@ impl Stock {
         }
     }
 
-    /// So many more packets are known to be lost.
+    /// Records that `packets` more packets are lost.
     pub(super) fn on_lost(&mut self, packets: u64) {
         self.lost = self.lost.saturating_add(packets).min(self.sent);
     }
@@ -133,7 +134,7 @@ impl Stock {
         self.sent - self.lost
     }
 
-    /// The pause in which `at` lies.
+    /// The pause that contains `at`.
     fn covering(&self, at: Instant<SenderClock>) -> Option<&Pause> {
         self.pauses.iter().find(|pause| pause.from <= at && pause.until.is_none_or(|until| at < until))
     }

@@ -1,4 +1,4 @@
-//! Dialogues between a sender and a receiver over a path that delays, loses and doubles as it is told.
+//! Transcripts between a sender and a receiver over a path with configured delay, loss and duplication.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -14,7 +14,7 @@ use equipoise::control::{Allowance, Controller, Feedback};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// 100 packets of 1000 bytes a second until reports go missing.
+/// 100 packets of 1000 bytes per second until reports are missing.
 #[derive(Debug)]
 struct Steady(Rate);
 
@@ -42,10 +42,10 @@ fn receiver() -> Receiver {
     Receiver::new(config).expect("a valid configuration")
 }
 
-/// A Friday in 2026, so that NTP times look as they do in the field.
+/// A Friday in 2026, so that NTP times look as in real use.
 const EPOCH: u64 = 1_795_000_000_000_000_000;
 
-/// What a datagram is, for the path that decides on its fate.
+/// The kind of a datagram, for the path's decision on its fate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Media(u64),
@@ -57,7 +57,7 @@ enum Kind {
 struct Dialogue<F> {
     sender: Sender,
     receiver: Receiver,
-    /// Ways in ms of the copies of a datagram; none if it is lost.
+    /// Delays in ms of the copies of a datagram; none if it is lost.
     path: F,
     /// Arrival, order, whether at the receiver, bytes.
     in_flight: Vec<(u64, usize, bool, Vec<u8>)>,
@@ -94,7 +94,7 @@ impl<F: FnMut(Kind) -> Vec<u64>> Dialogue<F> {
         }
     }
 
-    /// Takes what an end says at `now`, puts it on the path or into the transcript.
+    /// Takes the outputs of an end at `now`, and puts them on the path or into the transcript.
     fn drain(&mut self, now: u64, is_sender: bool) {
         loop {
             let output = if is_sender { self.sender.poll() } else { self.receiver.poll() };
@@ -171,7 +171,7 @@ impl<F: FnMut(Kind) -> Vec<u64>> Dialogue<F> {
     }
 }
 
-/// Runs for `until_ms` and compares with the dialogue that is expected.
+/// Runs for `until_ms` and compares with the expected transcript.
 fn transcript(until_ms: u64, path: impl FnMut(Kind) -> Vec<u64>, expected: &[&str]) {
     let mut dialogue = Dialogue::new(path);
     let lines: Vec<_> = dialogue.run(until_ms).iter().map(|line| line.trim_start().to_string()).collect();
@@ -180,7 +180,7 @@ fn transcript(until_ms: u64, path: impl FnMut(Kind) -> Vec<u64>, expected: &[&st
 
 #[test]
 fn every_request_is_answered_and_applied() {
-    // Packets leave every 10 ms. Those after 20 ms = t + 2 (r - t) and up to the request count: 30 to 990 ms, then
+    // Packets leave every 10 ms. Packets after 20 ms = t + 2 (r - t) and up to the request count: 30 to 990 ms, then
     // 1030 to 1990 ms.
     transcript(
         2500,
@@ -198,8 +198,8 @@ fn every_request_is_answered_and_applied() {
 
 #[test]
 fn a_lost_report_leaves_the_cut_of_eq_13() {
-    // Request 1 takes 40 ms, but its interval began with request 0, which took 10: packets after 1020 ms count. Those
-    // of 2010 to 2030 ms have arrived by then too.
+    // Request 1 takes 40 ms, but its interval began with request 0, which took 10 ms: packets after 1020 ms count.
+    // Those of 2010 to 2030 ms have arrived by then, too.
     transcript(
         2500,
         |kind| match kind {
@@ -219,7 +219,7 @@ fn a_lost_report_leaves_the_cut_of_eq_13() {
 
 #[test]
 fn a_lost_request_makes_the_cut_that_of_eq_14() {
-    // Nobody knows how long request 0 took, so request 1's own 40 ms stand for it: packets after 1080 ms count.
+    // The delay of request 0 is not known, so the 40 ms of request 1 are used: packets after 1080 ms count.
     transcript(
         2500,
         |kind| match kind {
@@ -238,8 +238,8 @@ fn a_lost_request_makes_the_cut_that_of_eq_14() {
 
 #[test]
 fn three_missing_reports_halve_skip_and_then_ask_about_the_lower_rate_alone() {
-    // At 4000 ms three are missing. From then on packets leave every 20 ms, at 4010, 4030 and so on; the request of
-    // 5000 ms carries 4000 ms, and counts what left after 4020 ms.
+    // At 4000 ms three are missing. From then on packets leave every 20 ms, at 4010, 4030 and so on. The request at
+    // 5000 ms carries 4000 ms, and counts packets that left after 4020 ms.
     transcript(
         5500,
         |kind| match kind {
@@ -291,7 +291,7 @@ fn two_missing_reports_and_a_third_in_time_halve_nothing() {
 
 #[test]
 fn a_late_report_is_applied_if_nothing_newer_was_and_dropped_otherwise() {
-    // Report 0 comes after request 1 went out and is taken; report 1 comes after report 2 and is not.
+    // Report 0 arrives after request 1 was sent and is applied; report 1 arrives after report 2 and is not.
     transcript(
         3500,
         |kind| match kind {
@@ -492,7 +492,7 @@ fn compounds_carry_the_names_and_disturb_no_interval() {
     let answers = dialogue.lines.iter().filter(|line| line.contains("answers with 97 packets")).count();
     assert_eq!(answers, 20, "{:?}", dialogue.lines);
     assert!(dialogue.ignored.is_empty());
-    // The goodbye is a compound too: SR, SDES, BYE within the head that a world has room for.
+    // The BYE is sent in a compound, too: SR, SDES and BYE within the head size that a world supports.
     dialogue.sender.handle(Instant::from_nanos(EPOCH + 20_600_000_000), Input::Stop);
     while let Some(output) = dialogue.sender.poll() {
         if let Output::Transmit { transmit, .. } = output {

@@ -16,26 +16,26 @@ use equipoise::units::{Instant, Rate, Size, Span};
 pub(super) const EPOCH: u64 = 1_700_000_000_000_000_000;
 pub(super) const MILLI: u64 = 1_000_000;
 
-/// When a datagram arrives, its place among those of the moment, whether at the sender, its ECN bits, and its bytes.
+/// Arrival time of a datagram, its order among those at that time, whether it goes to the sender, its ECN bits, and its
+/// bytes.
 type UnderWay = (u64, u64, bool, u8, Vec<u8>);
 
 /// A datagram that is about to enter the network.
 pub(super) struct Passing {
-    /// Counts the datagrams of both directions, from 1.
+    /// Number among the datagrams of both directions, from 1.
     pub(super) number: u64,
     pub(super) from_sender: bool,
-    /// A request or a report.
+    /// Whether it is a request or a report.
     pub(super) is_rtcp: bool,
-    /// Since the beginning, in ns.
+    /// Time since the start, in ns.
     pub(super) at: u64,
-    /// Of the IP packet.
+    /// Size of the IP packet.
     pub(super) size: Size,
-    /// What its header says of congestion.
+    /// ECN field of its header.
     pub(super) ecn: Ecn,
 }
 
-/// A network that does something to media alone: when each copy of packet number n arrives, in ms. Requests and reports take
-/// 5 ms.
+/// A network that affects media only: arrival times in ms of the copies of packet n. Requests and reports take 5 ms.
 pub(super) fn media(mut path: impl FnMut(u64, bool) -> Vec<u64>) -> impl FnMut(&Passing) -> Vec<u64> {
     move |passing| {
         let ways = if passing.is_rtcp { vec![5] } else { path(passing.number, passing.from_sender) };
@@ -43,7 +43,7 @@ pub(super) fn media(mut path: impl FnMut(u64, bool) -> Vec<u64>) -> impl FnMut(&
     }
 }
 
-/// Both ends, and what the network does to a datagram: how long each copy takes, in ns.
+/// Both ends, and the effect of the network on a datagram: the delay of each copy, in ns.
 pub(super) struct TwoEnds<F> {
     pub(super) now: u64,
     pub(super) sender: Sender,
@@ -55,9 +55,9 @@ pub(super) struct TwoEnds<F> {
     pub(super) packets: Vec<Vec<u8>>,
     pub(super) missing: u64,
     pub(super) events: Vec<(u64, Event)>,
-    /// By how much the receiver's clock is ahead at a moment, in ns.
+    /// How far the receiver's clock is ahead at a given time, in ns.
     pub(super) ahead: fn(u64) -> i64,
-    /// What a datagram's header says when it arrives.
+    /// ECN field of a datagram's header on arrival.
     pub(super) field: fn(&Passing) -> Ecn,
 }
 

@@ -8,29 +8,29 @@ use super::receipt::{Receipt, ReceiptRequest};
 use equipoise::measure::DelaySummary;
 use equipoise::units::{Rate, Span};
 
-/// The profile-specific extension that makes a sender report a request: 8 bytes, and 12 more where it asks for a receipt.
+/// The profile-specific extension that makes a sender report a request: 8 bytes, and 12 more if it requests a receipt.
 ///
-/// Source: Waki 2013, Sec. 5.1. The receiver is asked about the packets sent since the rate was last decided, which was
-/// when the report on the request of this time arrived.
+/// Source: Waki 2013, Sec. 5.1. The request is about the packets sent since the last rate decision, which was made when
+/// the report for the request of this time arrived.
 ///
-/// Reading: analysers take what follows the report blocks for a list of elements, each of a 16-bit type, a 16-bit length
-/// that counts itself and the type, and content. A bare 64-bit time would be read as a length beyond the packet and shown
-/// as malformed; so the time is in its short form, behind a type and a length.
+/// Reading: packet analysers parse the data after the report blocks as a list of elements, each with a 16-bit type, a
+/// 16-bit length that includes both, and content. They would read a bare 64-bit time as a length beyond the packet, and
+/// show it as malformed. So the time is in its short form, after a type and a length.
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 16 | `0x8001`, a type that nobody else has |
+/// | 16 | `0x8001`, a type that no other format uses |
 /// | 16 | 8, the length |
 /// | 32 | when the interval began: the middle 32 bits of the NTP time, 1/65 536 s |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
-    /// When the interval began, as [`NtpTime::middle`]: when the previous request left (t with index i − 1).
+    /// When the interval began, as [`NtpTime::middle`]: when the previous request was sent (t with index i − 1).
     pub interval_start: u32,
-    /// Whether a receipt is asked for, and of what.
+    /// The receipt request, if any.
     pub receipt: Option<ReceiptRequest>,
 }
 
-/// Upper bit of our elements' types: those that others use are small.
+/// Upper bit of our element types: types of other formats are small.
 pub(super) const OURS: u16 = 0x8000;
 const REQUEST_TYPE: u16 = OURS | 1;
 const REQUEST_LEN: u16 = 8;
@@ -44,7 +44,7 @@ const BOTTLENECK_LEN: u16 = 8;
 const MARKS_TYPE: u16 = OURS | 5;
 const MARKS_LEN: u16 = 12;
 
-/// Whether a request begins here.
+/// Whether a request starts here.
 pub(super) fn is_request(bytes: &[u8]) -> bool {
     let [high, low] = REQUEST_TYPE.to_be_bytes();
     let [long, short] = REQUEST_LEN.to_be_bytes();
@@ -52,7 +52,7 @@ pub(super) fn is_request(bytes: &[u8]) -> bool {
 }
 
 impl ReportRequest {
-    /// The extension's bytes.
+    /// The encoded extension.
     pub fn to_bytes(self) -> Vec<u8> {
         let head = u32::from(REQUEST_TYPE) << 16 | u32::from(REQUEST_LEN);
         let mut out = (u64::from(head) << 32 | u64::from(self.interval_start)).to_be_bytes().to_vec();
@@ -65,7 +65,7 @@ impl ReportRequest {
     /// Reads the extension of a sender report.
     ///
     /// # Errors
-    /// [`WireError::Extension`] where it is another's.
+    /// [`WireError::Extension`] if it has another format.
     pub fn parse(extension: &[u8]) -> Result<Self, WireError> {
         let refused = WireError::Extension { extension: "report request", found: extension.len(), need: 8 };
         let mut reader = Reader::new(extension, 0);
@@ -79,128 +79,131 @@ impl ReportRequest {
     }
 }
 
-/// The profile-specific extension of the receiver report that answers a request: 12 bytes, 16 more where the clocks are
-/// apart, 20 more where the receiver has a playout buffer, 8 more where packet pairs came, 12 more where packets may be marked, and 20 more with a receipt.
+/// The profile-specific extension of the receiver report that answers a request: 12 bytes, 16 more if the clocks are
+/// unsynchronised, 20 more if the receiver has a playout buffer, 8 more if packet pairs arrived, 12 more if packets are
+/// ECN-capable, and 20 more with a receipt.
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 1 | 1, which makes the type one that nobody else has |
-/// | 15 | count of samples, sticking at its largest |
+/// | 1 | 1, which makes a type that no other format uses |
+/// | 15 | count of samples, saturating |
 /// | 16 | 12, the length |
 /// | 32 | mean one-way delay, signed, in 2⁻²⁴ s: ±128 s in steps of 0.06 µs |
 /// | 32 | variance in s², IEEE 754 binary32 |
 ///
-/// Too few samples have a code of their own: a count of zero, `0x8000_0000`, `0x7FC0_0000`. Which request is answered
-/// stands in the report block (last SR).
+/// Too few samples are encoded as a count of zero, `0x8000_0000`, `0x7FC0_0000`. The report block (last SR) identifies
+/// the request.
 ///
-/// Behind it, where the clocks are apart:
+/// After it, if the clocks are unsynchronised:
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 16 | `0x8002`, a type that nobody else has |
+/// | 16 | `0x8002`, a type that no other format uses |
 /// | 16 | 16, the length |
-/// | 64 | origin, signed, in ns: what was taken off every delay |
+/// | 64 | origin, signed, in ns: subtracted from every delay |
 /// | 32 | least delay of the interval, less the origin, as the mean; `0x8000_0000` for none |
 ///
-/// Behind these, where there is a playout buffer:
+/// After these, if there is a playout buffer:
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 16 | `0x8003`, a type that nobody else has |
+/// | 16 | `0x8003`, a type that no other format uses |
 /// | 16 | 20, the length |
 /// | 32 | occupancy, in packets |
-/// | 32 | arrival rate since the last report, in bytes of IP packets a second |
-/// | 32 | service rate since the last report, the same |
+/// | 32 | arrival rate since the last report, in bytes of IP packets per second |
+/// | 32 | service rate since the last report, in the same unit |
 /// | 32 | packets discarded since the start; wraps |
 ///
-/// Behind these, where packet pairs came:
+/// After these, if packet pairs arrived:
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 16 | `0x8004`, a type that nobody else has |
+/// | 16 | `0x8004`, a type that no other format uses |
 /// | 16 | 8, the length |
 /// | 32 | rate of the bottleneck in bit/s, IEEE 754 binary32 |
 ///
-/// Behind these, where packets came that queues may mark (RFC 3168; the counters of RFC 6679, Sec. 5.2, without those that the block has):
+/// After these, if ECN-capable packets arrived (RFC 3168; the counters of RFC 6679, Sec. 5.2, without those in the
+/// block):
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 16 | `0x8005`, a type that nobody else has |
+/// | 16 | `0x8005`, a type that no other format uses |
 /// | 16 | 12, the length |
-/// | 32 | packets that came with ECT or CE since the start; wraps |
+/// | 32 | packets that arrived with ECT or CE since the start; wraps |
 /// | 32 | those of them with CE; wraps |
 ///
-/// And last the [`Receipt`], where one was asked for.
+/// And last the [`Receipt`], if it was requested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayReport {
     /// The interval's statistics; `None` for too few samples.
     pub delay: Option<DelaySummary>,
-    /// What they count from; `None` where both ends know.
+    /// Their origin; `None` if both ends know it.
     pub origin: Option<DelayOrigin>,
-    /// The playout buffer; `None` where there is none.
+    /// The playout buffer; `None` if there is none.
     pub playout: Option<PlayoutReport>,
-    /// The bottleneck's rate, to 24 bits of precision; `None` where too few packet pairs came.
+    /// The bottleneck's rate, to 24 bits of precision; `None` if too few packet pairs arrived.
     pub bottleneck: Option<Rate>,
-    /// Marked packets; `None` where none may be marked.
+    /// Marked packets; `None` if no packet is ECN-capable.
     pub marks: Option<MarkReport>,
-    /// The receipt, where one was asked for.
+    /// The receipt, if it was requested.
     pub receipt: Option<Receipt>,
 }
 
-/// How many packets queues could mark, and how many they did (RFC 3168), since the start; both wrap.
+/// Number of ECN-capable packets and of marked packets (RFC 3168) since the start; both wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkReport {
-    /// Packets that came with ECT(0), ECT(1) or CE.
+    /// Packets that arrived with ECT(0), ECT(1) or CE.
     pub capable: u32,
-    /// Those that came with CE.
+    /// Packets that arrived with CE.
     pub marked: u32,
 }
 
 impl MarkReport {
-    /// The share that was marked since `before`; `None` where none came that may be marked, or where more are said to be marked than came.
+    /// The share marked since `before`; `None` if no ECN-capable packet arrived, or if more packets were marked than
+    /// arrived.
     pub fn share_since(self, before: Self) -> Option<f64> {
         let [capable, marked] = [self.capable.wrapping_sub(before.capable), self.marked.wrapping_sub(before.marked)];
         (capable > 0 && marked <= capable).then(|| f64::from(marked) / f64::from(capable))
     }
 }
 
-/// A receiver's playout buffer as it reports it. Rates go up to 34 Gbit/s in steps of 8 bit/s.
+/// The state of a receiver's playout buffer in a report. Rates go up to 34 Gbit/s in steps of 8 bit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlayoutReport {
     /// The session's packets in the buffer.
     pub occupancy: u32,
     /// Rate of arrivals since the last report, discarded packets included.
     pub arrival: Rate,
-    /// Rate at which the buffer served them since then.
+    /// Rate at which the buffer served packets since then.
     pub service: Rate,
     /// Packets that found the buffer full since the start; wraps.
     pub discarded: u32,
 }
 
-/// What the delays of a report count from, where nobody knows how the clocks relate.
+/// The origin of the delays in a report, if the relation of the clocks is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayOrigin {
-    /// What was taken off the delays as the two clocks show them.
+    /// Subtracted from the delays as shown by the two clocks.
     pub origin: Span,
-    /// The interval's least delay, less the origin; `None` where no packet came.
+    /// The interval's minimum delay, less the origin; `None` if no packet arrived.
     pub least: Option<Span>,
 }
 
-/// Units of the mean in a second.
+/// Units of the mean per second.
 const MEAN_SCALE: f64 = (1u32 << 24) as f64;
 const NO_MEAN: u32 = 0x8000_0000;
 const NO_VARIANCE: u32 = 0x7FC0_0000;
 
 impl DelayReport {
-    /// The most samples that a report can tell of; more are told as this many.
+    /// Maximum number of samples in a report; larger counts are encoded as this.
     pub const MAX_SAMPLES: u16 = 0x7FFF;
 
-    /// A report between clocks that agree.
+    /// A report with clocks that agree.
     pub const fn agreed(delay: Option<DelaySummary>) -> Self {
         Self { delay, origin: None, playout: None, bottleneck: None, marks: None, receipt: None }
     }
 
-    /// The extension's bytes.
+    /// The encoded extension.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = self.statistics().to_vec();
         if let Some(DelayOrigin { origin, least }) = self.origin {
@@ -248,8 +251,8 @@ impl DelayReport {
     /// Reads the extension of a receiver report.
     ///
     /// # Errors
-    /// [`WireError::Extension`] where it is another's or a rate is none; [`WireError::Statistics`] where the variance is negative or not a
-    /// finite number, or less than two samples are said to have given one.
+    /// [`WireError::Extension`] if it has another format or a rate is invalid; [`WireError::Statistics`] if the
+    /// variance is negative or not finite, or if there are statistics of fewer than two samples.
     pub fn parse(extension: &[u8]) -> Result<Self, WireError> {
         let refused = WireError::Extension { extension: "delay report", found: extension.len(), need: 12 };
         let mut reader = Reader::new(extension, 0);
@@ -322,12 +325,12 @@ impl MarkReport {
     }
 }
 
-/// A rate in bytes a second, rounded; sticks at the largest.
+/// A rate in bytes per second, rounded and saturating.
 fn bytes_per_second(rate: Rate) -> u32 {
     u32::try_from(rate.as_bps().saturating_add(4) / 8).unwrap_or(u32::MAX)
 }
 
-/// The bottleneck.
+/// Reads the element with the bottleneck's rate.
 fn read_bottleneck(reader: &mut Reader<'_>) -> Result<Rate, WireError> {
     let refused = WireError::Extension { extension: "bottleneck", found: reader.rest().len(), need: 8 };
     let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
@@ -338,7 +341,7 @@ fn read_bottleneck(reader: &mut Reader<'_>) -> Result<Rate, WireError> {
     Rate::from_bps_f64(f64::from(bps)).ok_or(refused)
 }
 
-/// Seconds in steps of 2⁻²⁴ s. Casting saturates; the lowest code is taken.
+/// Seconds in steps of 2⁻²⁴ s. The conversion saturates; the lowest code is reserved.
 fn fixed(seconds: f64) -> u32 {
     (libm::round(seconds * MEAN_SCALE) as i32).max(-i32::MAX).cast_unsigned()
 }
@@ -464,7 +467,7 @@ mod tests {
 
     #[test]
     fn other_peoples_extensions_are_refused() {
-        // An element of type 1, as Microsoft's RTP has it, and one that says another length than it has.
+        // An element of type 1, as in Microsoft's RTP, and one whose length field is wrong.
         for foreign in [[0, 1, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0], [0x80, 9, 0, 16, 0, 0, 0, 5, 0x3F, 0x80, 0, 0]] {
             assert!(matches!(DelayReport::parse(&foreign), Err(WireError::Extension { .. })), "{foreign:?}");
             assert!(ReportRequest::parse(&foreign[..8]).is_err());

@@ -1,19 +1,19 @@
 use thiserror::Error;
 
-/// Why bytes are not what they should be.
+/// Why bytes cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WireError {
     /// The bytes end before the field does.
     #[error("{field} at byte {offset} needs {need} bytes, {have} are left")]
     Truncated {
-        /// The field that was being read.
+        /// The field that was read.
         field: &'static str,
-        /// Where it begins.
+        /// Where the field starts.
         offset: usize,
         /// Its length.
         need: usize,
-        /// What is there.
+        /// Bytes available.
         have: usize,
     },
     /// The version is not that of RTP.
@@ -21,7 +21,7 @@ pub enum WireError {
     Version {
         /// The version found.
         found: u8,
-        /// Where it stands.
+        /// Where it is.
         offset: usize,
     },
     /// The padding is longer than the packet, zero, or not on the last packet of a compound.
@@ -29,20 +29,20 @@ pub enum WireError {
     Padding {
         /// The padding found.
         found: usize,
-        /// What there was room for.
+        /// Bytes available for it.
         have: usize,
     },
-    /// An extension is not of this form.
-    #[error("an extension of {found} bytes is no {extension}, which has {need} and its own type")]
+    /// An extension does not have the expected format.
+    #[error("an extension of {found} bytes is not of the form {extension}, which has {need} bytes and its own type")]
     Extension {
-        /// The form that was expected.
+        /// The expected format.
         extension: &'static str,
-        /// Its length.
+        /// The length found.
         found: usize,
-        /// The length that form has.
+        /// The length of that format.
         need: usize,
     },
-    /// A header extension is not made of elements, or has no room for one more.
+    /// A header extension does not consist of elements, or has no room for another one.
     #[error(
         "a header extension of profile {found:#06x} takes no further element; RFC 8285's 0xbede or 0x1000 would, with room"
     )]
@@ -50,7 +50,7 @@ pub enum WireError {
         /// The profile found.
         found: u16,
     },
-    /// An element has the identifier that the sending time goes under.
+    /// Another element already uses the identifier of the sending time.
     #[error("extension identifier {id} is in use; let the other program use another one")]
     IdentifierInUse {
         /// The identifier.
@@ -59,16 +59,16 @@ pub enum WireError {
     /// A count is larger than its format allows.
     #[error("{field} at byte {offset} is {found}, {most} are allowed")]
     Count {
-        /// The field that counts.
+        /// The count field.
         field: &'static str,
-        /// Where it begins.
+        /// Where it starts.
         offset: usize,
         /// The count found.
         found: usize,
-        /// The most that there may be.
+        /// The maximum count.
         most: usize,
     },
-    /// The statistics of a delay report make no sense.
+    /// The statistics of a delay report are invalid.
     #[error("a delay report of {samples} samples with variance bits {variance_bits:#010x}")]
     Statistics {
         /// The count of samples found.

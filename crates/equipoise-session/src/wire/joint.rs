@@ -1,15 +1,15 @@
-//! The extension of a report by an end that sends and receives: what it answers, and what it asks.
+//! The report extension of an end that sends and receives: its answer and its request.
 
 use super::WireError;
 use super::delay_report::is_request;
 use super::reader::Reader;
 
-/// The profile-specific extension of a report by an end that sends and receives, taken apart: a
-/// [`DelayReport`](super::DelayReport) on the media that it receives, and behind it a [`ReportRequest`](super::ReportRequest) for
-/// those that it sends; either may be missing.
+/// The profile-specific report extension of an end that sends and receives, split into its parts: a
+/// [`DelayReport`](super::DelayReport) on received media, followed by a [`ReportRequest`](super::ReportRequest) on sent
+/// media. Either may be missing.
 ///
-/// Reading: the report comes first, as its elements go up to its own end by their types; no element of a report has the type and
-/// the length of a request's first one.
+/// Reading: the report comes first, because the types of its elements show where it ends: no element of a report has
+/// the type and the length of a request's first element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JointExtension<'a> {
     /// The bytes of the report; empty for none.
@@ -19,10 +19,10 @@ pub struct JointExtension<'a> {
 }
 
 impl<'a> JointExtension<'a> {
-    /// Takes an extension apart. What the parts say is not read.
+    /// Splits an extension, without parsing the parts.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] and [`WireError::Extension`] for what is no list of elements.
+    /// [`WireError::Truncated`] and [`WireError::Extension`] if it is not a list of elements.
     pub fn parse(extension: &'a [u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(extension, 0);
         while !reader.rest().is_empty() && !is_request(reader.rest()) {
@@ -78,8 +78,8 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, an end takes a part of its own report for a request, or the other way round: a report of five samples and a
-        /// receipt's request begin alike.
+        /// If it fails, an end mistakes a part of its own report for a request, or the other way round: a report with
+        /// five samples and a receipt request start alike.
         #[test]
         fn a_report_and_a_request_are_told_apart_whatever_they_have(
             report in proptest::option::of(reports()), request in proptest::option::of(requests()),

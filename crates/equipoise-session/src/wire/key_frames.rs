@@ -6,39 +6,39 @@ use super::WireError;
 use super::reader::Reader;
 use super::rtcp::{RtcpPacket, packet};
 
-/// What a decoder asks of the encoder.
+/// A decoder's request to the encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyFrameRequest {
-    /// It has lost pictures, and has to begin anew (PLI; RFC 4585, Sec. 6.3.1).
+    /// It has lost pictures, and must restart decoding (PLI; RFC 4585, Sec. 6.3.1).
     PictureLoss,
-    /// It needs a point to begin at, as somebody has joined (FIR; RFC 5104, Sec. 4.3.1).
+    /// It needs a decoding start point, because a participant has joined (FIR; RFC 5104, Sec. 4.3.1).
     FullIntra,
 }
 
-/// The requests for key frames in one packet of a compound.
+/// The key frame requests in one packet of a compound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyFrameFeedback<'a> {
-    /// Synchronisation source of who asks.
+    /// Synchronisation source of the requester.
     pub ssrc: u32,
     asked: Asked<'a>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked<'a> {
-    /// Of this source.
+    /// The requested source.
     PictureLoss(u32),
-    /// Entries, one for each source.
+    /// Entries, one per source.
     FullIntra(&'a [u8]),
 }
 
-/// What is asked of one source.
+/// The request to one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskedOf {
     /// Synchronisation source of the media.
     pub media_ssrc: u32,
-    /// What is asked.
+    /// The request.
     pub request: KeyFrameRequest,
-    /// Number of the command, which a repetition has again; `None` of a picture loss indication, which has none.
+    /// Number of the command, which a repetition repeats; `None` for a picture loss indication, which has no number.
     pub number: Option<u8>,
 }
 
@@ -48,15 +48,15 @@ const PAYLOAD_FEEDBACK: u8 = 206;
 const PICTURE_LOSS_FORMAT: u8 = 1;
 /// FMT of a full intra request (RFC 5104, Sec. 4.3.1.1).
 const FULL_INTRA_FORMAT: u8 = 4;
-/// An entry of a full intra request: SSRC, command number, 24 bits that are reserved.
+/// An entry of a full intra request: SSRC, command number, 24 reserved bits.
 const ENTRY: usize = 8;
 
 impl<'a> KeyFrameFeedback<'a> {
     /// Reads a packet of a compound; `None` if it is a packet of another kind.
     ///
     /// # Errors
-    /// [`WireError`] if it is shorter than its form, has more than a picture loss indication has, or ends within an entry. Offsets
-    /// count from the packet's first byte.
+    /// [`WireError`] if it is too short, longer than a picture loss indication, or ends within an entry. Offsets count
+    /// from the packet's first byte.
     pub fn of(packet: &RtcpPacket<'a>) -> Option<Result<Self, WireError>> {
         match *packet {
             RtcpPacket::Other { packet_type: PAYLOAD_FEEDBACK, count: PICTURE_LOSS_FORMAT, body } => {
@@ -67,7 +67,7 @@ impl<'a> KeyFrameFeedback<'a> {
                 }))
             }
             RtcpPacket::Other { packet_type: PAYLOAD_FEEDBACK, count: FULL_INTRA_FORMAT, body } => {
-                // The media source of the head is none (RFC 5104, Sec. 4.3.1.2).
+                // The media source in the header is unused (RFC 5104, Sec. 4.3.1.2).
                 Some(Self::parse(body, |_, mut rest| {
                     let entries = rest.rest();
                     loop {
@@ -91,7 +91,7 @@ impl<'a> KeyFrameFeedback<'a> {
         Ok(Self { ssrc, asked: asked(media_ssrc, reader)? })
     }
 
-    /// What is asked, source by source.
+    /// The requests, one per source.
     pub fn asked(&self) -> impl Iterator<Item = AskedOf> + use<'a> {
         let (loss, entries) = match self.asked {
             Asked::PictureLoss(media_ssrc) => (Some(media_ssrc), &[][..]),
@@ -108,8 +108,8 @@ impl<'a> KeyFrameFeedback<'a> {
     }
 }
 
-/// Appends a packet by which `ssrc` asks the source `media_ssrc` for a key frame: 12 bytes, or 20 of a full intra request, which has
-/// this number.
+/// Appends a packet in which `ssrc` requests a key frame from the source `media_ssrc`: 12 bytes, or 20 for a full intra
+/// request with this number.
 pub fn encode_key_frame_request(
     ssrc: u32,
     media_ssrc: u32,

@@ -1,4 +1,4 @@
-//! Requests for packets that are missing: generic NACK.
+//! Requests for missing packets: generic NACK.
 
 use alloc::vec::Vec;
 
@@ -7,10 +7,10 @@ use super::feedback::TRANSPORT_LAYER_FEEDBACK;
 use super::reader::Reader;
 use super::rtcp::{RtcpPacket, packet};
 
-/// A receiver's word of packets that are missing (RFC 4585, Sec. 6.2.1).
+/// A receiver's request for missing packets (RFC 4585, Sec. 6.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nack<'a> {
-    /// Synchronisation source of who asks.
+    /// Synchronisation source of the requester.
     pub ssrc: u32,
     /// Synchronisation source of the media.
     pub media_ssrc: u32,
@@ -21,7 +21,7 @@ pub struct Nack<'a> {
 const NACK_FORMAT: u8 = 1;
 /// An entry: a packet's number, and a bit for each of the sixteen that follow.
 const ENTRY: usize = 4;
-/// Packets that the bits of an entry speak of.
+/// Number of packets covered by the bits of an entry.
 const FOLLOWING: u16 = 16;
 
 impl<'a> Nack<'a> {
@@ -37,14 +37,14 @@ impl<'a> Nack<'a> {
             let mut reader = Reader::new(body, 4);
             let (ssrc, media_ssrc) = (reader.u32("SSRC of the NACK")?, reader.u32("media SSRC of the NACK")?);
             let entries = reader.rest();
-            // An RTCP packet is whole words, so that what follows is whole entries.
+            // An RTCP packet has whole words, so the rest has whole entries.
             reader.bytes(ENTRY, "entry of a NACK")?;
             Ok(Self { ssrc, media_ssrc, entries })
         };
         Some(parse())
     }
 
-    /// The numbers of the packets, as they stand.
+    /// The numbers of the packets, in packet order.
     pub fn numbers(&self) -> impl Iterator<Item = u16> + use<'a> {
         self.entries.chunks_exact(ENTRY).flat_map(|entry| {
             let mut reader = Reader::new(entry, 0);
@@ -55,8 +55,9 @@ impl<'a> Nack<'a> {
     }
 }
 
-/// Appends a packet by which `ssrc` asks the source `media_ssrc` for the packets of these numbers, which rise, in so many entries at the
-/// most: each is four bytes behind the first twelve. Returns how many of the numbers it asks for.
+/// Appends a packet in which `ssrc` requests packets with these increasing numbers from the source `media_ssrc`, with
+/// at most `most` entries. Each entry takes four bytes, after the first twelve. Returns how many of the numbers it
+/// includes.
 pub fn encode_nack(
     ssrc: u32,
     media_ssrc: u32,

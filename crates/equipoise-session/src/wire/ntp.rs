@@ -2,11 +2,12 @@ use equipoise::units::{Instant, SenderClock};
 
 /// A 64-bit NTP timestamp: seconds since 1900 in the upper 32 bits, their fraction in the lower.
 ///
-/// Source: RFC 5905, Sec. 6. The seconds wrap every 136 years, next in 2036, so that only a reference tells the era.
+/// Source: RFC 5905, Sec. 6. The seconds wrap every 136 years, next in 2036, so the era must be derived from a
+/// reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NtpTime(u64);
 
-/// Seconds from 1900, where NTP counts from, to 1970 (RFC 5905, Fig. 4).
+/// Seconds from 1900, the NTP epoch, to 1970 (RFC 5905, Fig. 4).
 const UNIX_EPOCH_S: u64 = 2_208_988_800;
 const NANOS_PER_S: u64 = 1_000_000_000;
 
@@ -16,23 +17,23 @@ impl NtpTime {
         Self(bits)
     }
 
-    /// The bits as they go over the network, upper word first.
+    /// The bits in network order, upper word first.
     pub const fn as_bits(self) -> u64 {
         self.0
     }
 
     /// The timestamp of a moment; its fraction is rounded to the nearest 2⁻³² s.
     pub fn from_instant(at: Instant<SenderClock>) -> Self {
-        // Seconds and their rest apart, so that all of it fits into 64 bits: this runs for every packet.
+        // Seconds and the rest separately, so that everything fits into 64 bits: this runs for every packet.
         let (seconds, nanos) = (at.as_nanos() / NANOS_PER_S, at.as_nanos() % NANOS_PER_S);
         let fraction = (nanos << 32).wrapping_add(NANOS_PER_S / 2) / NANOS_PER_S;
         Self((seconds.wrapping_add(UNIX_EPOCH_S) << 32).wrapping_add(fraction))
     }
 
-    /// The moment nearest to `reference` that has this timestamp, to the nanosecond.
+    /// The time nearest to `reference` with this timestamp, to the nanosecond.
     ///
-    /// A timestamp made from an instant gives that very instant back while the reference is within 68 years of it. What
-    /// lies before the clock's zero or beyond its end saturates.
+    /// A timestamp made from an instant converts back to exactly that instant if the reference is within 68 years of
+    /// it. Times before the clock's zero or beyond its end saturate.
     pub fn to_instant_near(self, reference: Instant<SenderClock>) -> Instant<SenderClock> {
         let ahead = self.0.wrapping_sub(Self::from_instant(reference).0).cast_signed();
         let nanos = (i128::from(ahead).wrapping_mul(i128::from(NANOS_PER_S)).wrapping_add(1 << 31) >> 32) as i64;

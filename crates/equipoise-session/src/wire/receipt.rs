@@ -1,4 +1,4 @@
-//! Proof that a report comes from who received the media: an element behind a request and one behind its report.
+//! Proof that a report comes from the receiver of the media: an element after a request and one after its report.
 
 use alloc::vec::Vec;
 
@@ -6,31 +6,31 @@ use super::WireError;
 use super::delay_report::OURS;
 use super::reader::Reader;
 
-/// Asks for a receipt, behind a request's first element: 12 bytes.
+/// Requests a receipt, after a request's first element: 12 bytes.
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 16 | `0x8005`, a type that nobody else has |
+/// | 16 | `0x8005`, a type that no other format uses |
 /// | 16 | 12, the length |
 /// | 32 | nonce: drawn for this request |
-/// | 32 | number of the packet that is asked about, whose lower half is its sequence number; of the path, where a session has several |
+/// | 32 | number of the packet asked about, whose lower half is its sequence number; of the path, if a session has several |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiptRequest {
-    /// Drawn for this request, so that nobody who did not see it can answer.
+    /// Drawn for this request, so that only a peer that saw the request can answer.
     pub nonce: u32,
-    /// The packet that is asked about, by the sender's count: its lower half is the sequence number that the packet carried.
+    /// The packet asked about, by the sender's count: its lower half is the sequence number in the packet.
     pub number: u32,
 }
 
-/// A receipt, behind all else in a report: 20 bytes.
+/// A receipt, the last element of a report: 20 bytes.
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 16 | `0x8006`, a type that nobody else has |
+/// | 16 | `0x8006`, a type that no other format uses |
 /// | 16 | 20, the length |
 /// | 32 | the request's nonce |
 /// | 32 | packets that have arrived since the session began, each counted once; wraps |
-/// | 32 | whether the packet that was asked about arrived: 0 or 1 |
+/// | 32 | whether the packet asked about arrived: 0 or 1 |
 /// | 32 | if so, the lower half of its sending time's NTP timestamp |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
@@ -38,7 +38,7 @@ pub struct Receipt {
     pub nonce: u32,
     /// Packets that have arrived since the session began, each counted once; wraps.
     pub arrived: u32,
-    /// The lower half of the NTP timestamp that the packet carried; `None` if it did not arrive.
+    /// The lower half of the NTP timestamp in the packet; `None` if it did not arrive.
     pub stamp: Option<u32>,
 }
 
@@ -53,7 +53,7 @@ impl ReceiptRequest {
         }
     }
 
-    /// Reads the element, which is the last one; `None` where nothing stands there.
+    /// Reads the element, which is the last one; `None` if there is none.
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let found = reader.rest().len();
         if found == 0 {
@@ -77,7 +77,7 @@ impl Receipt {
         }
     }
 
-    /// Reads the element, which is the last one; `None` where nothing stands there.
+    /// Reads the element, which is the last one; `None` if there is none.
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let found = reader.rest().len();
         if found == 0 {

@@ -1,8 +1,8 @@
-//! A number and source of the session's own, the sending time, and the place in a sub-flow, put into another program's RTP packet and taken out
-//! again without a trace.
+//! Adds the session's number and source, the sending time, and the place in a sub-flow to another program's RTP packet,
+//! and removes them again without a trace.
 //!
-//! Everything else of the packet stays: payload type, timestamp, SSRC, contributors, other extension elements, padding
-//! (RFC 3550, Sec. 5.1; RFC 8285, Sec. 4). Its own number goes into an element beside the others, where it is another one.
+//! The rest of the packet stays: payload type, timestamp, SSRC, contributors, other extension elements, padding (RFC
+//! 3550, Sec. 5.1; RFC 8285, Sec. 4). If its own number differs from the session's, it goes into a further element.
 
 use alloc::vec::Vec;
 
@@ -10,16 +10,16 @@ use super::reader::Reader;
 use super::rtp::{Elements, OwnElements, Relayed, RtpHeader, Subflow};
 use super::{NtpTime, WireError};
 
-/// What all three elements take behind others at most: they, their heads, and padding to whole words.
+/// Maximum size of all three elements after others, including their heads and padding to whole words.
 const ELEMENTS_MAX: usize = 28;
-/// The extension's own head: profile and length (RFC 3550, Sec. 5.3.1).
+/// The header of an extension: profile and length (RFC 3550, Sec. 5.3.1).
 const EXTENSION_HEAD: usize = 4;
-/// The profile that an extension of ours has.
+/// The profile of an extension added by us.
 const ONE_BYTE_PROFILE: [u8; 2] = [0xBE, 0xDE];
 const EXTENSION: u8 = 0x10;
 const CSRC_COUNT: u8 = 0x0F;
 
-/// How much longer [`stamp`] makes a packet at most, in bytes.
+/// Maximum increase of a packet's length by [`stamp`], in bytes.
 pub const STAMP_MAX: usize = EXTENSION_HEAD + ELEMENTS_MAX;
 
 /// A packet in its three parts.
@@ -32,27 +32,28 @@ struct Parts<'a> {
     rest: &'a [u8],
 }
 
-/// What a packet is stamped with.
+/// The data stamped into a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Synchronisation source of the session.
     pub ssrc: u32,
     /// The lower half of its number in the session.
     pub number: u16,
-    /// When it leaves.
+    /// The sending time.
     pub time: NtpTime,
-    /// Its place in a sub-flow, where the session has several paths.
+    /// Its place in a sub-flow, if the session has several paths.
     pub subflow: Option<Subflow>,
-    /// It was sent before under this number.
+    /// Whether it was sent before under this number.
     pub is_repetition: bool,
 }
 
-/// Appends `packet` to `out` under source and number of the stamp, with the rest of that, and with its own number and source if they are
-/// others, as further extension elements.
+/// Appends `packet` to `out` with the source and number of the stamp. The rest of the stamp, and its own number and
+/// source if they differ, become further extension elements.
 ///
 /// # Errors
-/// [`WireError`] where it is no RTP packet, or its header extension has no room for an element: another profile than
-/// RFC 8285's, elements that end before their extension does, our identifier in use, or a full one. Nothing is appended then.
+/// [`WireError`] if it is not an RTP packet, or if its header extension has no room for an element: a profile other
+/// than RFC 8285's, elements that end before their extension, our identifier in use, or a full extension. Nothing is
+/// appended then.
 pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireError> {
     let Stamp { ssrc, number, time, subflow, is_repetition } = stamp;
     let parts = Parts::of(packet)?;
@@ -78,7 +79,7 @@ pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireE
     out.extend_from_slice(&profile);
     out.extend_from_slice(&words.to_be_bytes());
     out.extend_from_slice(data);
-    // Padding that comes first tells that there was an extension, if an empty one.
+    // Leading padding shows that there was an extension, even if it was empty.
     let was_empty = parts.extension.is_some() && data.is_empty();
     out.extend_from_slice(if was_empty { own.padding() } else { &[] });
     out.extend_from_slice(own.bytes());
@@ -87,17 +88,17 @@ pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireE
     Ok(())
 }
 
-/// Appends `packet` to `out` as it was before [`stamp`]; one without a sending time as it is.
+/// Appends `packet` to `out` as it was before [`stamp`]; a packet without a sending time is appended unchanged.
 ///
 /// # Errors
-/// [`WireError`] where it is no RTP packet. Nothing is appended then.
+/// [`WireError`] if it is not an RTP packet. Nothing is appended then.
 pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let parts = Parts::of(packet)?;
     let stamped = parts.extension.and_then(|(profile, data)| {
         let elements = Elements::of(u16::from_be_bytes(profile), data)?;
         let time = elements.clone().send_time()?;
         let (subflow, relayed) = (elements.clone().subflow(), elements.clone().relayed());
-        // What ends as we would have ended it was ended by us: where one form ends so, no other does.
+        // If the elements end exactly as we would have written them, we added them; at most one form matches.
         let before = |(subflow, relayed): (Option<Subflow>, Option<Relayed>)| {
             let own = OwnElements::new(elements.form(), Some(time), subflow, relayed);
             let before = data.len().checked_sub(own.padded_len())?;
@@ -123,7 +124,7 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Whether a packet says that it was sent before.
+/// Whether a packet is marked as a repetition.
 pub fn is_repetition(packet: &[u8]) -> bool {
     let extension = Parts::of(packet).ok().and_then(|parts| parts.extension);
     let elements = extension.and_then(|(profile, data)| Elements::of(u16::from_be_bytes(profile), data));
@@ -168,7 +169,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The fixed part under this number and source, with or without the sign of an extension.
+    /// Appends the fixed part with this number and source, with or without the extension bit.
     fn append_fixed(&self, extended: bool, (number, source): (u16, u32), out: &mut Vec<u8>) {
         if let [first, second, _, _, t0, t1, t2, t3, _, _, _, _, contributors @ ..] = self.fixed {
             out.extend_from_slice(&[if extended { first | EXTENSION } else { first & !EXTENSION }, *second]);
@@ -191,7 +192,7 @@ mod tests {
 
     const TIME: NtpTime = NtpTime::from_bits(0xEE9A_3C00_8000_0001);
 
-    /// A stamp under the packet's own number.
+    /// A stamp with the packet's own number.
     fn unmoved(packet: &[u8], subflow: Option<Subflow>) -> Stamp {
         let number = packet.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
         let ssrc = packet.get(8..12).map_or(0, |bytes| u32::from_be_bytes(bytes.try_into().expect("four")));

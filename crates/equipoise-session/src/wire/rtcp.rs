@@ -1,4 +1,4 @@
-//! RTCP packets and compounds (RFC 3550, Sec. 6), alone or reduced in size (RFC 5506).
+//! RTCP packets and compounds (RFC 3550, Sec. 6), including reduced-size RTCP (RFC 5506).
 
 use alloc::vec::Vec;
 
@@ -19,18 +19,18 @@ pub enum RtcpPacket<'a> {
     Goodbye(Goodbye<'a>),
     /// Reports on sub-flows (draft-ietf-avtcore-mprtp-03, Sec. 9).
     Subflows(SubflowReports<'a>),
-    /// Any other packet; whole, so that it can be counted or passed on.
+    /// Any other packet, unparsed, so that it can be counted or passed on.
     Other {
         /// Packet type.
         packet_type: u8,
-        /// The five bits that are a count or a format.
+        /// The five bits with a count or a format.
         count: u8,
-        /// What follows the common header.
+        /// The packet after the common header.
         body: &'a [u8],
     },
 }
 
-/// What a sender tells of itself.
+/// The sender information of a sender report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderInfo {
     /// Its synchronisation source.
@@ -45,7 +45,7 @@ pub struct SenderInfo {
     pub octet_count: u32,
 }
 
-/// A sender report as read.
+/// A parsed sender report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderReport<'a> {
     /// Its synchronisation source.
@@ -59,17 +59,17 @@ pub struct SenderReport<'a> {
     /// Payload octets sent since the start; wraps.
     pub octet_count: u32,
     blocks: &'a [u8],
-    /// What follows the report blocks, whatever its size.
+    /// The data after the report blocks, of any size.
     pub extension: &'a [u8],
 }
 
-/// A receiver report as read.
+/// A parsed receiver report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverReport<'a> {
     /// Synchronisation source of the reporter.
     pub ssrc: u32,
     blocks: &'a [u8],
-    /// What follows the report blocks, whatever its size.
+    /// The data after the report blocks, of any size.
     pub extension: &'a [u8],
 }
 
@@ -103,11 +103,11 @@ pub struct SourceDescription<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Goodbye<'a> {
     sources: &'a [u8],
-    /// Why, in the leaver's words; empty for no reason given.
+    /// The reason as text; empty if none is given.
     pub reason: &'a [u8],
 }
 
-/// Packets that each speak of one sub-flow of a session with several paths.
+/// Packets that each refer to one sub-flow of a session with several paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubflowReports<'a> {
     /// Synchronisation source of the reporter.
@@ -117,7 +117,7 @@ pub struct SubflowReports<'a> {
     blocks: Reader<'a>,
 }
 
-/// The packets of a datagram, each of them known to be well formed.
+/// The packets of a datagram, all of them validated.
 #[derive(Clone, Debug)]
 pub struct Compound<'a> {
     reader: Reader<'a>,
@@ -131,7 +131,7 @@ const SOURCE_DESCRIPTION: u8 = 202;
 const GOODBYE: u8 = 203;
 /// MPRTCP (draft-ietf-avtcore-mprtp-03, Sec. 9).
 const SUBFLOWS: u8 = 211;
-/// A block that holds a packet on its sub-flow.
+/// A block that holds a packet about its sub-flow.
 const SUBFLOW_REPORT: u8 = 0;
 const BLOCK_LEN: usize = 24;
 /// SDES item of the canonical name (RFC 3550, Sec. 6.5.1).
@@ -139,12 +139,12 @@ const CNAME: u8 = 1;
 
 /// Reads a whole datagram.
 ///
-/// The framing and every packet that this module knows are checked before any is given out, so that a datagram counts
-/// whole or not at all.
+/// The framing and every packet that this module knows are validated first, so that a datagram is accepted as a whole
+/// or not at all.
 ///
 /// # Errors
-/// [`WireError`] for an empty datagram, another version, a length or count that does not fit, and padding elsewhere than
-/// on the last packet.
+/// [`WireError`] for an empty datagram, another version, a length or count that does not fit, and padding on any packet
+/// but the last.
 pub fn parse_compound(datagram: &[u8]) -> Result<Compound<'_>, WireError> {
     let whole = Compound { reader: Reader::new(datagram, 0) };
     let mut reader = whole.reader;
@@ -160,12 +160,12 @@ impl<'a> Iterator for Compound<'a> {
     type Item = RtcpPacket<'a>;
 
     fn next(&mut self) -> Option<RtcpPacket<'a>> {
-        // The whole has been checked: an error is the end of the datagram.
+        // Everything was validated before: an error is the end of the datagram.
         next_packet(&mut self.reader).ok()
     }
 }
 
-/// Takes one packet off the front.
+/// Takes one packet from the front.
 fn next_packet<'a>(reader: &mut Reader<'a>) -> Result<RtcpPacket<'a>, WireError> {
     let start = reader.offset();
     let first = reader.u8("RTCP version")?;
@@ -229,7 +229,7 @@ fn parse_body(packet_type: u8, count: u8, mut reader: Reader<'_>) -> Result<Rtcp
     })
 }
 
-/// What a block of an MPRTCP packet says: the sub-flow, and a packet on it, where the block is of a type that we know.
+/// The content of a block in an MPRTCP packet: the sub-flow, and a packet about it if the block type is known.
 type SubflowBlock<'a> = (u16, Option<RtcpPacket<'a>>);
 
 /// Reads one block of an MPRTCP packet; `None` at the end.
@@ -241,7 +241,7 @@ fn next_subflow<'a>(reader: &mut Reader<'a>) -> Result<Option<SubflowBlock<'a>>,
     let id = reader.u16("MPRTCP sub-flow")?;
     let at = reader.offset();
     let body = reader.bytes(usize::from(words).saturating_mul(4), "MPRTCP block")?;
-    // An MPRTCP packet within another one is read as any other packet: nothing nests deeper.
+    // An MPRTCP packet within another one is returned unparsed, so that nothing nests deeper.
     let is_report = kind == SUBFLOW_REPORT && body.get(1) != Some(&SUBFLOWS);
     let packet = if is_report { Some(next_packet(&mut Reader::new(body, at))?) } else { None };
     Ok(Some((id, packet)))
@@ -257,7 +257,7 @@ fn next_item<'a>(reader: &mut Reader<'a>) -> Result<Option<(u8, &'a [u8])>, Wire
     Ok(Some((kind, reader.bytes(length, "SDES item")?)))
 }
 
-/// Passes over the nulls up to the next word boundary; packets begin on one, so offsets tell.
+/// Skips the nulls up to the next word boundary; packets start at one, so offsets are sufficient.
 fn align(reader: &mut Reader<'_>) -> Result<(), WireError> {
     let nulls = reader.offset().wrapping_neg() % 4;
     reader.bytes(nulls, "SDES padding").map(|_| ())
@@ -278,7 +278,7 @@ impl<'a> SenderReport<'a> {
         self.blocks.chunks_exact(BLOCK_LEN).filter_map(ReportBlock::parse)
     }
 
-    /// What it says as a report on what its source receives, with this part of its extension.
+    /// The report blocks as a receiver report, with this part of its extension.
     pub const fn reception(&self, extension: &'a [u8]) -> ReceiverReport<'a> {
         ReceiverReport { ssrc: self.ssrc, blocks: self.blocks, extension }
     }
@@ -292,7 +292,7 @@ impl<'a> ReceiverReport<'a> {
 }
 
 impl<'a> SourceDescription<'a> {
-    /// Every source's canonical name, as bytes: UTF-8 where the peer keeps to RFC 3550.
+    /// Every source's canonical name as bytes: UTF-8 if the peer conforms to RFC 3550.
     pub fn cnames(&self) -> impl Iterator<Item = (u32, &'a [u8])> + 'a {
         let mut reader = Reader::new(self.chunks, 0);
         (0..self.count).filter_map(move |_| {
@@ -308,10 +308,10 @@ impl<'a> SourceDescription<'a> {
 }
 
 impl<'a> SubflowReports<'a> {
-    /// Each sub-flow's number and a packet on it.
+    /// Each sub-flow's number and a packet about it.
     pub fn packets(&self) -> impl Iterator<Item = (u16, RtcpPacket<'a>)> + 'a {
         let mut reader = self.blocks;
-        // The whole has been checked: an error is the end.
+        // Everything was validated before: an error is the end.
         core::iter::from_fn(move || next_subflow(&mut reader).ok().flatten())
             .filter_map(|(id, packet)| packet.map(|packet| (id, packet)))
     }
@@ -332,7 +332,7 @@ impl ReportBlock {
         Some(Self {
             ssrc,
             fraction_lost: (losses >> 24) as u8,
-            // Shifting up and down again carries the sign of the 24 bits.
+            // Shifting left and right again extends the sign of the 24 bits.
             cumulative_lost: (losses << 8).cast_signed() >> 8,
             extended_highest: reader.u32("extended highest sequence number").ok()?,
             jitter: reader.u32("interarrival jitter").ok()?,
@@ -352,7 +352,7 @@ impl ReportBlock {
 }
 
 impl SenderInfo {
-    /// Appends an SR with these report blocks (the first 31) and this extension, which is padded to whole words.
+    /// Appends an SR with these report blocks (the first 31) and this extension, padded to whole words.
     pub fn encode(&self, blocks: &[ReportBlock], extension: &[u8], out: &mut Vec<u8>) {
         packet(SENDER_REPORT, blocks.len(), out, |out| {
             out.extend_from_slice(&self.ssrc.to_be_bytes());
@@ -366,7 +366,7 @@ impl SenderInfo {
     }
 }
 
-/// Appends an RR of `ssrc` with these report blocks (the first 31) and this extension, which is padded to whole words.
+/// Appends an RR of `ssrc` with these report blocks (the first 31) and this extension, padded to whole words.
 pub fn encode_receiver_report(ssrc: u32, blocks: &[ReportBlock], extension: &[u8], out: &mut Vec<u8>) {
     packet(RECEIVER_REPORT, blocks.len(), out, |out| {
         out.extend_from_slice(&ssrc.to_be_bytes());
@@ -375,7 +375,7 @@ pub fn encode_receiver_report(ssrc: u32, blocks: &[ReportBlock], extension: &[u8
     });
 }
 
-/// Appends an SDES with the canonical name of `ssrc`, cut after 255 bytes.
+/// Appends an SDES with the canonical name of `ssrc`, truncated to 255 bytes.
 pub fn encode_cname(ssrc: u32, cname: &str, out: &mut Vec<u8>) {
     let name = cname.as_bytes();
     let name = name.get(..usize::from(u8::MAX)).unwrap_or(name);
@@ -383,7 +383,7 @@ pub fn encode_cname(ssrc: u32, cname: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(&ssrc.to_be_bytes());
         out.extend_from_slice(&[CNAME, name.len() as u8]);
         out.extend_from_slice(name);
-        // At least one null ends the chunk; padding to the word supplies the others.
+        // At least one null ends the chunk; padding to the word adds the others.
         out.push(0);
     });
 }
@@ -393,8 +393,8 @@ pub fn encode_goodbye(ssrc: u32, out: &mut Vec<u8>) {
     packet(GOODBYE, 1, out, |out| out.extend_from_slice(&ssrc.to_be_bytes()));
 }
 
-/// Appends an MPRTCP packet of `ssrc` on the sub-flow `id` of the media of `media_ssrc`. `write` appends the one packet
-/// that it holds, of at most 1020 bytes.
+/// Appends an MPRTCP packet of `ssrc` about the sub-flow `id` of the media of `media_ssrc`. `write` appends the packet
+/// that it contains, of at most 1020 bytes.
 pub fn encode_subflow(ssrc: u32, media_ssrc: u32, id: u16, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     packet(SUBFLOWS, 0, out, |out| {
         out.extend_from_slice(&ssrc.to_be_bytes());
@@ -411,17 +411,17 @@ pub fn encode_subflow(ssrc: u32, media_ssrc: u32, id: u16, out: &mut Vec<u8>, wr
     });
 }
 
-/// The most that the five bits of the count can say.
+/// Maximum value of the five-bit count.
 const MAX_COUNT: usize = 31;
 
-/// Appends a packet whose body `write` appends; pads it to whole words and fills in its length.
+/// Appends a packet whose body is written by `write`; pads it to whole words and fills in its length.
 pub(super) fn packet<R>(packet_type: u8, count: usize, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     let start = out.len();
     out.extend_from_slice(&[VERSION | count.min(MAX_COUNT) as u8, packet_type, 0, 0]);
     let result = write(out);
     let length = out.len().saturating_sub(start);
     out.resize(start.saturating_add(length.next_multiple_of(4)), 0);
-    // The length counts words from zero, so that the common header alone has length 0.
+    // The length counts words less one, so the common header alone has length 0.
     let words = length.div_ceil(4).saturating_sub(1) as u16;
     if let Some(field) = out.get_mut(start.saturating_add(2)..start.saturating_add(4)) {
         field.copy_from_slice(&words.to_be_bytes());

@@ -1,15 +1,15 @@
-//! RTP packets (RFC 3550, Sec. 5.1) with their sending time in a header extension (RFC 6051, Sec. 3.3; RFC 8285), and with
-//! their sub-flow, where a session has several paths (draft-ietf-avtcore-mprtp-03, Sec. 9).
+//! RTP packets (RFC 3550, Sec. 5.1) with their sending time in a header extension (RFC 6051, Sec. 3.3; RFC 8285), and
+//! with their sub-flow, if a session has several paths (draft-ietf-avtcore-mprtp-03, Sec. 9).
 
 use alloc::vec::Vec;
 
 use super::reader::Reader;
 use super::{NtpTime, WireError};
 
-/// What the header of a media packet says.
+/// The header of a media packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RtpHeader {
-    /// The marker bit, whose meaning is the payload type's.
+    /// The marker bit, whose meaning depends on the payload type.
     pub marker: bool,
     /// Payload type, 0 to 127.
     pub payload_type: u8,
@@ -19,12 +19,12 @@ pub struct RtpHeader {
     pub timestamp: u32,
     /// Synchronisation source.
     pub ssrc: u32,
-    /// When the packet left, where the 64-bit NTP extension says so.
+    /// Sending time, if the 64-bit NTP extension is present.
     pub send_time: Option<NtpTime>,
-    /// Which path it takes and which of that path's packets it is, where the multipath extension says so.
+    /// Its path and its number on that path, if the multipath extension is present.
     pub subflow: Option<Subflow>,
-    /// The number that it has among all packets of its transport, whatever their stream, where the extension of
-    /// draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2 says so; it wraps.
+    /// Its number among all packets of its transport, if the extension of
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2 is present; it wraps.
     pub transport_sequence: Option<u16>,
 }
 
@@ -54,30 +54,31 @@ const CSRC_COUNT: u8 = 0x0F;
 const MARKER: u8 = 0x80;
 /// Profile of one-byte extension elements (RFC 8285, Sec. 4.2).
 const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
-/// Profile of two-byte extension elements, but for its lowest four bits (RFC 8285, Sec. 4.3).
+/// Profile of two-byte extension elements, without its lowest four bits (RFC 8285, Sec. 4.3).
 const TWO_BYTE_ELEMENTS: u16 = 0x1000;
 /// First byte of a multipath element that places a packet in its sub-flow: type 0, four bytes.
 const SUBFLOW_HEAD: u8 = 0x04;
-/// Identifier after which no element is read (RFC 8285, Sec. 4.2).
+/// Identifier after which no further element is read (RFC 8285, Sec. 4.2).
 const STOP: u8 = 15;
 
 impl RtpHeader {
-    /// Identifier of the sending time among the extension's elements (RFC 8285, Sec. 4.2): the last one, as other programs,
+    /// Extension element identifier of the sending time (RFC 8285, Sec. 4.2): the last one, because other programs,
     /// whose packets a session may carry, count from 1.
     pub const NTP_EXTENSION_ID: u8 = 14;
 
-    /// Identifier of the packet's place in its sub-flow among the extension's elements.
+    /// Extension element identifier of the packet's place in its sub-flow.
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
-    /// Identifier of the number that another program gave a packet, where a session carries it under one of its own; with a third
-    /// byte, 1, where the session carries the packet again, and with the source of its own, where that is not the session's.
+    /// Extension element identifier of the number that another program gave a packet, if the session carries it under
+    /// its own number. A third byte, 1, follows if the packet is a repetition, and then the packet's source if it is
+    /// not the session's.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
-    /// Identifier of the transport-wide sequence number among the extension's elements. Other programs agree on theirs by SDP.
+    /// Extension element identifier of the transport-wide sequence number. Other programs negotiate theirs by SDP.
     pub const TRANSPORT_SEQUENCE_EXTENSION_ID: u8 = 11;
 
-    /// Length of the header in bytes: 12, 16 more with a sending time, and 4 more with a sub-flow beside it or a transport-wide
-    /// sequence number.
+    /// Length of the header in bytes: 12, 16 more with a sending time, and 4 more if a sub-flow or a transport-wide
+    /// sequence number is added.
     pub fn encoded_len(&self) -> usize {
         let own = self.own_elements();
         if own.is_empty() { 12 } else { own.padded_len().saturating_add(16) }
@@ -113,10 +114,10 @@ impl RtpHeader {
 impl<'a> RtpPacket<'a> {
     /// Reads a whole datagram.
     ///
-    /// Contributing sources and extension elements that are not ours are passed over.
+    /// Contributing sources and foreign extension elements are skipped.
     ///
     /// # Errors
-    /// [`WireError`] for another version, for what is cut short, and for padding that does not fit.
+    /// [`WireError`] for another version, truncated data, and invalid padding.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(datagram, 0);
         let first = reader.u8("RTP version")?;
@@ -150,7 +151,7 @@ impl<'a> RtpPacket<'a> {
     }
 }
 
-/// What stands before the padding, whose last byte is its length.
+/// The data before the padding, whose last byte is its length.
 fn without_padding(padded: &[u8]) -> Result<&[u8], WireError> {
     let found = usize::from(padded.last().copied().unwrap_or(0));
     let wrong = WireError::Padding { found, have: padded.len() };
@@ -158,34 +159,34 @@ fn without_padding(padded: &[u8]) -> Result<&[u8], WireError> {
     padded.get(..payload).ok_or(wrong)
 }
 
-/// The elements of a header extension (RFC 8285, Sec. 4); what is cut short ends them.
+/// The elements of a header extension (RFC 8285, Sec. 4); a truncated element ends them.
 #[derive(Clone, Debug)]
 pub(super) struct Elements<'a> {
     form: Form,
     data: &'a [u8],
 }
 
-/// The number that a packet has of its own beside that of the session.
+/// A packet's own number, in addition to that of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Relayed {
     pub(super) number: u16,
-    /// It was sent before.
+    /// Whether it is a repetition.
     pub(super) is_repetition: bool,
     /// Its own source, if that is not the session's.
     pub(super) source: Option<u32>,
 }
 
-/// How an element begins.
+/// The format of an element's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Identifier and length in one byte (RFC 8285, Sec. 4.2).
     OneByte,
-    /// A byte for each (RFC 8285, Sec. 4.3).
+    /// One byte for each (RFC 8285, Sec. 4.3).
     TwoByte,
 }
 
 impl<'a> Elements<'a> {
-    /// The elements of an extension of this profile; `None` where it has none.
+    /// The elements of an extension with this profile; `None` if it has none.
     pub(super) fn of(profile: u16, data: &'a [u8]) -> Option<Self> {
         let form = match profile {
             ONE_BYTE_ELEMENTS => Form::OneByte,
@@ -199,27 +200,27 @@ impl<'a> Elements<'a> {
         self.form
     }
 
-    /// Whether they fill the extension, so that another one would be found behind them.
+    /// Whether they fill the extension, so that another element after them would be found.
     pub(super) fn are_whole(&self) -> bool {
         let mut rest = self.clone();
         while rest.next().is_some() {}
         rest.data.is_empty()
     }
 
-    /// The sending time, where one of them is that.
+    /// The sending time, if present.
     pub(super) fn send_time(mut self) -> Option<NtpTime> {
         let (_, element) = self.find(|(id, _)| *id == RtpHeader::NTP_EXTENSION_ID)?;
         element.try_into().ok().map(|bytes| NtpTime::from_bits(u64::from_be_bytes(bytes)))
     }
 
-    /// The place in a sub-flow, where one of them is that.
+    /// The place in a sub-flow, if present.
     pub(super) fn subflow(mut self) -> Option<Subflow> {
         let (_, element) = self.find(|(id, _)| *id == RtpHeader::SUBFLOW_EXTENSION_ID)?;
         let [SUBFLOW_HEAD, id @ .., high, low] = *<&[u8; 5]>::try_from(element).ok()? else { return None };
         Some(Subflow { id: u16::from_be_bytes(id), sequence: u16::from_be_bytes([high, low]) })
     }
 
-    /// The packet's own number, where one of them is that.
+    /// The packet's own number, if present.
     pub(super) fn relayed(mut self) -> Option<Relayed> {
         let (_, element) = self.find(|(id, _)| *id == RtpHeader::RELAYED_EXTENSION_ID)?;
         let (is_repetition, source) = match *element {
@@ -233,13 +234,13 @@ impl<'a> Elements<'a> {
         Some(Relayed { number, is_repetition, source: source.map(u32::from_be_bytes) })
     }
 
-    /// The number of 16 bits under this identifier.
+    /// The 16-bit number with this identifier.
     fn number(mut self, wanted: u8) -> Option<u16> {
         let (_, element) = self.find(|(id, _)| *id == wanted)?;
         element.try_into().ok().map(u16::from_be_bytes)
     }
 
-    /// Identifier and length of the first element, and what stands behind those.
+    /// Identifier and length of the first element, and the data after them.
     fn head(&self) -> Option<(u8, usize, &'a [u8])> {
         let (&first, rest) = self.data.split_first()?;
         match self.form {
@@ -257,7 +258,7 @@ impl<'a> Iterator for Elements<'a> {
         loop {
             let (id, length, rest) = self.head()?;
             match (self.form, id) {
-                // A padding byte stands alone; with a length it is the end, as is the last identifier.
+                // A padding byte has no length; with a length it is the end, as is the last identifier.
                 (Form::OneByte, 0) if length == 1 => self.data = rest,
                 (Form::OneByte, 0 | STOP) => return None,
                 (Form::TwoByte, 0) => self.data = rest,
@@ -271,7 +272,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// The elements that are ours, as they stand in an extension.
+/// Our elements, as they are in an extension.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnElements {
     bytes: [u8; Self::MOST],
@@ -279,8 +280,8 @@ pub(super) struct OwnElements {
 }
 
 impl OwnElements {
-    /// The longest: sub-flow, sending time, and relayed number and source of a repetition with two-byte heads; a transport-wide number is
-    /// never beside the last.
+    /// Maximum length: sub-flow, sending time, and relayed number and source of a repetition, with two-byte heads. A
+    /// transport-wide number never occurs together with the last.
     const MOST: usize = 26;
 
     pub(super) fn new(form: Form, time: Option<NtpTime>, subflow: Option<Subflow>, relayed: Option<Relayed>) -> Self {
@@ -333,13 +334,14 @@ impl OwnElements {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
-    /// What fills them up to whole words.
+    /// The padding up to whole words.
     pub(super) fn padding(&self) -> &'static [u8] {
         let padding: &'static [u8] = &[0; 4];
         padding.get(..self.padded_len().saturating_sub(self.length)).unwrap_or_default()
     }
 
-    /// Length with the padding, of which there is a byte at least, where there are elements: its place tells something.
+    /// Length including padding. If there are elements, there is at least one byte of padding, because its position
+    /// carries information.
     pub(super) const fn padded_len(&self) -> usize {
         if self.length == 0 { 0 } else { self.length.saturating_add(1).next_multiple_of(4) }
     }
@@ -396,7 +398,8 @@ mod tests {
 
     #[test]
     fn foreign_elements_contributors_and_padding_are_passed_over() {
-        // CSRC count 1, extension of two words: a foreign element of two bytes, a padding byte, then half of ours.
+        // CSRC count 1, extension of two words: a foreign element of two bytes, a padding byte, then half of our
+        // element.
         let mut bytes = vec![0xB1, 0x60, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0xBE, 0xDE, 0, 4];
         bytes.extend_from_slice(&[0x21, 0xAA, 0xBB, 0x00, 0xE7, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0]);
         bytes.extend_from_slice(&[7, 7, 0, 2]);
@@ -437,7 +440,7 @@ mod tests {
             let header = RtpHeader { marker, payload_type, sequence, timestamp, ssrc, send_time: time.map(NtpTime::from_bits), subflow, transport_sequence };
             let bytes = encoded(&header, &payload);
             prop_assert_eq!(RtpPacket::parse(&bytes), Ok(RtpPacket { header, payload: &payload }));
-            // The header cut short anywhere is refused, and nothing panics.
+            // A header truncated anywhere is rejected, and nothing panics.
             for end in 0..header.encoded_len() {
                 prop_assert!(RtpPacket::parse(&bytes[..end]).is_err());
             }

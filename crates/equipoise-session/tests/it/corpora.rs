@@ -1,6 +1,6 @@
-//! Packets of other makers, well formed and malformed, from a folder that is not part of the project.
+//! Packets of other implementations, well formed and malformed, from a folder that is not part of the project.
 //!
-//! The folder is that of the variable `EQUIPOISE_TEST_DATA`, or `../shared/data` beside the project.
+//! The folder is given by the variable `EQUIPOISE_TEST_DATA`; the default is `../shared/data` next to the project.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use equipoise_session::wire::feedback::ArrivalFeedback;
 use equipoise_session::wire::rtcp::{RtcpPacket, parse_compound};
 use equipoise_session::wire::rtp::RtpPacket;
 
-/// A folder of the test data; `None`, with the reason printed, where it is not there.
+/// A folder of the test data; `None`, with the reason printed, if it does not exist.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn folder(name: &str) -> Option<PathBuf> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
@@ -29,7 +29,7 @@ fn read(folder: &Path, name: &str) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Every file of the folder with its name, but for what comes with the packets.
+/// Every file of the folder with its name, without files that only accompany the packets.
 fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(folder).expect("the folder can be read");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("the folder can be read").path()).collect();
@@ -42,7 +42,7 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     paths.into_iter().map(named).collect()
 }
 
-/// What a datagram holds, in short: the kind of each packet with its counts.
+/// A summary of a datagram: the kind of each packet with its counts.
 fn outline(datagram: &[u8]) -> Result<String, WireError> {
     let describe = |packet| match packet {
         RtcpPacket::SenderReport(report) => format!("SR {}", report.blocks().count()),
@@ -55,7 +55,7 @@ fn outline(datagram: &[u8]) -> Result<String, WireError> {
     Ok(parse_compound(datagram)?.map(describe).collect::<Vec<_>>().join(", "))
 }
 
-/// Whether headers follow one another to the very end, told from version and length fields alone.
+/// Whether packets follow one another to the very end, judged by version and length fields alone.
 fn is_framed(datagram: &[u8]) -> bool {
     match datagram {
         [first, _, high, low, rest @ ..] if first >> 6 == 2 => {
@@ -78,7 +78,7 @@ fn rtcp_of_an_asyncio_stack_is_read_or_refused_as_its_name_says() {
         ("rtcp_bye_padding.bin", "BYE 0"),
         ("rtcp_rtpfb.bin", "205/1"),
         ("rtcp_psfb_pli.bin", "206/1"),
-        // Feedback is passed on whole: what is wrong inside is for its reader to say.
+        // Feedback is passed on unparsed: its own parser detects errors inside.
         ("rtcp_rtpfb_invalid.bin", "205/1"),
         ("rtcp_psfb_invalid.bin", "206/1"),
     ] {
@@ -135,7 +135,7 @@ fn rtcp_that_browsers_send_a_gateway_is_read_and_what_crashed_it_does_no_harm() 
     }
 }
 
-/// Ten packets in a row, whose first delta counts from the reference time.
+/// Ten consecutive packets, with the first delta relative to the reference time.
 #[test]
 fn transport_feedback_that_a_browser_sends_a_gateway_is_read_to_its_times() {
     let Some(folder) = folder("rtp/janus-corpora/rtcp_fuzzer/1meetecho") else { return };
@@ -159,7 +159,7 @@ fn of_the_rtcp_seeds_of_webrtc_those_are_refused_whose_contents_do_not_fit() {
         .filter_map(|(name, datagram)| outline(&datagram).err().map(|error| (name, error)))
         .collect();
     let names: Vec<_> = refused.iter().map(|(name, _)| name.trim_end_matches(".rtcp")).collect();
-    // Lists of SDES items without an end, fewer sources than counted, padding of more than there is.
+    // Unterminated lists of SDES items, fewer sources than counted, more padding than data.
     assert_eq!(names, ["25", "32", "35", "37", "66", "9"], "{refused:?}");
     for (name, datagram) in files(&folder) {
         assert!(outline(&datagram).is_err() || is_framed(&datagram), "{name}");

@@ -1,4 +1,4 @@
-//! What ends that send and receive say of both directions, as another implementation reads it.
+//! Reports of ends that send and receive, as parsed by another implementation.
 
 use equipoise::control::Cbr;
 use equipoise::measure::ClockMap;
@@ -23,10 +23,10 @@ fn config(end: usize) -> DuplexConfig {
     DuplexConfig::new(sending, SSRCS[1 - end], Clocks::Known(ClockMap::SYNCHRONISED))
 }
 
-/// A datagram of RTCP and the end that sent it.
+/// An RTCP datagram and the end that sent it.
 type Said = (usize, Vec<u8>);
 
-/// One turn of an end: what it sent, and when it wants to be woken.
+/// One turn of an end: its datagrams, and its next wake-up.
 fn turn<C>(end: &mut Duplex<C>, now: u64, input: Input<'_>) -> (Vec<Vec<u8>>, u64) {
     end.handle(Instant::from_nanos(now), input);
     let mut sent = Vec::new();
@@ -40,7 +40,8 @@ fn turn<C>(end: &mut Duplex<C>, now: u64, input: Input<'_>) -> (Vec<Vec<u8>>, u6
     (sent, end.wake().map_or(u64::MAX, |wake| wake.at.as_nanos()))
 }
 
-/// Seven seconds of a session whose far end pauses from the third on, over a way of 20 ms; at the end the near end says goodbye.
+/// Seven seconds of a session whose far end pauses from the third second on, with a delay of 20 ms; at the end the near
+/// end sends a BYE.
 fn session() -> Vec<Said> {
     let rate = |bps| Box::new(Cbr::new(Rate::from_bps(bps)));
     let mut far = config(1);
@@ -78,7 +79,7 @@ fn session() -> Vec<Said> {
     }
 }
 
-/// What another implementation makes of a report: whether it is a sender's, its source, its blocks and its extension.
+/// Another implementation's view of a report: whether it is an SR, its source, its blocks and its extension.
 fn read(packet: &dyn Packet) -> (bool, u32, &[ReceptionReport], &[u8]) {
     if let Some(report) = packet.as_any().downcast_ref::<SenderReport>() {
         return (true, report.ssrc, &report.reports, &report.profile_extensions);
@@ -88,7 +89,7 @@ fn read(packet: &dyn Packet) -> (bool, u32, &[ReceptionReport], &[u8]) {
     (false, report.ssrc, &report.reports, &report.profile_extensions)
 }
 
-/// If it fails, tools that know RFC 3550 alone see a session of two strangers.
+/// If it fails, tools that only know RFC 3550 see a session of two strangers.
 #[test]
 fn another_implementation_reads_the_reports_of_both_directions() {
     let (mut senders, mut receivers, mut names, mut goodbyes) = ([0; 2], [0; 2], [0; 2], Vec::new());
@@ -120,7 +121,7 @@ fn another_implementation_reads_the_reports_of_both_directions() {
     }
     assert_eq!(receivers[0], 0, "the near end sends all the time");
     assert!(receivers[1] >= 7 && senders[1] >= 10, "{receivers:?} {senders:?}");
-    // The far end asks up to the second turn of its pause, and answers all along.
+    // The far end sends requests up to the second report interval of its pause, and answers all the time.
     assert_eq!((requests, answers), ([14, 7], [7, 13]), "{both} in one datagram");
     assert!(names[0] >= 2 && names[1] >= 1, "{names:?}");
     assert_eq!(goodbyes, [SSRCS[0]]);

@@ -1,4 +1,4 @@
-//! Feedback by packet against other implementations: recorded packets of one, and another one both ways.
+//! Per-packet feedback against other implementations: recorded packets of one, and another one in both directions.
 
 use equipoise::units::{Instant, ReceiverClock, Span};
 use equipoise_session::Ecn;
@@ -20,7 +20,7 @@ use rtc_rtcp::transport_feedbacks::transport_layer_cc::{
 
 type At = Instant<ReceiverClock>;
 
-/// A moment whose timestamp in the form of RFC 8888 is `0x1C20_8000`.
+/// A time whose timestamp in the format of RFC 8888 is `0x1C20_8000`.
 const MADE: At = Instant::from_nanos((0xEE9A_1C20 - 2_208_988_800) * 1_000_000_000 + 500_000_000);
 const TIMESTAMP: u32 = 0x1C20_8000;
 const AMPLE: usize = 100_000;
@@ -30,7 +30,7 @@ fn parsed(datagram: &[u8]) -> ArrivalFeedback<'_> {
     ArrivalFeedback::of(&packet).expect("feedback by packet").expect("well formed")
 }
 
-/// What a packet says: each source with its packets.
+/// The content of a packet: each source with its packets.
 fn said(datagram: &[u8], near: At) -> Vec<(u32, Vec<PacketStatus>)> {
     match parsed(datagram) {
         ArrivalFeedback::Congestion(feedback) => {
@@ -61,7 +61,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// Arrival by an offset in 1/1024 s as RFC 8888 has it, its two codes included.
+/// An arrival by an offset in 1/1024 s as in RFC 8888, including its two codes.
 fn by_offset(offset: u16) -> ArrivalTime {
     let ago = |offset: u16| MADE - Span::from_nanos(i64::from(offset) * 1_000_000_000 / 1024);
     match offset {
@@ -71,12 +71,12 @@ fn by_offset(offset: u16) -> ArrivalTime {
     }
 }
 
-/// Arrival by a number of 250 µs.
+/// An arrival at a number of 250 µs.
 fn by_ticks(ticks: u64) -> PacketArrival {
     arrived(ArrivalTime::At(Instant::from_nanos(ticks * 250_000)), Ecn::NotCapable)
 }
 
-// The packets below come from pion/rtcp v1.2.20: a Go program that calls `Marshal` on the values that the comments state
+// The packets below come from pion/rtcp v1.2.20: a Go program calls `Marshal` on the values stated in the comments
 // (`go get github.com/pion/rtcp@v1.2.20; go run .`), and prints the result with `%X`.
 
 /// `CCFeedbackReport`: three packets from 65535 on (CE and 512, lost, ECT(1) and 8189), none on a second source, and 0x1FFE with
@@ -99,8 +99,8 @@ fn congestion_feedback_of_pion_is_read_and_written_alike() {
     assert_eq!(ours, theirs);
 }
 
-/// `TransportLayerCC`: a run of three, one of 20 lost, one more; a vector of two bits with deltas of both kinds; a vector of one bit and a
-/// run. The first two have the padding bit for less than a word.
+/// `TransportLayerCC`: a run of three, one of 20 lost, one more; a vector of two bits with deltas of both kinds; a
+/// vector of one bit and a run. The first two have the padding bit for less than a word.
 #[test]
 fn transport_feedback_of_pion_is_read_and_written_alike() {
     let mut lost_in_between = [1281, 1281, 1536].map(by_ticks).map(Some).to_vec();
@@ -126,25 +126,25 @@ fn transport_feedback_of_pion_is_read_and_written_alike() {
         let mut ours = Vec::new();
         encode_transport_feedback(&head, &mut expected.iter().copied(), AMPLE, &mut ours).expect("room");
         assert_eq!(said(&ours, near), [(2, expected)]);
-        // We fill the last word with zeros and do not set the padding bit, as RFC 3550 has that for whole words.
+        // We fill the last word with zeros without the padding bit, because RFC 3550 requires padding in whole words.
         let length = theirs.len();
         if theirs[0] & 0x20 != 0 {
             let padding = usize::from(theirs[length - 1]);
             theirs[0] &= !0x20;
             theirs[length - padding..].fill(0);
         }
-        // The first takes a chunk less with us: a vector for what comes before the last 16 losses.
+        // Our encoding of the first needs one chunk less: a vector for the symbols before the last 16 losses.
         assert!(ours == theirs || ours.len() < length, "{ours:02X?} for {theirs:02X?}");
     }
 }
 
-/// Their reading of our packet.
+/// The other implementation's reading of our packet.
 fn read_by_them<P: Packet + Clone + 'static>(mut datagram: &[u8]) -> P {
     let packets = unmarshal(&mut datagram).expect("they read what we write");
     packets[0].as_any().downcast_ref::<P>().expect("of that kind").clone()
 }
 
-/// A metric block: an offset and the bits of ECN, or a loss.
+/// A metric block: an offset and the ECN bits, or a loss.
 fn metric() -> impl Strategy<Value = Option<(u16, u8)>> {
     prop_oneof![4 => (0u16..0x2000, 0u8..4).prop_map(Some), 1 => Just(None)]
 }
@@ -155,7 +155,7 @@ fn their_metric(metric: Option<(u16, u8)>) -> CcFeedbackMetricBlock {
     CcFeedbackMetricBlock { received: true, ecn, arrival_time_offset }
 }
 
-/// Their chunk for a list of symbols, as long as it has to be.
+/// Their chunk for a list of symbols of the required length.
 fn their_chunks() -> impl Strategy<Value = (PacketStatusChunk, Vec<SymbolTypeTcc>)> {
     let symbol = || {
         prop_oneof![
@@ -189,7 +189,7 @@ fn symbols(chunks: &[PacketStatusChunk]) -> impl Iterator<Item = SymbolTypeTcc> 
     })
 }
 
-/// What their packet says, by its symbols and deltas.
+/// The content of their packet, from its symbols and deltas.
 fn by_their_account(packet: &TransportLayerCc, near: u64) -> Vec<PacketStatus> {
     let mut ticks = near & !0xFFFF_FFFF | u64::from(packet.reference_time) << 8;
     let mut deltas = packet.recv_deltas.iter();

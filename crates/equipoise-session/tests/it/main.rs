@@ -1,4 +1,4 @@
-//! The wire formats against the outside: packets of other makers, another implementation, and the book's examples.
+//! The wire formats against packets of other implementations, another implementation, and the book's examples.
 
 mod book;
 mod corpora;

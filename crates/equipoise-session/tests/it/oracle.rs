@@ -1,4 +1,4 @@
-//! Every packet we write is read by another implementation, and every packet it writes by us.
+//! Every packet that we write is read by another implementation, and every packet that it writes is read by us.
 
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtcp::{self, ReportBlock, RtcpPacket, SenderInfo, parse_compound};
@@ -11,7 +11,7 @@ use rtc_rtcp::reception_report::ReceptionReport;
 use rtc_rtcp::sender_report::SenderReport;
 use rtc_rtcp::source_description::{SdesType, SourceDescription, SourceDescriptionChunk, SourceDescriptionItem};
 
-/// Their form of a block; they hold the cumulative loss as 24 bits without a sign.
+/// The other implementation's form of a block; it holds the cumulative loss as 24 bits without a sign.
 fn theirs(block: &ReportBlock) -> ReceptionReport {
     ReceptionReport {
         ssrc: block.ssrc,
@@ -52,7 +52,7 @@ fn their_sdes(names: &[(u32, String)]) -> SourceDescription {
     SourceDescription { chunks: names.iter().map(chunk).collect() }
 }
 
-/// Their reading of our datagram.
+/// The other implementation's reading of our datagram.
 fn read_by_them(mut datagram: &[u8]) -> Vec<Box<dyn Packet>> {
     unmarshal(&mut datagram).expect("they read what we write")
 }
@@ -79,8 +79,8 @@ fn extensions() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<[u8; 4]>(), 0..8).prop_map(|words| words.concat())
 }
 
-/// Reasons that fill their last word. Behind any other, and behind none, theirs sets the padding bit for less than a word,
-/// where RFC 3550, Sec. 6.6 wants plain nulls; we refuse that.
+/// Reasons that fill their last word. For any other, and for none, the other implementation sets the padding bit for
+/// less than a word, although RFC 3550, Sec. 6.6 requires plain nulls; we reject that.
 const REASON: &str = "[a-z ]{3}([a-z ]{4}){0,14}";
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Datagrams cut short anywhere: refused or read, never a panic.
+//! Datagrams truncated anywhere: rejected or read, never a panic.
 
 use equipoise_session::wire::rtcp::{RtcpPacket, parse_compound};
 use equipoise_session::wire::rtp::RtpPacket;

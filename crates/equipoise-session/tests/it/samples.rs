@@ -1,4 +1,4 @@
-//! What Equipoise itself sends, one of each, as the examples of the book have it.
+//! One of each datagram that Equipoise sends, as in the examples of the book.
 
 use equipoise::measure::DelaySummary;
 use equipoise::units::{Instant, Rate, ReceiverClock, Span};
@@ -59,7 +59,7 @@ pub(crate) fn delay_report() -> DelayReport {
 
 pub(crate) const TOO_FEW: DelayReport = DelayReport::agreed(None);
 
-/// What a report says of a playout buffer.
+/// The report of a playout buffer.
 pub(crate) fn playout() -> Vec<u8> {
     let (arrival, service) = (Rate::from_bps(1_600_000), Rate::from_bps(1_440_000));
     let playout = Some(PlayoutReport { occupancy: 12, arrival, service, discarded: 39 });
@@ -86,7 +86,7 @@ pub(crate) fn request() -> Vec<u8> {
     written(|out| info().encode(&[], &ReportRequest { interval_start: BEFORE.middle(), receipt: None }.to_bytes(), out))
 }
 
-/// What an end says that sends and receives: its block is on the media of [`RECEIVER`].
+/// The report of an end that sends and receives: its block is on the media of [`RECEIVER`].
 pub(crate) fn both() -> Vec<u8> {
     let block =
         ReportBlock { ssrc: RECEIVER, fraction_lost: 0, cumulative_lost: 0, last_sr: BEFORE.middle(), ..block() };
@@ -106,11 +106,11 @@ pub(crate) fn goodbye() -> Vec<u8> {
     written(|out| rtcp::encode_goodbye(SENDER, out))
 }
 
-/// When reports by packet are made: the moment of [`NOW`] by the receiver's clock.
+/// When per-packet reports are made: the time of [`NOW`] on the receiver's clock.
 const REPORTED: Instant<ReceiverClock> =
     Instant::from_nanos((0xEE9A_3C01 - 2_208_988_800) * 1_000_000_000 + 250_000_000);
 
-/// Consecutive packets from 0x1234 on, by how long after [`REPORTED`] they arrived.
+/// Consecutive packets from 0x1234 on, by the time between [`REPORTED`] and their arrival.
 fn arrivals<const N: usize>(millis: [Option<(i64, Ecn)>; N]) -> impl Iterator<Item = PacketStatus> + Clone {
     let arrival = |(millis, ecn)| PacketArrival { time: ArrivalTime::At(REPORTED + Span::from_millis(millis)), ecn };
     (0x1234..).zip(millis).map(move |(sequence, millis)| PacketStatus { sequence, arrival: millis.map(arrival) })
@@ -140,7 +140,7 @@ pub(crate) fn key_frame_requests() -> [Vec<u8>; 2] {
         .map(|request| written(|out| encode_key_frame_request(RECEIVER, SENDER, (request, 7), out)))
 }
 
-/// A receiver's request for packets that it misses.
+/// A receiver's request for missing packets.
 pub(crate) fn nack() -> Vec<u8> {
     written(|out| {
         encode_nack(RECEIVER, SENDER, [0x1234, 0x1235, 0x1244, 0x1250], 16, out);

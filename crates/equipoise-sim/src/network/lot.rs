@@ -2,30 +2,31 @@ use std::hint::select_unpredictable;
 
 use super::Packet;
 
-/// Packets that a link takes in one go: runs in the order of time, from each feeder one, which are then merged.
+/// A batch of packets for a link: one run in time order per feeder; the runs are then merged.
 #[derive(Debug, Default)]
 pub(super) struct Lot {
     pub(super) packets: Vec<Packet>,
-    /// Where each run begins.
+    /// Start index of each run.
     runs: Vec<usize>,
-    /// Merged runs; kept for its room.
+    /// Merged runs; kept as a buffer.
     merged: Vec<Packet>,
 }
 
 impl Lot {
-    /// What is put behind the packets so far is a run of its own, which begins at the place returned.
+    /// Starts a new run for the packets added from now on. Returns its start index.
     pub(super) fn begin_run(&mut self) -> usize {
         let begin = self.packets.len();
-        // A run without packets is none.
+        // An empty run does not count.
         if self.runs.last() != Some(&begin) {
             self.runs.push(begin);
         }
         begin
     }
 
-    /// Puts the packets into the order of time; of packets at one time, those of the first run come first.
+    /// Sorts the packets by time; of packets at the same time, those of the first run come first.
     ///
-    /// Neighbouring runs are merged by pairs until one is left. A sort that has to find the runs takes four times as long.
+    /// Neighbouring runs are merged in pairs until one is left. A sort that must find the runs takes four times as
+    /// long.
     pub(super) fn merge_runs(&mut self) {
         while self.runs.len() > 1 {
             self.merged.clear();
@@ -49,9 +50,9 @@ impl Lot {
     }
 }
 
-/// Puts two runs behind what is merged already.
+/// Appends two merged runs to the result.
 ///
-/// Which of them has the next packet cannot be predicted: a branch would take longer than all else.
+/// Which of them has the next packet cannot be predicted, so a branch would dominate the time.
 fn merge(mut left: &[Packet], mut right: &[Packet], merged: &mut Vec<Packet>) {
     while let ([first, ..], [second, ..]) = (left, right) {
         let is_right = second.at < first.at;

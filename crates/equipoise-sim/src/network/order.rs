@@ -1,4 +1,4 @@
-//! In which order links are served, and how far ahead of the sessions' time that may go.
+//! The order in which links are served, and how far they may be ahead of the sessions' time.
 
 use equipoise::units::Span;
 
@@ -7,14 +7,15 @@ use crate::observer::Time;
 use crate::world::TICK;
 
 impl Network {
-    /// Puts the links into order once all routes are laid.
+    /// Orders the links after all routes were added.
     ///
-    /// Returns a link of a ring without delay, in which no packet could be said to come first.
+    /// # Errors
+    /// A link of a ring without delay, in which no packet order is defined.
     pub(crate) fn arrange(&mut self) -> Result<(), LinkId> {
         (self.order, self.has_ring) = (Vec::new(), false);
         let mut marks = vec![Mark::New; self.links.len()];
         for link in 0..self.links.len() {
-            // Nothing ever comes to a link without feeders.
+            // Packets never arrive at a link without feeders.
             if !self.links[link].feeders.is_empty() {
                 self.visit(link, &mut marks, &mut Vec::new())?;
             }
@@ -30,7 +31,8 @@ impl Network {
         Ok(())
     }
 
-    /// Depth first against the direction of the packets; `trail` are the delays on the way here from each link above.
+    /// Depth-first search against the direction of the packets; `trail` has the delays from each visited link to this
+    /// one.
     fn visit(&mut self, link: usize, marks: &mut [Mark], trail: &mut Vec<(usize, Span)>) -> Result<(), LinkId> {
         match marks[link] {
             Mark::Done => return Ok(()),
@@ -58,10 +60,10 @@ impl Network {
         self.links[link].carrier.least_delay()
     }
 
-    /// How far behind what is known of the sessions' packets all arrivals at sessions are known; `None` without sessions.
+    /// How far beyond the known time of the sessions all arrivals at sessions are known; `None` without sessions.
     ///
-    /// That is the least time between a session's sending and its peer's receiving, or less: what sessions send straight into a link in
-    /// the middle of a route may come before what is still on its way there.
+    /// This is the minimum time between sending and arrival of a session's packet, or less: packets that sessions send
+    /// directly into a link in the middle of a route may arrive before packets still in flight to it.
     pub(crate) fn look_ahead(&self) -> Option<Span> {
         let sessions = self.routes.iter().filter(|route| route.thing.is_some());
         let last = sessions.filter_map(|route| route.hops.last()).map(|hop| hop.link);
@@ -77,9 +79,9 @@ impl Network {
         ahead
     }
 
-    /// For networks with rings: the moment before which all is known that comes to each link. Nothing comes out of one before what is
-    /// pending there, or what may yet come to it, has passed it: shortest ways, as going round the ring would take a turn for each
-    /// nanosecond of a short one.
+    /// For networks with rings: the time before which all arrivals at each link are known. Nothing leaves a link before
+    /// packets pending there, or that may still arrive, have passed it. The computation uses shortest paths, because
+    /// iterating around a ring would take one round per nanosecond if its delay is short.
     pub(super) fn all_known(&self, known: &mut Vec<Time>) {
         known.clear();
         known.resize(self.links.len(), Time::MAX);
@@ -89,8 +91,9 @@ impl Network {
         });
     }
 
-    /// Lowers the values of links to what holds for their feeders, as long as any changes: `sessions` for these, and what `over` makes of
-    /// the value of a link that feeds. In the order behind the feeders once is enough, but for rings.
+    /// Lowers the values of links to those that follow from their feeders, until nothing changes: `sessions` for
+    /// sessions, and `over` of the value of a feeding link. In the order of feeders one pass is enough, except with
+    /// rings.
     fn lower<T: Ord + Copy>(&self, values: &mut [T], sessions: T, over: impl Fn(usize, T) -> T) {
         for _ in 0..=self.links.len() {
             let mut changed = false;
@@ -105,8 +108,8 @@ impl Network {
         }
     }
 
-    /// The least of what holds for a link's feeders: `sessions` for these, and what is said for links. Streams need not be waited for, as
-    /// nobody's packets change theirs; but a link that nobody else feeds would be taken to the end of time.
+    /// The minimum over a link's feeders: `sessions` for sessions, and `of_link` for links. Streams are not included,
+    /// because no other packets affect theirs; but a link with no other feeder must not be advanced to the end of time.
     fn feeders_at<T: Ord + Copy>(&self, link: usize, sessions: T, of_link: impl Fn(usize) -> T) -> T {
         let Link { feeders, is_adrift, .. } = &self.links[link];
         let least = feeders.iter().filter_map(|feeder| match feeder.from {
@@ -117,7 +120,8 @@ impl Network {
         least.chain(is_adrift.then_some(sessions)).min().unwrap_or(sessions)
     }
 
-    /// For networks without rings: the moment before which a link's feeders, which had their turn, have given it all there is.
+    /// For networks without rings: the time up to which a link's feeders, which were already served, have delivered all
+    /// their packets.
     pub(super) fn feeders_known(&self, link: usize) -> Time {
         self.feeders_at(link, self.known, |feeding| self.links[feeding].known + self.least_delay(feeding))
     }
@@ -126,7 +130,7 @@ impl Network {
 #[derive(Clone, Copy)]
 enum Mark {
     New,
-    /// Its feeders are being visited.
+    /// The link's feeders are being visited.
     Open,
     Done,
 }

@@ -4,39 +4,39 @@ use equipoise_session::Event;
 
 use crate::observer::{Arrival, Time};
 
-/// A packet under way.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// When it arrives at its next link, or at its end.
     pub at: Time,
     /// When it left its source.
     pub sent: Time,
-    /// Of a stream's packet its sequence number, of a session's where its datagram is kept.
+    /// For a stream's packet its sequence number, for a session's packet the slot of its datagram.
     pub number: u64,
-    /// Of the IP packet.
+    /// Size of the IP packet.
     pub size: Size,
-    /// What queues may tell its ends, and have told.
+    /// ECN field.
     pub ecn: Ecn,
-    /// In the queues of all links behind it.
+    /// Total waiting time in the queues of all links passed.
     pub waited: Span,
     pub(crate) route: u32,
-    /// How many links lie behind it.
+    /// Number of links passed.
     pub(crate) hop: u16,
 }
 
 impl Packet {
-    /// A stream's packet leaves: the event of its source.
+    /// The event of a stream's packet leaving its source.
     pub const fn departure(&self) -> Event {
         Event::MediaSent { sequence: self.number, size: self.size, waited: Span::ZERO, fragment: None }
     }
 
-    /// A stream's packet has come to its end: the event there.
+    /// The event of a stream's packet arriving at its end.
     pub fn reception(&self) -> Event {
         let Self { at, sent, number: sequence, size, ecn, .. } = *self;
         Event::MediaReceived { sequence, sent: sent.assume_clock(), delay: at - sent, size, ecn }
     }
 
-    /// What the network knows of it where it has come to its end.
+    /// The network's data about its arrival.
     pub const fn arrival(&self) -> Arrival {
         Arrival { size: self.size, waited: self.waited }
     }

@@ -5,7 +5,7 @@ use equipoise_path::source::Source;
 use super::Packet;
 use crate::observer::{SimClock, Time};
 
-/// A stream: a source, and how many packets have left it.
+/// A stream: a source, and the number of packets sent.
 pub(super) struct StreamState {
     source: Source<SimClock>,
     pub(super) route: usize,
@@ -24,7 +24,7 @@ impl StreamState {
         self.source.next_departure().filter(|_| !self.stopped)
     }
 
-    /// The stream's next packets, those that leave before `until`.
+    /// Adds the stream's packets that leave before `until`.
     pub(super) fn send_before(&mut self, until: Time, lot: &mut Vec<Packet>) {
         if self.stopped {
             return;

@@ -7,36 +7,37 @@ use thiserror::Error;
 use super::{HEADER, KnownBandwidth};
 use crate::Time;
 
-/// How a sender is made.
+/// The configuration of a sender.
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
     /// Size of the IP packet of a full segment.
     pub packet: Size,
     /// When the connection opens.
     pub start: Time,
-    /// When the application stops sending; `None` to go on.
+    /// When the application stops sending; `None` for never.
     pub stop: Option<Time>,
-    /// What the application sends.
+    /// The data that the application sends.
     pub supply: Supply,
-    /// How lost segments are told and sent again.
+    /// How lost segments are detected and retransmitted.
     pub recovery: LossRecovery,
-    /// The first two duplicate acknowledgements let a new segment out each (RFC 3042).
+    /// Whether the first two duplicate acknowledgements each allow a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// The window of a window law shrinks to its initial size after idleness (RFC 5681, Sec. 4.1).
+    /// Whether the window of a window law is reset to its initial size after idleness (RFC 5681, Sec. 4.1).
     pub idle_restart: bool,
-    /// A SYN and its answer come before the data; without them the receiver is taken to have room for all until it answers.
+    /// Whether a SYN and its answer precede the data. Otherwise the receive window is unlimited until the first
+    /// acknowledgement.
     pub handshake: bool,
-    /// Least retransmission timeout (RFC 6298, Sec. 2.4).
+    /// Minimum retransmission timeout (RFC 6298, Sec. 2.4).
     pub min_rto: Span,
-    /// Measures the path's bandwidth by the connection's own segments; the window law is told of the results.
+    /// Measures the path's bandwidth with the connection's own segments; the results are passed to the window law.
     pub measurement: Option<InlineConfig>,
-    /// Where a world that knows the path's bandwidth writes it for the window law.
+    /// The cell in which a world that knows the path's bandwidth writes it for the window law.
     pub bandwidth: Option<KnownBandwidth>,
 }
 
 impl SenderConfig {
-    /// A bulk sender from time zero on, with all that the standards recommend: SACK, limited transmit, restart after
-    /// idleness, a handshake, and a least timeout of 1 s.
+    /// A bulk sender from time zero on, with all recommendations of the standards: SACK, limited transmit, restart
+    /// after idleness, a handshake, and a minimum timeout of 1 s.
     pub const fn new(packet: Size) -> Self {
         Self {
             packet,
@@ -53,50 +54,50 @@ impl SenderConfig {
         }
     }
 
-    /// The data of a full segment.
+    /// The data in a full segment.
     pub(super) fn payload(&self) -> Result<Size, TcpError> {
         let payload = self.packet - HEADER;
         if payload == Size::ZERO { Err(TcpError::NoPayload { packet: self.packet }) } else { Ok(payload) }
     }
 }
 
-/// What an application gives its connection to send.
+/// The data that an application provides for its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Supply {
-    /// Always more.
+    /// Unlimited.
     Unlimited,
-    /// So much data, and then no more.
+    /// A finite amount of data.
     Transfer(Size),
     /// Data at a rate, from the start on.
     Rate(Rate),
-    /// What is [written](super::Sender::write).
+    /// Data written by [`write`](super::Sender::write).
     Written,
-    /// So many full segments and no more, each from its time on.
+    /// A finite number of full segments, each available from its time on.
     Content(Content),
 }
 
-/// How lost segments are told and sent again.
+/// How lost segments are detected and retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossRecovery {
-    /// By duplicate acknowledgements, one lost segment a round trip (RFC 6582).
+    /// By duplicate acknowledgements, one lost segment per round trip (RFC 6582).
     NewReno,
     /// By selective acknowledgements (RFC 6675).
     Sack,
 }
 
-/// How a receiver is made.
+/// The configuration of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiverConfig {
-    /// Segments that it has room for behind the first that it waits for.
+    /// Receive window, in segments after the next expected one.
     pub window: u64,
-    /// Whether an acknowledgement may wait; `None` to answer every segment.
+    /// Delayed acknowledgements; `None` to acknowledge every segment.
     pub delayed_acks: Option<DelayedAcks>,
-    /// Tells what came behind a gap, which a sender with [`LossRecovery::Sack`] relies on.
+    /// Whether to report segments after a gap, which a sender with [`LossRecovery::Sack`] requires.
     pub sack: bool,
 }
 
 impl ReceiverConfig {
-    /// A receiver whose window limits nobody, with delayed and selective acknowledgements.
+    /// A receiver whose window is no limit, with delayed and selective acknowledgements.
     pub const fn new() -> Self {
         Self { window: 1 << 30, delayed_acks: Some(DelayedAcks::STANDARD), sack: true }
     }
@@ -108,34 +109,34 @@ impl Default for ReceiverConfig {
     }
 }
 
-/// When an acknowledgement is sent that nothing presses for (RFC 5681, Sec. 4.2).
+/// When to send a delayed acknowledgement (RFC 5681, Sec. 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAcks {
-    /// Behind so many segments at the latest.
+    /// After this number of segments at the latest.
     pub segments: u64,
-    /// After so long at the latest.
+    /// After this time at the latest.
     pub timeout: Span,
 }
 
 impl DelayedAcks {
-    /// Every second segment, after 200 ms at the latest, as most systems have it.
+    /// Every second segment, after 200 ms at the latest, as in most systems.
     pub const STANDARD: Self = Self { segments: 2, timeout: Span::from_millis(200) };
 }
 
-/// Why a TCP host cannot be made.
+/// Why a TCP host cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TcpError {
-    /// The header fills the packet.
-    #[error("a packet of {packet} has no room for data; it has to be larger than {HEADER}")]
+    /// The header leaves no room for data.
+    #[error("a packet of {packet} has no room for data; it must be larger than {HEADER}")]
     NoPayload {
         /// The packet's size.
         packet: Size,
     },
-    /// The receiver would never take a segment.
-    #[error("a receive window of no segments lets nothing through; it has to be one at least")]
+    /// The receiver could never accept a segment.
+    #[error("a receive window of zero segments lets nothing through; it must be at least one")]
     NoWindow,
-    /// Acknowledgements do not tell what the controller needs.
+    /// Acknowledgements do not provide what the controller needs.
     #[error(transparent)]
     Needs(#[from] UnmetNeeds),
 }

@@ -4,7 +4,7 @@ use equipoise::units::{Rate, Size};
 
 use crate::{SimClock, Time};
 
-/// When segments leave that the windows let go: the pacer's gaps and the measurement's streams.
+/// Decides when segments allowed by the windows leave: pacing, and the streams of the measurement.
 pub(super) struct Departures {
     pacer: Pacer<SimClock>,
     measurement: Option<InlineMeasurement>,
@@ -17,22 +17,23 @@ impl Departures {
         Self { pacer: Pacer::new(Rate::ZERO), measurement, measured: None, held: None }
     }
 
-    /// Nothing before `at`, which is asked for as a time to wake.
+    /// Holds segments until `at`, which becomes a wake-up time.
     pub(super) const fn hold(&mut self, at: Option<Time>) {
         self.held = at;
     }
 
-    /// When to ask again.
+    /// The wake-up time.
     pub(super) const fn wake(&self) -> Option<Time> {
         self.held
     }
 
-    /// The time has come.
+    /// Handles the wake-up.
     pub(super) fn on_timer(&mut self, now: Time) {
         self.held = self.held.filter(|held| *held > now);
     }
 
-    /// Whether a segment may leave at a pace of `rate`; of new ones, windows and application would let `room` go.
+    /// Whether a segment may leave at a pace of `rate`. `room` is the number of new segments that windows and
+    /// application allow.
     pub(super) fn allow(&mut self, now: Time, rate: Option<Rate>, room: Option<u64>) -> bool {
         if let (Some(measurement), Some(room)) = (&mut self.measurement, room) {
             let at: Time = measurement.next_departure(now.assume_clock(), room).assume_clock();
@@ -54,10 +55,10 @@ impl Departures {
         false
     }
 
-    /// Segment `number` left, for the first time or once more.
+    /// Records that segment `number` was sent, and whether it was a retransmission.
     pub(super) fn on_sent(&mut self, now: Time, (number, again): (u64, bool), size: Size, rate: Option<Rate>) {
         if rate.is_some() {
-            // Late is only what had nothing to send: nothing is to be made up for.
+            // A late segment had nothing to send before it, so no time is recovered.
             self.pacer.rested_until(now);
             self.pacer.on_departure(now, size);
         }
@@ -66,7 +67,7 @@ impl Departures {
         }
     }
 
-    /// All segments below `next` are acknowledged; what was found out, if anything.
+    /// Records that all segments below `next` are acknowledged. Returns a new measurement result, if any.
     pub(super) fn on_ack(&mut self, now: Time, next: u64) -> Option<BandwidthEstimate> {
         let measurement = self.measurement.as_mut()?;
         measurement.on_ack(now.assume_clock(), next);
@@ -75,19 +76,19 @@ impl Departures {
         estimate
     }
 
-    /// The newest of these.
+    /// The newest measurement result.
     pub(super) const fn measured(&self) -> Option<BandwidthEstimate> {
         self.measured
     }
 
-    /// A segment was lost.
+    /// Records that a segment was lost.
     pub(super) fn on_loss(&mut self) {
         if let Some(measurement) = &mut self.measurement {
             measurement.on_loss();
         }
     }
 
-    /// The retransmission timer ran out.
+    /// Records that the retransmission timer expired.
     pub(super) fn on_timeout(&mut self) {
         if let Some(measurement) = &mut self.measurement {
             measurement.on_timeout();

@@ -22,7 +22,7 @@ impl Endpoint for Sender {
                 self.on_timer(now);
             }
             Input::Stop => self.stop(now),
-            // Its application is a supply, and its path is one from beginning to end.
+            // The application is a supply, and the path never changes.
             _ => {}
         }
     }
@@ -51,7 +51,8 @@ impl Endpoint for Receiver {
             _ => None,
         };
         if let Some(answer) = answer {
-            // The world takes an answer before the next segment comes; a later one would say all that an earlier one did.
+            // The world takes an answer before the next segment arrives; a later answer would include all of an earlier
+            // one.
             self.answer = Some(answer.encode());
         }
     }

@@ -3,15 +3,15 @@ use std::collections::VecDeque;
 use equipoise::control::{Ecn, Fate, PacketReport};
 use equipoise::units::{Instant, SenderClock, Size};
 
-/// The packets that carry the segments under way, and what became of packets since the last report to a controller.
+/// The packets that carry the segments in flight, and the fates of packets since the last report to a controller.
 ///
-/// A segment that is sent again is another packet, with a number of its own. The scoreboard says what became of a segment;
-/// that is the fate of the packet that carried it last.
+/// A retransmitted segment is a new packet with its own number. The scoreboard determines the fate of a segment; this
+/// is the fate of the packet that carried it last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journal {
-    /// The last packet of each segment under way, in the order of the scoreboard.
+    /// The last packet of each segment in flight, in scoreboard order.
     flight: VecDeque<Packet>,
-    /// Packets sent so far.
+    /// Number of packets sent so far.
     sent: u64,
     reports: Vec<PacketReport>,
 }
@@ -24,7 +24,7 @@ struct Packet {
     known: Known,
 }
 
-/// What was reported of a packet.
+/// What was reported about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Nothing,
@@ -32,11 +32,11 @@ enum Known {
     Arrived,
 }
 
-/// An acknowledgement of TCP does not tell when a segment came; the hosts are not ECN-capable.
+/// TCP acknowledgements have no arrival times, and the hosts are not ECN-capable.
 const ARRIVED: Fate = Fate::Arrived { at: None, ecn: Ecn::NotEct };
 
 impl Journal {
-    /// The segment at `place` leaves, for the first time or once more. Returns the number of its packet.
+    /// Records that the segment at `place` is sent or retransmitted. Returns its packet number.
     pub(super) fn on_sent(&mut self, place: usize, departed: Instant<SenderClock>, size: Size) -> u64 {
         let number = self.sent;
         self.sent += 1;
@@ -48,7 +48,7 @@ impl Journal {
         number
     }
 
-    /// The segment at `place` has come.
+    /// Records that the segment at `place` has arrived.
     pub(super) fn on_arrived(&mut self, place: usize) {
         if let Some(packet) = self.flight.get_mut(place).filter(|packet| packet.known != Known::Arrived) {
             packet.known = Known::Arrived;
@@ -56,7 +56,7 @@ impl Journal {
         }
     }
 
-    /// The segment at `place` is taken for lost.
+    /// Records that the segment at `place` is assumed lost.
     pub(super) fn on_lost(&mut self, place: usize) {
         if let Some(packet) = self.flight.get_mut(place).filter(|packet| packet.known == Known::Nothing) {
             packet.known = Known::Lost;
@@ -64,13 +64,13 @@ impl Journal {
         }
     }
 
-    /// The first segment is acknowledged.
+    /// Records that the first segment is acknowledged.
     pub(super) fn pop_front(&mut self) {
         self.on_arrived(0);
         self.flight.pop_front();
     }
 
-    /// What became of packets since this was last [`clear`](Self::clear)ed, in the order in which they were sent.
+    /// The fates of packets since the last [`clear`](Self::clear), in sending order.
     pub(super) fn reports(&mut self) -> &[PacketReport] {
         self.reports.sort_unstable_by_key(|report| report.number);
         &self.reports

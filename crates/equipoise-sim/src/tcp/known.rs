@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use equipoise::measure::BandwidthEstimate;
 
-/// The bandwidth of a connection's path as its world knows it: a cell that the world writes and the sender reads when its
-/// timer fires.
+/// The bandwidth of a connection's path, as known to its world: a cell that the world writes and the sender reads when
+/// its timer fires.
 #[derive(Clone, Debug, Default)]
 pub struct KnownBandwidth(Arc<Cell>);
 
@@ -15,25 +15,25 @@ struct Cell {
 }
 
 impl KnownBandwidth {
-    /// The bandwidth is this now.
+    /// Sets the bandwidth.
     pub fn set(&self, estimate: BandwidthEstimate) {
         *self.0.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(estimate);
     }
 
-    /// The bandwidth, if it was written since it was last taken.
+    /// Takes the bandwidth, if it was written since the last call.
     pub fn take(&self) -> Option<BandwidthEstimate> {
         self.0.written.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The sender has had a timeout: what is measured up to now counts no longer, and measuring starts anew.
+    /// Records that the sender had a timeout: earlier measurements are invalid, and measuring starts anew.
     pub fn discard(&self) {
         self.take();
         self.0.discarded.store(true, Ordering::Relaxed);
     }
 
-    /// Whether measurements were discarded since this was last asked.
+    /// Whether measurements were discarded since the last call.
     pub fn take_discarded(&self) -> bool {
-        // The cell is read after each turn of the sender, and is hardly ever set.
+        // The cell is read after each turn of the sender, and is rarely set.
         self.0.discarded.load(Ordering::Relaxed) && self.0.discarded.swap(false, Ordering::Relaxed)
     }
 }

@@ -3,12 +3,13 @@ use equipoise::control::{BoxedController, Feedback};
 use equipoise::measure::BandwidthEstimate;
 use equipoise::units::{Instant, Rate, SenderClock, Size};
 
-/// What decides how much a sender sends.
+/// The control law of a sender.
 ///
-/// A window law counts segments and acknowledgements as the TCP standards do, and leaves loss recovery to its host: that is
-/// what the papers on window laws describe, and what ns-2 and the kernel do. A controller sees packets as it does in any
-/// other session, and answers losses itself. Neither can stand for the other: an acknowledgement that covers two segments is
-/// one step of TCP's Reno and two of [`Windowed`](equipoise::control::adapt::Windowed), whose recovery also ends elsewhere.
+/// A window law counts segments and acknowledgements as in the TCP standards, and leaves loss recovery to its host, as
+/// in the papers on window laws, in ns-2 and in the kernel. A controller gets packets as in any other session, and
+/// reacts to losses itself. The two are not equivalent: an acknowledgement that covers two segments is one step of
+/// TCP's Reno but two steps of [`Windowed`](equipoise::control::adapt::Windowed), whose recovery also ends at another
+/// point.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Law {
@@ -30,7 +31,7 @@ impl From<BoxedController> for Law {
     }
 }
 
-/// What only a window law is told; a controller is told of packets.
+/// Calls for a window law only; a controller gets packets instead.
 impl Law {
     pub(super) fn on_ack(&mut self, now: Instant<SenderClock>, ack: &Acknowledged) {
         if let Self::Window(law) = self {
@@ -63,9 +64,10 @@ impl Law {
     }
 }
 
-/// What either is told, and what it says.
+/// Calls for both kinds.
 impl Law {
-    /// The retransmission timer ran out with so many segments under way: of the window, and on the path.
+    /// Records that the retransmission timer expired: `in_flight` segments of the window, and `under_way` data on the
+    /// path.
     pub(super) fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64, under_way: Size) {
         match self {
             Self::Window(law) => law.on_timeout(now, in_flight),
@@ -73,7 +75,7 @@ impl Law {
         }
     }
 
-    /// The window in segments of `packet`; infinite if a controller leaves it open.
+    /// The window in segments of `packet`; infinite if a controller sets none.
     pub(super) fn window(&self, packet: Size) -> f64 {
         match self {
             Self::Window(law) => law.window(),

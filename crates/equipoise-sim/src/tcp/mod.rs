@@ -1,15 +1,15 @@
-//! TCP hosts: what a window law needs around it to be TCP.
+//! TCP hosts: the parts of TCP around a window law.
 //!
-//! A controller that goes by single packets can take the place of the window law ([`Law`]): acknowledgements are its feedback.
+//! A controller that uses per-packet feedback can replace the window law ([`Law`]): acknowledgements are its feedback.
 //!
-//! A [`Sender`] and a [`Receiver`] are sans-IO state machines of a connection that carries data one way. They count in
-//! segments of full size, as the window laws do, so that the first segment is number 0 and sequence numbers never wrap; the
-//! last segment of a transfer may be shorter. Segments lie in the world as values: their sizes are those of IPv4 packets
-//! (header of 40 bytes, options where TCP would have them), their bytes are never written.
+//! A [`Sender`] and a [`Receiver`] are sans-IO state machines of a connection that carries data in one direction. They
+//! count in full-sized segments, like the window laws, so the first segment is number 0 and sequence numbers never
+//! wrap; the last segment of a transfer may be shorter. Segments are plain values: their sizes are those of IPv4
+//! packets (header of 40 bytes, with TCP's options), but their payload is never written.
 //!
-//! Sources: loss recovery RFC 6582 (NewReno) or RFC 6675 (SACK), retransmission timer RFC 6298, limited transmit RFC 3042,
-//! acknowledgements RFC 5681, Sec. 4.2 and RFC 2018, restart after idleness RFC 5681, Sec. 4.1. No timestamps, no ECN, no
-//! detection of spurious retransmissions.
+//! Sources: loss recovery RFC 6582 (NewReno) or RFC 6675 (SACK), retransmission timer RFC 6298, limited transmit RFC
+//! 3042, acknowledgements RFC 5681, Sec. 4.2 and RFC 2018, restart after idleness RFC 5681, Sec. 4.1. There are no
+//! timestamps, no ECN, and no detection of spurious retransmissions.
 
 mod config;
 mod departures;
@@ -38,19 +38,19 @@ pub use stats::SenderStats;
 
 use equipoise::units::Size;
 
-/// A TCP segment, as far as the other end can tell it from another.
+/// A TCP segment, reduced to what the other end needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment {
     /// Opens the connection.
     Syn,
-    /// Answers to it.
+    /// Answers a SYN.
     SynAck {
-        /// Segments that the receiver has room for.
+        /// Receive window, in segments.
         window: u64,
     },
     /// Carries data.
     Data {
-        /// Which segment of the connection it is, from 0 on.
+        /// Segment number in the connection, from 0.
         number: u64,
         /// Its data.
         payload: Size,
@@ -62,16 +62,16 @@ pub enum Segment {
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// The first segment that has not come: all before it have.
+    /// The next expected segment: all before it were received.
     pub next: u64,
-    /// Segments behind `next` that the receiver has room for.
+    /// Receive window, in segments after `next`.
     pub window: u64,
-    /// What came behind the gap.
+    /// Segments received after the gap.
     pub sacked: SackBlocks,
 }
 
-/// Up to three ranges of segments, each from its first to the one behind its last, the most recent first (RFC 2018,
-/// Sec. 4).
+/// Up to three ranges of segments, each from its first to the one after its last, the most recent first (RFC 2018, Sec.
+/// 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     ranges: [(u64, u64); Self::MOST],
@@ -79,9 +79,9 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// What fits into a header that has to hold little else.
+    /// Number of blocks that fit into a header with few other options.
     pub const MOST: usize = 3;
-    /// None.
+    /// No blocks.
     pub const NONE: Self = Self { ranges: [(0, 0); Self::MOST], count: 0 };
 
     /// The first three of `ranges`.
@@ -102,7 +102,7 @@ impl SackBlocks {
 
 /// IPv4 and TCP headers without options (RFC 791, Sec. 3.1; RFC 9293, Sec. 3.1).
 pub const HEADER: Size = Size::from_bytes(40);
-/// Options of a SYN: segment size, SACK permitted, window scale, filled up (RFC 9293, RFC 2018, RFC 7323).
+/// Options of a SYN: segment size, SACK permitted, window scale, padded (RFC 9293, RFC 2018, RFC 7323).
 const SYN_OPTIONS: Size = Size::from_bytes(12);
 
 impl Segment {
@@ -113,7 +113,7 @@ impl Segment {
             Self::Data { payload, .. } => HEADER + *payload,
             Self::Ack(ack) => match u64::from(ack.sacked.count) {
                 0 => HEADER,
-                // Two bytes of head, two of filling, eight for each block (RFC 2018, Sec. 3).
+                // Two bytes of head, two of padding, eight for each block (RFC 2018, Sec. 3).
                 count => HEADER + Size::from_bytes(4 + 8 * count),
             },
         }

@@ -5,43 +5,43 @@ use super::timer::Timer;
 use super::{Ack, DelayedAcks, ReceiverConfig, SackBlocks, Segment, TcpError};
 use crate::Time;
 
-/// The end that data comes to.
+/// The receiving end of a connection.
 ///
-/// Source: RFC 5681, Sec. 4.2: an acknowledgement behind every second segment or when its timer runs out, at once for a
-/// segment out of order or one that fills part of a gap; RFC 2018, Sec. 4 for its blocks. The application takes data as
-/// soon as they are in order.
+/// Source: RFC 5681, Sec. 4.2: an acknowledgement after every second segment or when its timer expires, and at once for
+/// a segment out of order or one that fills part of a gap; RFC 2018, Sec. 4 for its blocks. The application reads data
+/// as soon as it is in order.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     window: u64,
     delayed_acks: Option<DelayedAcks>,
     sack: bool,
     next: u64,
-    /// What came behind the gap, in order.
+    /// Ranges received after the gap, in order.
     held: Vec<Held>,
-    /// A segment each of the ranges that segments came to last, the last first.
+    /// A segment of each of the most recently extended ranges, the latest first.
     recent: [Option<u64>; SackBlocks::MOST],
-    /// Segments in order that no acknowledgement has told of.
+    /// Segments in order that are not acknowledged yet.
     untold: u64,
     timer: Timer,
     delivered: Size,
     received: u64,
     duplicates: u64,
-    /// As an endpoint: the answer that waits, and the one that leaves.
+    /// For the endpoint: the pending answer, and the one being sent.
     pub(super) answer: Option<Encoded>,
     pub(super) encoded: Encoded,
 }
 
-/// Segments from `first` to the one before `end`.
+/// Segments from `first` up to, but not including, `end`.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     first: u64,
     end: u64,
-    /// How many segments had come when the last one of these did.
+    /// The count of received segments when the last of these was received.
     last: u64,
 }
 
 impl Receiver {
-    /// A receiver that has seen nothing yet.
+    /// A receiver before the first segment.
     ///
     /// # Errors
     /// [`TcpError::NoWindow`].
@@ -67,7 +67,7 @@ impl Receiver {
         })
     }
 
-    /// A segment came in; what is to be answered at once.
+    /// Processes a segment. Returns an immediate answer, if any.
     pub fn on_segment(&mut self, now: Time, segment: Segment) -> Option<Segment> {
         match segment {
             Segment::Syn => Some(Segment::SynAck { window: self.window }),
@@ -76,7 +76,7 @@ impl Receiver {
         }
     }
 
-    /// It is [`wake`](Self::wake)'s time; what is to be sent.
+    /// Called at the time of [`wake`](Self::wake). Returns the segment to send.
     pub fn on_timer(&mut self, now: Time) -> Option<Segment> {
         self.timer.is_due(now).then(|| self.acknowledge())
     }
@@ -86,22 +86,22 @@ impl Receiver {
         self.timer.wake()
     }
 
-    /// The first segment that has not come: all before it have.
+    /// The next expected segment: all before it were received.
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Data that came, each byte once, whether in order yet or not.
+    /// Data received, each byte once, in order or not.
     pub const fn delivered(&self) -> Size {
         self.delivered
     }
 
-    /// Segments that came, and how many of them had come before.
+    /// Number of segments received, and how many of them were duplicates.
     pub const fn received(&self) -> (u64, u64) {
         (self.received, self.duplicates)
     }
 
-    /// Whether the segment wants an acknowledgement at once.
+    /// Whether the segment requires an immediate acknowledgement.
     fn on_data(&mut self, now: Time, number: u64, payload: Size) -> bool {
         self.received += 1;
         let held = self.place_of(number);
@@ -112,7 +112,7 @@ impl Receiver {
             self.duplicates += 1;
             return true;
         }
-        // No segment has the last number there is, which could not be said to be acknowledged.
+        // The last number is never used, because it could not be acknowledged.
         if number - self.next >= self.window.min(u64::MAX - self.next) {
             return true;
         }
@@ -137,13 +137,13 @@ impl Receiver {
         false
     }
 
-    /// Which range of what is held segment `number` lies in.
+    /// The index of the held range that contains segment `number`.
     fn place_of(&self, number: u64) -> Option<usize> {
         let place = self.held.partition_point(|held| held.end <= number);
         self.held.get(place).filter(|held| held.first <= number).map(|_| place)
     }
 
-    /// Keeps segment `number`, which came too early and has not come before.
+    /// Holds segment `number`, which is early and new.
     fn hold(&mut self, number: u64) {
         let place = self.held.partition_point(|held| held.end < number);
         match self.held.get_mut(place) {
@@ -151,7 +151,7 @@ impl Receiver {
             Some(held) if held.first == number + 1 => held.first = number,
             _ => self.held.insert(place, Held { first: number, end: number + 1, last: 0 }),
         }
-        // It may have closed the gap to the next.
+        // It may have closed the gap to the next range.
         if let [.., first, second] = self.held.get_mut(..place + 2).unwrap_or_default()
             && first.end == second.first
         {
@@ -161,7 +161,7 @@ impl Receiver {
         self.tell_first(place, number);
     }
 
-    /// A segment came to a range of what is held, which is then the one to tell of first (RFC 2018, Sec. 4).
+    /// Records that a held range was extended, which is then reported first (RFC 2018, Sec. 4).
     fn tell_first(&mut self, place: usize, number: u64) {
         let Some(held) = self.held.get_mut(place) else { return };
         held.last = self.received;
@@ -182,7 +182,7 @@ impl Receiver {
         Segment::Ack(Ack { next: self.next, window: self.window, sacked })
     }
 
-    /// The ranges that segments came to last, as many as fit.
+    /// The most recently extended ranges, as many as fit.
     fn blocks(&mut self) -> SackBlocks {
         let known = self.recent.iter().flatten().filter(|number| self.place_of(**number).is_some()).count();
         if known < self.held.len().min(SackBlocks::MOST) {
@@ -192,7 +192,8 @@ impl Receiver {
         SackBlocks::new(places.filter_map(|place| self.held.get(place)).map(|held| (held.first, held.end)))
     }
 
-    /// Searches all ranges for those that segments came to last: one of those known has gone, and an older one moves up.
+    /// Searches all ranges for the most recently extended ones: one of the known ranges is gone, and an older one moves
+    /// up.
     fn search(&self) -> [Option<u64>; SackBlocks::MOST] {
         let mut found: [Option<&Held>; SackBlocks::MOST] = [None; SackBlocks::MOST];
         for held in &self.held {

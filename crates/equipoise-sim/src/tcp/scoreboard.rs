@@ -6,31 +6,31 @@ use super::SackBlocks;
 use super::journal::Journal;
 use crate::Time;
 
-/// What has become of each segment under way, and how many of them are still on the path.
+/// The state of each segment in flight, and the number of segments still on the path.
 ///
-/// Source: RFC 6675, Sec. 3 and 4, in segments: a segment is lost once three behind it were selectively acknowledged, which
-/// is the case for all before the third such from the end; the count of segments on the path (`pipe`) is kept up to date
-/// instead of being counted anew. Without SACK, each duplicate acknowledgement stands for some segment that has arrived.
+/// Source: RFC 6675, Sec. 3 and 4, in segments: a segment is lost when three later ones were selectively acknowledged,
+/// which is true for all segments before the third-highest of those. The number of segments on the path (`pipe`) is
+/// updated instead of recounted. Without SACK, each duplicate acknowledgement stands for one segment that has arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
-    /// Number of the first segment that is not acknowledged.
+    /// Number of the first unacknowledged segment.
     first: u64,
     flight: VecDeque<Sent>,
     sacked: u64,
     lost: u64,
-    /// Lost and not sent again since.
+    /// Lost and not retransmitted since.
     unrepaired: u64,
-    /// Sent again and not selectively acknowledged since.
+    /// Retransmitted and not selectively acknowledged since.
     resent: u64,
-    /// The ranges of the last acknowledgement.
+    /// The ranges in the last acknowledgement.
     told: SackBlocks,
-    /// The last three that were selectively acknowledged, highest first.
+    /// The three highest selectively acknowledged segments, highest first.
     highest_sacked: [Option<u64>; DUP_THRESH],
-    /// All before this that can be lost were marked.
+    /// Before this segment, all that can be marked as lost were marked.
     marked: u64,
-    /// All before this that could be sent again were (`HighRxt`).
+    /// Before this segment, all that could be retransmitted were (`HighRxt`).
     looked_at: u64,
-    /// Of a sender whose controller wants to know of packets.
+    /// Present if the sender's controller needs packets.
     journal: Option<Journal>,
 }
 
@@ -43,17 +43,17 @@ struct Sent {
     at: Time,
     sacked: bool,
     lost: bool,
-    /// Sent again since the last time that all was given up for lost.
+    /// Retransmitted since all segments were last marked as lost.
     resent: bool,
-    /// Sent more than once: its round trip cannot be told (Karn).
+    /// Sent more than once: its round-trip time is ambiguous (Karn 1987).
     ambiguous: bool,
 }
 
-/// What an acknowledgement covers for the first time.
+/// The segments that an acknowledgement newly covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Covered {
     pub(super) segments: u64,
-    /// When the last of them was sent, where its acknowledgement measures a round trip.
+    /// When the last of them was sent, if its acknowledgement measures a round-trip time.
     pub(super) sent: Option<Time>,
 }
 
@@ -68,13 +68,14 @@ impl Scoreboard {
         self.journal.as_mut()
     }
 
-    /// Segment `number` left just now as a packet of `size`. Returns the packet's number, if there is a journal.
+    /// Records that segment `number` was sent as a packet of `size`. Returns the packet's number, if there is a
+    /// journal.
     pub(super) fn note(&mut self, number: u64, at: Time, size: Size) -> Option<u64> {
         let place = (number - self.first) as usize;
         self.journal.as_mut().map(|journal| journal.on_sent(place, at.assume_clock(), size))
     }
 
-    /// Number of the first segment that is not acknowledged.
+    /// Number of the first unacknowledged segment.
     pub(super) const fn first(&self) -> u64 {
         self.first
     }
@@ -84,27 +85,27 @@ impl Scoreboard {
         self.first + self.flight.len() as u64
     }
 
-    /// Segments sent and not acknowledged in order.
+    /// Number of segments sent and not cumulatively acknowledged.
     pub(super) fn in_flight(&self) -> u64 {
         self.flight.len() as u64
     }
 
-    /// Segments taken to be on the path, those selectively acknowledged counted off (`pipe`).
+    /// Number of segments assumed on the path, without selectively acknowledged ones (`pipe`).
     pub(super) fn pipe(&self) -> u64 {
         (self.in_flight() + self.resent).saturating_sub(self.sacked + self.lost)
     }
 
-    /// Whether the first segment is taken for lost.
+    /// Whether the first segment is assumed lost.
     pub(super) fn first_is_lost(&self) -> bool {
         self.flight.front().is_some_and(|sent| sent.lost)
     }
 
-    /// A segment that was never sent leaves.
+    /// Records the first transmission of the next segment.
     pub(super) fn push(&mut self, at: Time) {
         self.flight.push_back(Sent { at, sacked: false, lost: false, resent: false, ambiguous: false });
     }
 
-    /// Segment `number` leaves once more.
+    /// Records a retransmission of segment `number`.
     pub(super) fn push_again(&mut self, number: u64, at: Time) {
         let Some(sent) = Self::sent(&mut self.flight, self.first, number) else { return };
         self.resent += u64::from(!sent.resent);
@@ -112,21 +113,20 @@ impl Scoreboard {
         (sent.at, sent.resent, sent.ambiguous) = (at, true, true);
     }
 
-    /// Segment `number` leaves once more by rule 4, which does not count as sent again (RFC 6675, Sec. 4: `HighRxt` is not
-    /// updated).
+    /// Records a retransmission of segment `number` by rule 4, which does not update `HighRxt` (RFC 6675, Sec. 4).
     pub(super) fn push_rescue(&mut self, number: u64, at: Time) {
         if let Some(sent) = Self::sent(&mut self.flight, self.first, number) {
             (sent.at, sent.ambiguous) = (at, true);
         }
     }
 
-    /// A segment that is under way and not selectively acknowledged.
+    /// A segment in flight that is not selectively acknowledged.
     fn sent(flight: &mut VecDeque<Sent>, first: u64, number: u64) -> Option<&mut Sent> {
         let place = usize::try_from(number.checked_sub(first)?).ok()?;
         flight.get_mut(place).filter(|sent| !sent.sacked)
     }
 
-    /// All before `next` is acknowledged.
+    /// Records a cumulative acknowledgement of all segments before `next`.
     pub(super) fn advance(&mut self, next: u64) -> Covered {
         let mut covered = Covered { segments: 0, sent: None };
         let mut clear = true;
@@ -151,12 +151,12 @@ impl Scoreboard {
         covered
     }
 
-    /// Segments are selectively acknowledged.
+    /// Records selective acknowledgements.
     pub(super) fn mark_sacked(&mut self, blocks: &SackBlocks) {
         let next = self.next();
         let blocks = SackBlocks::new(blocks.iter().map(|(begin, end)| (begin, end.min(next))));
         for (begin, end) in blocks.iter() {
-            // A range grows at its end; what it was told to hold before need not be gone through again.
+            // A range grows at its end; its known part need not be visited again.
             let known = self.told.iter().find(|(first, _)| *first == begin).map_or(begin, |(_, end)| end.max(begin));
             for number in known.max(self.first)..end {
                 let place = (number - self.first) as usize;
@@ -190,7 +190,8 @@ impl Scoreboard {
         }
     }
 
-    /// All before the third from the end that was selectively acknowledged are lost, unless they were, too.
+    /// Marks all segments before the third-highest selectively acknowledged one as lost, unless they were acknowledged,
+    /// too.
     fn mark_lost(&mut self) {
         let Some(third) = self.highest_sacked[DUP_THRESH - 1] else { return };
         while self.marked < third {
@@ -199,7 +200,8 @@ impl Scoreboard {
         }
     }
 
-    /// The first segment is lost, and nothing was sent again yet (RFC 6675, Sec. 5, step 4.3: `HighRxt` begins anew).
+    /// Starts a recovery: the first segment is lost, and nothing was retransmitted yet (RFC 6675, Sec. 5, step 4.3:
+    /// `HighRxt` starts anew).
     pub(super) fn begin_recovery(&mut self) {
         if self.resent > 0 {
             for sent in self.flight.iter_mut().filter(|sent| !sent.sacked) {
@@ -212,7 +214,7 @@ impl Scoreboard {
         self.mark_first_lost();
     }
 
-    /// The first segment is lost.
+    /// Marks the first segment as lost.
     pub(super) fn mark_first_lost(&mut self) {
         self.mark_lost_one(self.first);
     }
@@ -228,10 +230,10 @@ impl Scoreboard {
         }
     }
 
-    /// All that was not selectively acknowledged is lost, also what was sent again.
+    /// Marks all segments that were not selectively acknowledged as lost, including retransmitted ones.
     ///
-    /// What was selectively acknowledged stays so, unless the first segment was: then the receiver has gone back on its word,
-    /// and none of it counts (RFC 2018, Sec. 8; RFC 6675, Sec. 5.1 on tests for this).
+    /// Selective acknowledgements stay valid, unless the first segment has one: then the receiver has reneged, and all
+    /// of them are discarded (RFC 2018, Sec. 8; RFC 6675, Sec. 5.1 on tests for this).
     pub(super) fn mark_all_lost(&mut self) {
         if self.flight.front().is_some_and(|sent| sent.sacked) {
             self.flight.iter_mut().for_each(|sent| sent.sacked = false);
@@ -248,7 +250,7 @@ impl Scoreboard {
         self.looked_at = self.first;
     }
 
-    /// The first segment that is lost and was not sent again since (RFC 6675, Sec. 4, `NextSeg`, rule 1).
+    /// The first lost segment that was not retransmitted since (RFC 6675, Sec. 4, `NextSeg`, rule 1).
     pub(super) fn next_lost(&mut self) -> Option<u64> {
         if self.unrepaired == 0 {
             return None;
@@ -256,7 +258,8 @@ impl Scoreboard {
         self.seek()
     }
 
-    /// The first segment before the highest that was selectively acknowledged that was neither, nor sent again (rule 3).
+    /// The first segment below the highest selectively acknowledged one that was neither acknowledged nor retransmitted
+    /// (rule 3).
     pub(super) fn next_below_highest(&mut self) -> Option<u64> {
         let highest = self.highest_sacked[0]?;
         self.seek().filter(|&number| number < highest)
@@ -264,13 +267,13 @@ impl Scoreboard {
 
     /// The last segment that was not selectively acknowledged (rule 4).
     ///
-    /// Ours: none where that was sent again in this recovery already. The rule would send it twice within a round trip.
+    /// Ours: `None` if it was already retransmitted in this recovery. The rule would send it twice within a round trip.
     pub(super) fn last_unsacked(&self) -> Option<u64> {
         let place = self.flight.iter().rposition(|sent| !sent.sacked)?;
         self.flight.get(place).filter(|sent| !sent.resent).map(|_| self.first + place as u64)
     }
 
-    /// The first that was neither selectively acknowledged nor sent again.
+    /// The first segment that was neither selectively acknowledged nor retransmitted.
     fn seek(&mut self) -> Option<u64> {
         loop {
             let sent = self.flight.get((self.looked_at - self.first) as usize)?;

@@ -1,7 +1,7 @@
-//! Segments as bytes: what a TCP header says, in a TCP header's length.
+//! Segments as bytes: the content of a TCP header, in the length of a TCP header.
 //!
-//! Numbers count segments and not bytes, and are 64 bits wide, so these are no bytes for a real network; the sizes of the
-//! packets are those of real ones. The first byte tells a segment from RTP and RTCP, whose first byte is above 127.
+//! Numbers count segments, not bytes, and have 64 bits, so this is not a format for a real network; packet sizes are
+//! realistic. The first byte distinguishes a segment from RTP and RTCP, whose first byte is above 127.
 
 use equipoise::units::Size;
 use equipoise_session::{Carrier, Ecn, Transmit};
@@ -10,15 +10,15 @@ use super::{Ack, SackBlocks, Segment};
 
 /// A TCP header without options (RFC 9293, Sec. 3.1).
 const HEADER: usize = 20;
-/// Options of a SYN: segment size, SACK permitted, window scale, filled up (RFC 9293, RFC 2018, RFC 7323).
+/// Options of a SYN: segment size, SACK permitted, window scale, padded (RFC 9293, RFC 2018, RFC 7323).
 const SYN_OPTIONS: usize = 12;
-/// Head of a SACK option and its filling; each block takes 8 bytes (RFC 2018, Sec. 3).
+/// Head of a SACK option and its padding; each block takes 8 bytes (RFC 2018, Sec. 3).
 const SACK_HEAD: usize = 4;
 const SACK_BLOCK: usize = 8;
-/// The longest header.
+/// The maximum header length.
 const LONGEST: usize = HEADER + SACK_HEAD + SACK_BLOCK * SackBlocks::MOST;
 
-/// Where the number of a connection stands, of those that follow each other in one place.
+/// Offset of the connection number, for successive connections in one place.
 const TAG: usize = 18;
 
 const SYN: u8 = 0;
@@ -35,10 +35,10 @@ pub(crate) struct Encoded {
 }
 
 impl Encoded {
-    /// Nothing yet.
+    /// An empty header.
     pub(crate) const EMPTY: Self = Self { bytes: [0; LONGEST], len: 0, payload: 0 };
 
-    /// The same of the connection with this number, of those that follow each other in one place; without it, number 0.
+    /// The header with a connection number, for successive connections in one place; the default is number 0.
     #[must_use]
     pub(crate) fn tagged(mut self, tag: u16) -> Self {
         if let Some(place) = self.bytes.get_mut(TAG..TAG + 2) {
@@ -47,7 +47,7 @@ impl Encoded {
         self
     }
 
-    /// The segment as what its host transmits.
+    /// The segment as an output of its host.
     pub(crate) fn transmit(&self) -> Transmit<'_> {
         Transmit {
             head: self.bytes.get(..self.len).unwrap_or_default(),
@@ -59,7 +59,7 @@ impl Encoded {
 }
 
 impl Segment {
-    /// The segment's bytes.
+    /// Encodes the segment.
     pub(crate) fn encode(&self) -> Encoded {
         let mut encoded = Encoded::EMPTY;
         let mut put = |at: usize, value: &[u8]| {
@@ -82,7 +82,7 @@ impl Segment {
                 put(10, &ack.window.to_be_bytes());
                 let mut blocks = 0;
                 for (place, (first, end)) in ack.sacked.iter().enumerate() {
-                    // Blocks lie behind `next`, within what a host can hold.
+                    // Blocks are after `next`, within the receive window of a host.
                     let at = HEADER + SACK_HEAD + SACK_BLOCK * place;
                     put(at, &(first.wrapping_sub(ack.next) as u32).to_be_bytes());
                     put(at + 4, &(end.wrapping_sub(ack.next) as u32).to_be_bytes());
@@ -97,17 +97,17 @@ impl Segment {
         Encoded { len, payload, ..encoded }
     }
 
-    /// Whether a packet carries a segment.
+    /// Whether a packet contains a segment.
     pub(crate) fn is_segment(packet: &[u8]) -> bool {
         packet.first().is_some_and(|kind| *kind <= ACK)
     }
 
-    /// Which connection a segment's packet belongs to, of those that follow each other in one place.
+    /// The connection number of a segment's packet, for successive connections in one place.
     pub(crate) fn tag(packet: &[u8]) -> u16 {
         packet.get(TAG..TAG + 2).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_be_bytes)
     }
 
-    /// The segment of a packet; `None` for one that no host of this world has sent.
+    /// Decodes a segment from a packet; `None` if no host of the simulator has sent it.
     pub(crate) fn decode(packet: &[u8]) -> Option<Self> {
         let u64_at = |at: usize| packet.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);
         let u32_at = |at: usize| packet.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);

@@ -14,10 +14,10 @@ use super::timer::{RoundTrips, Timer};
 use super::{Ack, Law, LossRecovery, Segment, SenderConfig, SenderStats, TcpError};
 use crate::Time;
 
-/// The end that sends data.
+/// The sending end of a connection.
 ///
-/// Call [`on_segment`](Self::on_segment) or [`on_timer`](Self::on_timer), then [`poll`](Self::poll) until there is nothing to
-/// send, then ask for the next [`wake`](Self::wake).
+/// Call [`on_segment`](Self::on_segment) or [`on_timer`](Self::on_timer), then [`poll`](Self::poll) until there is
+/// nothing to send, then query the next [`wake`](Self::wake).
 #[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own, in any combination")]
 pub struct Sender {
     pub(super) config: SenderConfig,
@@ -25,24 +25,24 @@ pub struct Sender {
     application: Application,
     phase: Phase,
     board: Scoreboard,
-    /// Duplicate acknowledgements in a row, which NewReno counts in place of SACK.
+    /// Number of consecutive duplicate acknowledgements, which NewReno uses instead of SACK.
     duplicates: u64,
-    /// The first lost segment goes out whether or not the window has room.
+    /// Whether the first lost segment is sent even if the window has no room.
     pressing: bool,
-    /// Where the last loss left off: no fast retransmit on duplicate acknowledgements before more than this is
-    /// acknowledged, as they may be of segments that were sent again for nothing (RFC 6582, Sec. 3.2, steps 2 and 4).
+    /// End of the last recovery: no fast retransmit on duplicate acknowledgements before more than this is
+    /// acknowledged, because they may be caused by unnecessary retransmissions (RFC 6582, Sec. 3.2, steps 2 and 4).
     recover: Option<u64>,
-    /// The timer has run out since the last progress.
+    /// Whether the timer has expired since the last progress.
     timed_out: bool,
     /// No retransmission by rule 4 before more than this is acknowledged (`RescueRxt`).
     rescued: Option<u64>,
-    /// The timer was put off in this recovery already (RFC 6582, Sec. 4, the impatient variant).
+    /// Whether the timer was already restarted in this recovery (RFC 6582, Sec. 4, the impatient variant).
     restarted: bool,
-    /// The window held the sender back when it had sent last.
+    /// Whether the window limited the sender at the last transmission.
     window_limited: bool,
-    /// Its pace did.
+    /// Whether pacing limited the sender.
     paced: bool,
-    /// When the controller's timer was served last.
+    /// When the controller's timer last fired.
     timer_served: Option<Time>,
     peer_window: u64,
     restart_window: f64,
@@ -58,7 +58,7 @@ pub struct Sender {
     acknowledged: u64,
     last_round_trip: Option<Span>,
     finished: Option<Time>,
-    /// As an endpoint: the last moment that was handled, and the segment that leaves.
+    /// For the endpoint: the last time handled, and the segment being sent.
     pub(super) handled: Time,
     pub(super) encoded: Encoded,
 }
@@ -67,23 +67,23 @@ pub struct Sender {
 enum Phase {
     /// Before the start.
     Closed,
-    /// A SYN is to be sent, or was.
+    /// A SYN was sent or must be sent.
     Opening { sent: Option<Time>, again: bool },
-    /// No loss is known of.
+    /// No known loss.
     Open,
-    /// Segments before `end` were lost and are sent again.
+    /// Segments before `end` were lost and are retransmitted.
     Recovery { end: u64 },
-    /// The timer ran out: segments before `end` are sent again in slow start.
+    /// The timer expired: segments before `end` are retransmitted in slow start.
     Loss { end: u64 },
 }
 
-/// A closed window is probed with one segment as often as the retransmission timer says (RFC 9293, Sec. 3.8.6.1).
+/// A closed window is probed with one segment at each retransmission timeout (RFC 9293, Sec. 3.8.6.1).
 const LEAST_PEER_WINDOW: u64 = 1;
-/// Initial window after a SYN was lost, in segments (RFC 5681, Sec. 3.1).
+/// Initial window after a lost SYN, in segments (RFC 5681, Sec. 3.1).
 const WINDOW_AFTER_LOST_SYN: f64 = 1.0;
 
 impl Sender {
-    /// What a connection provides to a controller. Its acknowledgements do not tell when packets arrived.
+    /// What a connection provides to a controller. Its acknowledgements have no arrival times.
     pub const PROVIDES: Needs = Needs::PACKETS;
 
     /// A sender that opens its connection at the configured time.
@@ -134,7 +134,7 @@ impl Sender {
         })
     }
 
-    /// A segment came in.
+    /// Processes a segment.
     pub fn on_segment(&mut self, now: Time, segment: Segment) {
         match segment {
             Segment::SynAck { window } => self.open(now, window),
@@ -143,7 +143,7 @@ impl Sender {
         }
     }
 
-    /// It is [`wake`](Self::wake)'s time.
+    /// Called at the time of [`wake`](Self::wake).
     pub fn on_timer(&mut self, now: Time) {
         self.departures.on_timer(now);
         self.serve_controller(now);
@@ -163,45 +163,45 @@ impl Sender {
         }
     }
 
-    /// When the connection opens, which it does not where there will never be anything to send.
+    /// When the connection opens; `None` if there will never be anything to send.
     fn opens_at(&self) -> Option<Time> {
         (self.phase == Phase::Closed && self.finished.is_none()).then_some(self.config.start)
     }
 
-    /// The application has no more to send; a connection that was not opened stays closed.
+    /// Stops the application; a connection that was not opened stays closed.
     pub fn stop(&mut self, now: Time) {
         self.config.stop = None;
         self.application.stop(self.board.next());
         self.finish(now);
     }
 
-    /// The application writes so many bytes, where its supply is [`Supply::Written`](super::Supply::Written).
+    /// Writes `bytes` of application data, if the supply is [`Supply::Written`](super::Supply::Written).
     pub fn write(&mut self, bytes: u64) {
         self.application.written_mut().write(bytes);
     }
 
-    /// Whether bytes that do not fill a segment leave at once (`TCP_NODELAY`).
+    /// Whether partial segments are sent at once (`TCP_NODELAY`).
     pub fn set_no_delay(&mut self, on: bool) {
         self.application.written_mut().set_no_delay(on);
     }
 
-    /// Bytes that were written and are acknowledged in order, and bytes that were written and not sent yet.
+    /// Bytes written and cumulatively acknowledged, and bytes written and not sent yet.
     pub fn written(&self) -> (u64, u64) {
         let written = self.application.written();
         (written.bytes_before(self.board.first()), written.bytes_from(self.board.next()))
     }
 
-    /// Goes on from a window of `segments`, one at least. A controller keeps its own.
+    /// Continues from a window of `segments`, at least one. A controller keeps its own window.
     pub fn reset_to(&mut self, segments: f64) {
         self.law.reset_to(segments);
     }
 
-    /// The path's bandwidth was measured.
+    /// Passes a measurement of the path's bandwidth to the law.
     pub fn on_bandwidth(&mut self, now: Time, estimate: &BandwidthEstimate) {
         self.law.on_bandwidth(now.assume_clock(), estimate);
     }
 
-    /// What is to be sent now; to be asked until there is nothing.
+    /// The next segment to send now; call it until it returns `None`.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         match self.phase {
             Phase::Closed | Phase::Opening { sent: Some(_), .. } => None,
@@ -225,14 +225,14 @@ impl Sender {
         own.into_iter().chain([law]).flatten().min()
     }
 
-    /// When the last data of a finite transfer were acknowledged.
+    /// When the last data of a finite transfer was acknowledged.
     pub const fn finished(&self) -> Option<Time> {
         self.finished
     }
 
     /// State and counters.
     pub fn stats(&self) -> SenderStats {
-        // A law that asks for no measurement does not show one; the connection may measure all the same.
+        // A law that does not use a measurement does not report one, but the connection may still measure.
         let mut law = self.law.snapshot();
         law.bandwidth = law.bandwidth.or(self.departures.measured());
         let window = self.law.window(self.config.packet);
@@ -259,7 +259,7 @@ impl Sender {
         (self.phase, self.peer_window) = (Phase::Open, window.max(LEAST_PEER_WINDOW));
         self.timer.set(None);
         if again {
-            // RFC 6298, Sec. 5.7; RFC 5681, Sec. 3.1: a lost SYN is a loss, too.
+            // RFC 6298, Sec. 5.7; RFC 5681, Sec. 3.1: a lost SYN counts as a loss, too.
             self.round_trips.syn_was_lost();
             self.restart_window = WINDOW_AFTER_LOST_SYN;
             self.law.on_restart(now.assume_clock(), self.restart_window);
@@ -295,7 +295,7 @@ impl Sender {
         self.report(now, sample, under_way);
     }
 
-    /// The first segments under way are acknowledged.
+    /// Handles an acknowledgement of the first segments in flight.
     fn on_progress(&mut self, now: Time, segments: u64, sample: Option<Span>, in_flight: u64) {
         self.acknowledged += segments;
         self.timed_out = false;
@@ -306,8 +306,9 @@ impl Sender {
         match self.phase {
             Phase::Recovery { end } if self.board.first() < end => {
                 if self.config.recovery == LossRecovery::NewReno {
-                    // RFC 6582, Sec. 3.2, step 3: a partial acknowledgement. The window is let down by what it covers but
-                    // one; ours: not below where recovery began, should duplicates have been lost.
+                    // RFC 6582, Sec. 3.2, step 3: a partial acknowledgement. The window is deflated by the segments
+                    // that it covers, less one. Ours: not below its value at the start of recovery, in case duplicates
+                    // were lost.
                     self.duplicates = self.duplicates.saturating_sub(segments - 1);
                     self.board.mark_first_lost();
                     self.pressing = true;
@@ -341,10 +342,11 @@ impl Sender {
         self.finish(now);
     }
 
-    /// Begins fast recovery where the signs are there (RFC 6675, Sec. 5; RFC 6582, Sec. 3.2, step 2).
+    /// Starts fast recovery if a loss is detected (RFC 6675, Sec. 5; RFC 6582, Sec. 3.2, step 2).
     ///
-    /// Reading: what is known to be lost when one recovery ends begins the next at once, not with another duplicate. The
-    /// timer begins anew with the first retransmission (RFC 6675, Sec. 6), or it could run out before the answer to that.
+    /// Reading: a loss known at the end of a recovery starts the next one at once, without another duplicate. The timer
+    /// restarts with the first retransmission (RFC 6675, Sec. 6), because it could otherwise expire before that is
+    /// acknowledged.
     fn look_for_loss(&mut self, now: Time) {
         if self.phase != Phase::Open {
             return;
@@ -369,15 +371,15 @@ impl Sender {
         self.law.on_loss(now.assume_clock(), self.flight_of_window());
     }
 
-    /// Segments under way, without those that limited transmit let out beyond the window (RFC 5681, Sec. 3.2, step 2).
+    /// Segments in flight, without those that limited transmit sent beyond the window (RFC 5681, Sec. 3.2, step 2).
     fn flight_of_window(&self) -> u64 {
         self.board.in_flight().min(self.window())
     }
 
-    /// The congestion window in whole segments, whatever the law says.
+    /// The congestion window in whole segments, with limits that apply to any law.
     ///
-    /// After a timeout it is one segment until an acknowledgement comes (RFC 5681, Sec. 3.1), also if a controller does not
-    /// answer [`TimedOut`](equipoise::control::Feedback::TimedOut), or knows no window.
+    /// After a timeout it is one segment until the next acknowledgement (RFC 5681, Sec. 3.1), even if a controller does
+    /// not react to [`TimedOut`](equipoise::control::Feedback::TimedOut) or has no window.
     fn window(&self) -> u64 {
         if self.timed_out && matches!(self.law, Law::Controller(_)) {
             return 1;
@@ -397,7 +399,7 @@ impl Sender {
         self.timeouts += 1;
         self.round_trips.back_off();
         let under_way = self.under_way();
-        // A timer that runs out again for the same segment tells the law nothing new (RFC 5681, Sec. 3.1).
+        // A timer that expires again for the same segment is not reported to the law again (RFC 5681, Sec. 3.1).
         if !self.timed_out {
             self.law.on_timeout(now.assume_clock(), self.flight_of_window(), under_way);
             self.timed_out = true;

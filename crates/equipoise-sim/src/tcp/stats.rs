@@ -3,35 +3,35 @@ use equipoise::units::Span;
 
 use crate::Time;
 
-/// A sender's state and its counters since its start; numbers of packets are of full segments.
+/// A sender's state and its counters since the start; packet counts are in full segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderStats {
-    /// Congestion window, in segments; what is in flight if a controller leaves the window open.
+    /// Congestion window, in segments; the segments in flight if a controller sets no window.
     pub window: f64,
     /// Slow start threshold, in segments; `None` before the first loss.
     pub slow_start_threshold: Option<f64>,
-    /// Segments sent and not acknowledged in order.
+    /// Segments sent and not cumulatively acknowledged.
     pub in_flight: u64,
-    /// The last round trip that was measured.
+    /// The last measured round-trip time.
     pub round_trip: Option<Span>,
     /// Smoothed round-trip time.
     pub smoothed_round_trip: Option<Span>,
     /// Least round-trip time.
     pub min_round_trip: Option<Span>,
-    /// Segments sent, retransmissions among them.
+    /// Segments sent, including retransmissions.
     pub sent: u64,
-    /// Segments acknowledged in order.
+    /// Segments cumulatively acknowledged.
     pub acknowledged: u64,
     /// Retransmissions in fast recovery.
     pub resent_in_recovery: u64,
-    /// Retransmissions after the timer had run out.
+    /// Retransmissions after a timeout.
     pub resent_after_timeout: u64,
-    /// Times that fast recovery began.
+    /// Number of fast recoveries.
     pub recoveries: u64,
-    /// Times that the retransmission timer ran out.
+    /// Number of retransmission timeouts.
     pub timeouts: u64,
-    /// When the last data of a finite transfer were acknowledged.
+    /// When the last data of a finite transfer was acknowledged.
     pub finished: Option<Time>,
-    /// The window law's own account.
+    /// The window law's state.
     pub law: WindowSnapshot,
 }

@@ -4,7 +4,7 @@ use super::Supply;
 use super::written::Written;
 use crate::Time;
 
-/// What the application has given so far, in segments.
+/// The data provided by the application so far, in segments.
 #[derive(Clone, Debug)]
 pub(super) struct Application {
     supply: Supply,
@@ -12,9 +12,9 @@ pub(super) struct Application {
     written: Written,
     payload: Size,
     start: Time,
-    /// No segment from this one on, once it is known which.
+    /// The first segment that will never exist, if it is known.
     end: Option<u64>,
-    /// Data of the last segment, where it is known which that is.
+    /// Data in the last segment, if the last segment is known.
     last: Size,
 }
 
@@ -37,7 +37,7 @@ impl Application {
         self.end.is_none_or(|end| number < end) && self.ready_at(number).is_some_and(|at| at <= now)
     }
 
-    /// How many segments from `number` on can be sent at `now`.
+    /// Number of segments from `number` on that can be sent at `now`.
     pub(super) fn available(&self, number: u64, now: Time) -> u64 {
         let ready = match &self.supply {
             Supply::Unlimited | Supply::Transfer(_) => u64::MAX,
@@ -51,17 +51,17 @@ impl Application {
         ready.min(self.end.unwrap_or(u64::MAX)).saturating_sub(number)
     }
 
-    /// The stream as it is written.
+    /// The written stream.
     pub(super) const fn written(&self) -> &Written {
         &self.written
     }
 
-    /// The same, to be written to.
+    /// The written stream, for writing.
     pub(super) const fn written_mut(&mut self) -> &mut Written {
         &mut self.written
     }
 
-    /// When segment `number` will be there, if that is known.
+    /// When segment `number` will be available, if that is known.
     pub(super) fn next_at(&self, number: u64) -> Option<Time> {
         if self.end.is_none_or(|end| number < end) { self.ready_at(number) } else { None }
     }
@@ -79,7 +79,7 @@ impl Application {
         Some(self.start + wait.unwrap_or(Span::MAX))
     }
 
-    /// Nothing from segment `next` on.
+    /// Ends the data before segment `next`.
     pub(super) fn stop(&mut self, next: u64) {
         if self.end.is_none_or(|end| next < end) {
             (self.end, self.last) = (Some(next), self.payload);
@@ -95,7 +95,7 @@ impl Application {
         }
     }
 
-    /// Whether all data up to segment `next` is all there will ever be.
+    /// Whether segment `next` and all later ones will never exist.
     pub(super) fn ends_at(&self, next: u64) -> bool {
         self.end.is_some_and(|end| end <= next)
     }

@@ -2,9 +2,9 @@ use equipoise::units::Span;
 
 use crate::Time;
 
-/// A timer that is put off far more often than it runs out.
+/// A timer that is moved later far more often than it expires.
 ///
-/// Putting it off costs nothing: it wakes at the time that it was first asked for, and is then asked for anew.
+/// Moving it costs nothing: it wakes at the time that was set first, and is then set to the new time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timer {
     deadline: Option<Time>,
@@ -12,7 +12,7 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    /// Runs out at `deadline`, or not at all.
+    /// Sets the time at which it expires; `None` for never.
     pub(super) fn set(&mut self, deadline: Option<Time>) {
         self.deadline = deadline;
         self.wake = match (self.wake, deadline) {
@@ -22,7 +22,7 @@ impl Timer {
         };
     }
 
-    /// Whether it has run out at `now`; to be asked at every wake-up.
+    /// Whether it has expired at `now`; must be called at every wake-up.
     pub(super) fn is_due(&mut self, now: Time) -> bool {
         let due = self.deadline.is_some_and(|deadline| deadline <= now);
         if self.wake.is_some_and(|wake| wake <= now) {
@@ -34,35 +34,35 @@ impl Timer {
         due
     }
 
-    /// Whether it runs.
+    /// Whether it is running.
     pub(super) const fn is_set(&self) -> bool {
         self.deadline.is_some()
     }
 
-    /// When it wants to be woken, which may be before its time.
+    /// The wake-up time, which may be before its deadline.
     pub(super) const fn wake(&self) -> Option<Time> {
         self.wake
     }
 }
 
-/// Round-trip times and the timeout that follows from them.
+/// Round-trip times, and the timeout computed from them.
 ///
-/// Source: RFC 6298, Sec. 2 and 5.5; clock granularity is 1 ms.
+/// Source: RFC 6298, Sec. 2 and 5.5; the clock granularity is 1 ms.
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrips {
     smoothed: Option<Span>,
     variation: Span,
     least: Option<Span>,
     min_rto: Span,
-    /// Timeouts since the last sample: the timeout doubles with each.
+    /// Number of timeouts since the last sample; each doubles the timeout.
     backoff: u32,
-    /// Holds before the first sample.
+    /// The timeout before the first sample.
     initial_rto: Span,
 }
 
 /// RFC 6298, Sec. 2.1.
 const INITIAL_RTO: Span = Span::from_secs(1);
-/// RFC 6298, Sec. 5.7: after a SYN was lost.
+/// RFC 6298, Sec. 5.7: after a lost SYN.
 const RTO_AFTER_LOST_SYN: Span = Span::from_secs(3);
 /// RFC 6298, Sec. 2.5.
 const MAX_RTO: Span = Span::from_secs(60);
@@ -74,7 +74,7 @@ impl RoundTrips {
         Self { smoothed: None, variation: Span::ZERO, least: None, min_rto, backoff: 0, initial_rto: INITIAL_RTO }
     }
 
-    /// A round trip of a segment that was sent once.
+    /// Records the round-trip time of a segment that was sent once.
     pub(super) fn push(&mut self, sample: Span) {
         let nanos = sample.as_nanos();
         // RFC 6298, Eq. 2.2 and 2.3: alpha = 1/8, beta = 1/4.
@@ -90,12 +90,12 @@ impl RoundTrips {
         self.backoff = 0;
     }
 
-    /// The timer ran out.
+    /// Records that the timer expired.
     pub(super) const fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// A SYN had to be sent again.
+    /// Records that a SYN was retransmitted.
     pub(super) const fn syn_was_lost(&mut self) {
         (self.initial_rto, self.backoff) = (RTO_AFTER_LOST_SYN, 0);
     }
@@ -108,7 +108,7 @@ impl RoundTrips {
         self.least
     }
 
-    /// The retransmission timeout as it is now.
+    /// The current retransmission timeout.
     pub(super) fn timeout(&self) -> Span {
         let base = match self.smoothed {
             None => self.initial_rto,

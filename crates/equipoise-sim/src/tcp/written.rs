@@ -4,18 +4,18 @@ use equipoise::units::Size;
 
 /// A byte stream as its application writes it, cut into segments.
 ///
-/// Bytes that do not fill a segment wait for more, or for all that is under way to be acknowledged (RFC 9293, Sec. 3.7.4,
-/// Nagle's algorithm), unless nothing is to wait.
+/// A partial segment waits for more data, or until all data in flight is acknowledged (RFC 9293, Sec. 3.7.4, Nagle's
+/// algorithm), unless that is disabled.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     payload: Size,
-    /// Segments that are cut.
+    /// Number of segments cut so far.
     cut: u64,
-    /// Bytes behind them.
+    /// Bytes after the last of them.
     rest: u64,
-    /// Segments that are not full, which may be asked for again.
+    /// Partial segments, which may be needed for retransmission.
     short: VecDeque<(u64, Size)>,
-    /// Bytes by which those acknowledged were short.
+    /// Total bytes by which acknowledged partial segments were short.
     lacking: u64,
     no_delay: bool,
 }
@@ -36,7 +36,7 @@ impl Written {
         self.rest %= full;
     }
 
-    /// Cuts off what does not fill a segment, where it need not wait.
+    /// Cuts a partial segment, if it need not wait.
     pub(super) fn flush(&mut self, nothing_under_way: bool) {
         if self.rest > 0 && (self.no_delay || nothing_under_way) {
             self.short.push_back((self.cut, Size::from_bytes(self.rest)));
@@ -44,7 +44,7 @@ impl Written {
         }
     }
 
-    /// Segments that are cut.
+    /// Number of segments cut so far.
     pub(super) const fn segments(&self) -> u64 {
         self.cut
     }
@@ -55,7 +55,7 @@ impl Written {
         self.short.get(place).filter(|(short, _)| *short == number).map_or(self.payload, |(_, size)| *size)
     }
 
-    /// All before `number` is acknowledged, and not asked for again.
+    /// Records that all segments before `number` are acknowledged and no longer needed.
     pub(super) fn acknowledge(&mut self, number: u64) {
         while let Some((_, size)) = self.short.front().filter(|(short, _)| *short < number) {
             self.lacking += (self.payload - *size).as_bytes();
@@ -63,7 +63,7 @@ impl Written {
         }
     }
 
-    /// Bytes of the stream in front of segment `number`, which is not acknowledged.
+    /// Bytes of the stream before segment `number`, which is not acknowledged.
     pub(super) fn bytes_before(&self, number: u64) -> u64 {
         let short = self.short.iter().take_while(|(short, _)| *short < number);
         let lacking: u64 = short.map(|(_, size)| (self.payload - *size).as_bytes()).sum();

@@ -7,16 +7,16 @@ use super::{Fetched, Request, Requests};
 use crate::Time;
 use crate::tcp::{Encoded, Receiver, ReceiverConfig, Segment, TcpError};
 
-/// The end of web traffic that the data come to.
+/// The receiving end of web traffic.
 pub struct WebFar {
     host: ReceiverConfig,
     requests: Requests,
-    /// For each place its last connection.
+    /// The last connection in each place.
     connections: Vec<Option<Connection>>,
-    /// Answers that are to leave, each with the place of its connection.
+    /// Pending answers, each with the place of its connection.
     answers: VecDeque<(usize, Encoded)>,
     delivered: Size,
-    /// Segments with data that came.
+    /// Number of data segments received.
     received: u64,
     fetched: Vec<Fetched>,
     encoded: Encoded,
@@ -30,7 +30,7 @@ struct Connection {
 
 impl WebFar {
     pub(super) fn new(host: ReceiverConfig, places: usize, requests: Requests) -> Result<Self, TcpError> {
-        // What can be made once can be made again.
+        // If creating one succeeds, creating more will, too.
         Receiver::new(host)?;
         Ok(Self {
             host,
@@ -44,22 +44,22 @@ impl WebFar {
         })
     }
 
-    /// Data that came over all connections, each byte once.
+    /// Data received over all connections, each byte once.
     pub const fn delivered(&self) -> Size {
         self.delivered
     }
 
-    /// Segments with data that came over all connections.
+    /// Data segments received over all connections.
     pub const fn received(&self) -> u64 {
         self.received
     }
 
-    /// The fetches that were completed since this was last asked, in the order of their completion; they are kept until then.
+    /// The fetches completed since the last call, in order of completion; they are kept until then.
     pub fn take_fetched(&mut self) -> Vec<Fetched> {
         std::mem::take(&mut self.fetched)
     }
 
-    /// The connection of a place that segments with this tag belong to; `None` for what is left of an older one.
+    /// The connection in a place to which segments with this tag belong; `None` for remains of an older one.
     fn connection(&mut self, place: usize, tag: u16) -> Option<&mut Connection> {
         let found = self.connections.get_mut(place)?;
         if found.as_ref().is_none_or(|connection| connection.request.tag != tag) {
@@ -104,7 +104,7 @@ impl Endpoint for WebFar {
         let now = now.assume_clock();
         match input {
             Input::Datagram { path: PathId(place), datagram, .. } => {
-                // What belongs to no connection is not answered.
+                // Segments without a connection are not answered.
                 let _ = self.on_segment(now, usize::from(place), datagram);
             }
             Input::Timer => self.on_timer(now),
@@ -115,7 +115,7 @@ impl Endpoint for WebFar {
     fn poll(&mut self) -> Option<Output<'_>> {
         let (place, encoded) = self.answers.pop_front()?;
         self.encoded = encoded;
-        // There are fewer places than numbers of paths.
+        // The number of places is below the number of path numbers.
         Some(Output::Transmit { path: PathId(place as u16), transmit: self.encoded.transmit() })
     }
 

@@ -1,8 +1,8 @@
-//! Web traffic: TCP connections that are each opened for one fetch, by on/off flows (RFC 8868, Sec. 5.1).
+//! Web traffic: TCP connections that on/off flows open for one fetch each (RFC 8868, Sec. 5.1).
 //!
-//! All connections of a traffic are one flow of the world, and each place for a connection is a path of that flow, so that queues
-//! that tell flows apart tell connections apart. The near host has the data and opens the connections; each begins with nothing
-//! known of the path.
+//! All connections form one flow of the world, and each place for a connection is a path of that flow, so that queues
+//! per flow separate connections. The near host has the data and opens the connections; each starts without knowledge
+//! of the path.
 
 mod far;
 mod near;
@@ -21,37 +21,37 @@ use crate::tcp::{Law, ReceiverConfig, SenderConfig, TcpError};
 pub use far::WebFar;
 pub use near::WebNear;
 
-/// What web traffic is made of.
+/// The configuration of web traffic.
 pub struct WebParts {
-    /// Who fetches how much, and when.
+    /// The sizes and times of fetches.
     pub web: WebConfig,
-    /// Of its random numbers.
+    /// Seed of its random numbers.
     pub seed: u64,
-    /// The near host of each connection, but for its start and its supply; the traffic begins at its start, and after its stop no
-    /// burst begins. Connections begin with a handshake, and neither measure their path nor are told of it.
+    /// The near host of each connection, except for its start and supply. The traffic begins at its start, and no burst
+    /// begins after its stop. Connections have a handshake, and neither measure their path nor get its bandwidth.
     pub near: SenderConfig,
     /// The far host of each connection.
     pub far: ReceiverConfig,
-    /// Makes the law of the connection with this number, of all that were opened; `None` if there can be none.
+    /// Creates the law of a connection, from its number among all connections opened; `None` if there is no such law.
     pub law: Box<dyn FnMut(u64) -> Option<Law> + Send>,
 }
 
-/// Why there can be no such web traffic.
+/// Why web traffic cannot be created.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WebTrafficError {
-    /// The fetches cannot be like that.
+    /// The fetches are invalid.
     #[error("the web traffic cannot be set up: its {}", source.field())]
     Web {
-        /// What is wrong with them.
+        /// The error in them.
         #[from]
         source: WebError,
     },
-    /// The hosts cannot be like that.
+    /// The hosts are invalid.
     #[error(transparent)]
     Tcp(#[from] TcpError),
     /// There is no law for its connections.
-    #[error("no law for its connections can be made")]
+    #[error("the web traffic has no law for its connections")]
     NoLaw,
 }
 
@@ -60,16 +60,16 @@ pub enum WebTrafficError {
 pub struct Fetched {
     /// When its connection was opened.
     pub opened: Time,
-    /// When its last data had come to the far host.
+    /// When its last data arrived at the far host.
     pub completed: Time,
-    /// Its data.
+    /// Its size.
     pub size: Size,
 }
 
 /// Both ends of web traffic, each an [`Endpoint`](equipoise_session::Endpoint).
 ///
 /// # Errors
-/// [`WebTrafficError`] if the fetches, the hosts or the law cannot be like that.
+/// [`WebTrafficError`] if the fetches, the hosts or the law are invalid.
 pub fn web(parts: WebParts) -> Result<(WebNear, WebFar), WebTrafficError> {
     let far = parts.far;
     let requests = Requests::default();
@@ -78,22 +78,22 @@ pub fn web(parts: WebParts) -> Result<(WebNear, WebFar), WebTrafficError> {
     Ok((near, far))
 }
 
-/// The last fetch of a place for a connection.
+/// The last fetch in a place.
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    /// Tells its segments from those of the fetches before it.
+    /// Distinguishes its segments from those of earlier fetches.
     tag: u16,
     opened: Time,
     size: Size,
 }
 
-/// The last fetch of each place, which both ends hold: TCP of this world moves sizes only.
+/// The last fetch in each place, shared by both ends, because the simulator's TCP transports sizes only.
 #[derive(Clone, Debug, Default)]
 struct Requests(Arc<Mutex<Vec<Option<Request>>>>);
 
 impl Requests {
     fn lock(&self) -> MutexGuard<'_, Vec<Option<Request>>> {
-        // The list is whole between any two of its changes.
+        // The list is consistent between any two changes, so a poisoned lock is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

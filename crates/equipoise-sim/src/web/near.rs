@@ -9,21 +9,21 @@ use super::{Request, Requests, WebParts, WebTrafficError};
 use crate::Time;
 use crate::tcp::{Encoded, Law, Segment, Sender, SenderConfig, SenderStats, Supply};
 
-/// The end of web traffic that has the data: it opens a connection for each fetch.
+/// The sending end of web traffic: it opens a connection for each fetch.
 pub struct WebNear {
     web: Web<SenderClock>,
-    /// Of a connection, but for its start and its supply.
+    /// Configuration of a connection, except for its start and supply.
     host: SenderConfig,
     law: Box<dyn FnMut(u64) -> Option<Law> + Send>,
     requests: Requests,
-    /// For each place its connection, if it has one.
+    /// The connection in each place, if there is one.
     connections: Vec<Option<Box<Connection>>>,
-    /// The places of the connections that are open.
+    /// The places of open connections.
     open: Vec<usize>,
     /// Places of connections that may have something to send.
     pending: VecDeque<usize>,
     opened: u64,
-    /// Counters of the connections that are closed.
+    /// Counters of closed connections.
     closed: SenderStats,
     stop: Option<Time>,
     handled: Time,
@@ -39,7 +39,7 @@ impl WebNear {
     pub(super) fn new(parts: WebParts, requests: Requests) -> Result<Self, WebTrafficError> {
         let WebParts { web, seed, near: host, mut law, .. } = parts;
         let web = Web::new(web, host.start.assume_clock(), seed)?;
-        // What can be made once can be made again.
+        // If creating one succeeds, creating more will, too.
         Sender::new(host.clone(), law(0).ok_or(WebTrafficError::NoLaw)?)?;
         let stop = host.stop;
         let host = SenderConfig { stop: None, handshake: true, measurement: None, bandwidth: None, ..host };
@@ -59,23 +59,23 @@ impl WebNear {
         })
     }
 
-    /// Places for connections: each is a path of the flow, by its number.
+    /// Number of places for connections; each is a path of the flow, by number.
     pub const fn places(&self) -> usize {
         self.web.connections()
     }
 
-    /// Connections that were opened so far, each for one fetch.
+    /// Number of connections opened so far, each for one fetch.
     pub const fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// Time that all on/off flows together were ON until `now`.
+    /// Total ON time of all on/off flows until `now`.
     pub fn time_on(&self, now: Time) -> Span {
         self.web.time_on(now.assume_clock())
     }
 
-    /// Counters of all connections together; window and segments in flight are sums over those that are open. Of round trips
-    /// there is the least.
+    /// Total counters of all connections. Window and segments in flight are sums over open connections. Of the
+    /// round-trip times, only the minimum is given.
     pub fn stats(&self) -> SenderStats {
         let connections = self.open.iter().filter_map(|&place| self.connections.get(place)?.as_ref());
         connections.fold(self.closed, |sum, connection| {
@@ -85,7 +85,7 @@ impl WebNear {
         })
     }
 
-    /// Opens connections for the fetches that begin.
+    /// Opens connections for the fetches that start.
     fn begin(&mut self, now: Time) {
         while let Some(fetch) = self.web.begin(now.assume_clock()) {
             let place = fetch.connection;
@@ -95,13 +95,13 @@ impl WebNear {
         }
     }
 
-    /// Whether there is a connection for a fetch.
+    /// Opens a connection for a fetch. Returns whether that was possible.
     fn open(&mut self, now: Time, fetch: &Fetch) -> bool {
         let Fetch { connection: place, burst, size } = *fetch;
         let config = SenderConfig { start: now, supply: Supply::Transfer(size), ..self.host.clone() };
         let sender = (self.law)(self.opened).and_then(|law| Sender::new(config, law).ok());
         let (Some(mut sender), Some(free)) = (sender, self.connections.get_mut(place)) else { return false };
-        // Bursts that are so far apart have no segment under way at one time.
+        // Bursts whose tags are equal are so far apart that their segments are never in flight at the same time.
         let tag = burst as u16;
         self.requests.set(place, Request { tag, opened: now, size });
         sender.on_timer(now);
@@ -145,7 +145,7 @@ impl WebNear {
         }
     }
 
-    /// The application goes: no fetch begins, and those that are open get no further than what is under way.
+    /// Stops the application: no fetch starts, and open connections send no new data.
     fn end(&mut self, now: Time) {
         self.web.stop();
         for connection in self.connections.iter_mut().flatten() {
@@ -155,7 +155,7 @@ impl WebNear {
 }
 
 impl SenderStats {
-    /// Of connections of which none was opened.
+    /// Counters without connections.
     const NONE: Self = Self {
         window: 0.0,
         slow_start_threshold: None,
@@ -173,7 +173,7 @@ impl SenderStats {
         law: WindowSnapshot { gamma: None, bandwidth: None },
     };
 
-    /// Counters of these connections and one more, and the least round trip of all.
+    /// Counters of these connections and one more, with the minimum round-trip time of all.
     fn and(&self, more: &Self) -> Self {
         Self {
             sent: self.sent + more.sent,
@@ -200,7 +200,7 @@ impl Endpoint for WebNear {
             }
             Input::Timer => self.on_timer(now),
             Input::Stop => self.end(now),
-            // Its application is its own, and its paths stay as they are.
+            // The application is built in, and the paths never change.
             _ => {}
         }
         self.begin(now);
@@ -213,7 +213,7 @@ impl Endpoint for WebNear {
                 && let Some(segment) = connection.sender.poll(self.handled)
             {
                 self.encoded = segment.encode().tagged(connection.tag);
-                // There are fewer places than numbers of paths.
+                // The number of places is below the number of path numbers.
                 let path = PathId(place as u16);
                 return Some(Output::Transmit { path, transmit: self.encoded.transmit() });
             }

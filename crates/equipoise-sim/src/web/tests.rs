@@ -6,7 +6,7 @@ use equipoise_path::source::WebConfig;
 use super::*;
 use crate::{Flow, FlowId, LinkId, PathLinks, Side, World};
 
-/// The packets of full segments.
+/// Packets of full segments.
 const PACKET: Size = Size::from_bytes(1500);
 
 fn link(mbps: u64, delay_ms: i64) -> LinkConfig {
@@ -23,7 +23,7 @@ fn traffic(config: WebConfig, seed: u64) -> (WebNear, WebFar) {
     web(WebParts { web: config, seed, near, far, law: Box::new(law) }).expect("right")
 }
 
-/// A world with this traffic over a link each way.
+/// A world with this traffic over a link in each direction.
 fn world(config: WebConfig, links: [PipeConfig; 2], seed: u64) -> (World, FlowId) {
     let mut world = World::seeded(seed);
     let [there, back]: [LinkId; 2] = links.map(|link| world.add_link(link).expect("right"));
@@ -44,7 +44,8 @@ fn wide() -> [PipeConfig; 2] {
     [link(1000, 50), link(1000, 50)].map(Into::into)
 }
 
-/// RFC 8868, Sec. 5.1 read as one connection a burst: ten flows of 40 kB each 10 s and a little are 0.30 to 0.32 Mbit/s.
+/// RFC 8868, Sec. 5.1 read as one connection per burst: ten flows of 40 kB every 10 s and a little are 0.30 to 0.32
+/// Mbit/s.
 #[test]
 fn ten_flows_of_one_connection_offer_0_31_mbit_a_second_on_a_path_that_is_wide_enough() {
     let (mut world, flow) = world(WebConfig::STANDARD, wide(), 1);
@@ -54,7 +55,8 @@ fn ten_flows_of_one_connection_offer_0_31_mbit_a_second_on_a_path_that_is_wide_e
     let (near, far) = (world.near::<WebNear>(flow).expect("its end"), world.far::<WebFar>(flow).expect("its end"));
     let offered = far.delivered().as_bits() as f64 / lasts as f64 / 1e6;
     assert!((0.30..0.32).contains(&offered), "{offered} Mbit/s");
-    // ON until the last acknowledgement, which is half a round trip behind the last data, or the timer of a delayed one more.
+    // ON until the last acknowledgement, which is half a round trip after the last data, plus the timer if it is
+    // delayed.
     let took = fetched.iter().map(|fetch| (fetch.completed - fetch.opened).as_secs_f64()).sum::<f64>();
     let mean = took / fetched.len() as f64;
     let share = near.time_on(world.now()).as_secs_f64() / (10.0 * lasts as f64);
@@ -76,7 +78,7 @@ fn a_fetch_takes_the_time_of_its_packets_to_the_nanosecond_and_each_begins_anew(
     // 52, 52 and 1250 bytes.
     let expected = Span::from_millis(30) + Span::from_micros(416 + 416 + 10_000);
     assert!(fetched.iter().all(|fetch| fetch.completed - fetch.opened == expected), "{fetched:?}");
-    // 40 kB: what a connection learned of the path is gone with it.
+    // 40 kB: what a connection learned about the path is discarded with it.
     let size = Size::from_bytes(40_000);
     let (mut many, flow) = world(WebConfig { smallest: size, largest: size, ..config }, wide(), 1);
     run(&mut many, 500);
@@ -85,7 +87,7 @@ fn a_fetch_takes_the_time_of_its_packets_to_the_nanosecond_and_each_begins_anew(
     assert!(fetched.len() > 30 && fetched.iter().all(|fetch| fetch.completed - fetch.opened == first), "{fetched:?}");
 }
 
-/// If it fails, segments of one fetch are taken for another's, or data are counted twice.
+/// If it fails, segments of one fetch are mistaken for another's, or data is counted twice.
 #[test]
 fn no_byte_is_lost_or_counted_twice_over_links_that_lose_repeat_and_reorder() {
     for (seed, connections) in [(1, 1), (2, 7), (3, 30)] {

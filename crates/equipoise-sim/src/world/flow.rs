@@ -15,23 +15,23 @@ pub trait NearEnd: Endpoint<Clock = SenderClock> + Any + Send {}
 
 impl<E: Endpoint<Clock = SenderClock> + Any + Send> NearEnd for E {}
 
-/// The end of a flow that receives them: any [`Endpoint`] on the receiver's clock.
+/// The end of a flow that receives: any [`Endpoint`] on the receiver's clock.
 pub trait FarEnd: Endpoint<Clock = ReceiverClock> + Any + Send {}
 
 impl<E: Endpoint<Clock = ReceiverClock> + Any + Send> FarEnd for E {}
 
-/// A flow: two ends and the paths between them, which have numbers from 0.
+/// A flow: two ends and the paths between them, numbered from 0.
 pub struct Flow {
-    /// Sends.
+    /// The sending end.
     pub near: Box<dyn NearEnd>,
-    /// Receives.
+    /// The receiving end.
     pub far: Box<dyn FarEnd>,
-    /// The paths between them, all there from the beginning.
+    /// The paths between them, all present from the start.
     pub paths: Vec<PathLinks>,
 }
 
 impl Flow {
-    /// A flow over one path, of the links that `near`'s packets pass and those that `far`'s pass, in order.
+    /// A flow over one path, with the links for the packets of `near` and for those of `far`, in order.
     pub fn new(near: impl NearEnd, far: impl FarEnd, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Self {
         Self { near: Box::new(near), far: Box::new(far), paths: vec![PathLinks::new(forward, backward)] }
     }
@@ -40,33 +40,33 @@ impl Flow {
 /// The links of one path.
 #[derive(Clone, Debug, Default)]
 pub struct PathLinks {
-    /// Those that the near end's packets pass, in order; none for a route without delay.
+    /// Links for the near end's packets, in order; empty for a route without delay.
     pub forward: Vec<LinkId>,
-    /// Those that the far end's packets pass, in order.
+    /// Links for the far end's packets, in order.
     pub backward: Vec<LinkId>,
-    /// What becomes of it later on, as the near host notices: an interface goes down, or comes back. Packets that are under
-    /// way then arrive all the same.
+    /// Later changes of the path as seen by the near host: an interface goes down or up. Packets in flight still
+    /// arrive.
     pub changes: Vec<(Time, PathChange)>,
 }
 
 impl PathLinks {
-    /// A path that stays as it is.
+    /// A path without changes.
     pub const fn new(forward: Vec<LinkId>, backward: Vec<LinkId>) -> Self {
         Self { forward, backward, changes: Vec::new() }
     }
 }
 
-/// A flow in its place.
+/// A flow in a world.
 pub(super) struct FlowState {
     pub(super) near: Box<dyn NearEnd>,
     pub(super) far: Box<dyn FarEnd>,
-    /// The numbers of each path's routes from the near and from the far side.
+    /// The route numbers of each path, from the near and from the far side.
     pub(super) routes: Vec<[usize; 2]>,
-    /// The timers' numbers in the event queue.
+    /// The timers' event numbers.
     pub(super) timers: [usize; 2],
-    /// When each side is going to be woken.
+    /// The next wake-up of each side.
     pub(super) wakes: [Option<Time>; 2],
-    /// The number of the flow that its far end's media are; `None` if only the near end sends.
+    /// The flow number of the far end's media; `None` if only the near end sends.
     pub(super) back: Option<usize>,
     /// Its load oracle's number, if it has one.
     pub(super) oracle: Option<usize>,
@@ -75,17 +75,16 @@ pub(super) struct FlowState {
 }
 
 impl World {
-    /// Adds a flow, whose ends are woken when they ask for it. A path whose link has no rate for a while is dead for that
-    /// time, and nobody says so.
+    /// Adds a flow. A path whose link has rate zero for a while is dead for that time, without notice to the ends.
     ///
     /// # Errors
-    /// [`FlowError`] if a path names an unknown link, or if time has passed.
+    /// [`FlowError`] if a path names an unknown link, or if the simulation has started.
     pub fn add_flow(&mut self, flow: Flow) -> Result<FlowId, FlowError> {
         let Flow { mut near, far, paths } = flow;
         for path in &paths {
             self.check(&path.forward)?;
             self.check(&path.backward)?;
-            // Two ends that answer each other at once would do so for ever at one moment.
+            // Two ends that answer each other at once would do so endlessly at one moment.
             if path.forward.is_empty() && path.backward.is_empty() {
                 return Err(FlowError::NoLink);
             }
@@ -113,9 +112,9 @@ impl World {
         Ok(FlowId(flow))
     }
 
-    /// Adds a session whose ends both send media and receive them, such as
-    /// [`Duplex`](equipoise_session::rtp::Duplex): two flows, that of the near end's media and that of the far end's, with two
-    /// numbers. Of the second one the far end of the session is the near side, which sends.
+    /// Adds a session whose ends both send and receive media, such as [`Duplex`](equipoise_session::rtp::Duplex). It is
+    /// two flows with two numbers: that of the near end's media and that of the far end's media. In the second flow the
+    /// far end of the session is the near side, which sends.
     ///
     /// # Errors
     /// As [`World::add_flow`].
@@ -129,7 +128,7 @@ impl World {
         Ok([there, FlowId(back)])
     }
 
-    /// Lays the route of one direction of a path, at whose end is `side`.
+    /// Creates the route of one direction of a path, which ends at `side`.
     fn route(&mut self, links: &[LinkId], flow: usize, side: Side, path: usize) -> usize {
         let event = self.add_event(EventKind::Arrival { route: 0, flow, side, path });
         let route = self.network.add_route(links, FlowId(flow), event);
@@ -137,25 +136,26 @@ impl World {
         route
     }
 
-    /// The end of a flow that sends, if it is an `E`.
+    /// The sending end of a flow, if it is an `E`.
     pub fn near<E: 'static>(&self, flow: FlowId) -> Option<&E> {
         let near: &dyn Any = self.flows.get(flow.0)?.as_ref()?.near.as_ref();
         near.downcast_ref()
     }
 
-    /// The end of a flow that receives, if it is an `E`.
+    /// The receiving end of a flow, if it is an `E`.
     pub fn far<E: 'static>(&self, flow: FlowId) -> Option<&E> {
         let far: &dyn Any = self.flows.get(flow.0)?.as_ref()?.far.as_ref();
         far.downcast_ref()
     }
 
-    /// The same, to take from it what it keeps for whoever looks: it sends nothing before its next turn.
+    /// The receiving end of a flow for mutation, to take data that it keeps for the caller. It sends nothing before its
+    /// next turn.
     pub fn far_mut<E: 'static>(&mut self, flow: FlowId) -> Option<&mut E> {
         let far: &mut dyn Any = self.flows.get_mut(flow.0)?.as_mut()?.far.as_mut();
         far.downcast_mut()
     }
 
-    /// A packet has come to one side of a flow.
+    /// Delivers a packet that has arrived at one side of a flow.
     pub(super) fn deliver(
         &mut self,
         packet: &Packet,
@@ -167,7 +167,7 @@ impl World {
         let mut scratch = std::mem::take(&mut self.scratch);
         let datagram = self.packets.remove(packet.number as PacketId, &mut scratch);
         let back = self.flows.get(flow).and_then(Option::as_ref).and_then(|state| state.back);
-        // What is no media comes back to who sends media.
+        // Packets that are not media are for the sending role.
         let half = if back.is_some() && is_rtcp(datagram) { Half::Sending } else { Half::Receiving };
         let (of, seen) = back.map_or((flow, side), |back| direction([flow, back], side, half));
         observer.on_arrival(self.now, FlowId(of), seen, Arrival { size: packet.size, waited: packet.waited });
@@ -188,7 +188,7 @@ impl World {
         self.scratch = scratch;
     }
 
-    /// One turn of a flow's end: does all that it asks, and sets its timer.
+    /// One turn of a flow's end: performs all its outputs, and sets its timer.
     pub(super) fn turn(&mut self, flow: usize, side: Side, input: Option<Input<'_>>, observer: &mut impl Observer) {
         let now = self.now;
         let Self { flows, packets, outgoing, .. } = self;
@@ -210,7 +210,7 @@ impl World {
                     Some(path) => observer.on_path_event(now, FlowId(of), seen, path, &event),
                 }
             }
-            // Nobody is there to want it; generated media has none.
+            // There is no application for it; generated media has no payload.
             Output::Payload { .. } => {}
         };
         let wake = match side {
@@ -232,12 +232,12 @@ impl World {
         self.send(flow, side, observer);
     }
 
-    /// Sends what an end transmitted in its turn.
+    /// Sends the datagrams of an end's turn.
     fn send(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
         if self.outgoing.is_empty() {
             return;
         }
-        // A turn of the peer, on a route without links, may send in between: each turn takes its own packets away.
+        // A turn of the peer, on a route without links, may send in between: each turn takes only its own packets.
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for (PathId(path), id) in outgoing.drain(..) {
             let path = usize::from(path);
@@ -259,14 +259,14 @@ impl World {
 
     fn set_timer(&mut self, flow: usize, side: Side, asked: Option<Time>) {
         let Some(Some(state)) = self.flows.get_mut(flow) else { return };
-        // Time does not run backwards, whatever an end asks for.
+        // Time does not go back, whatever an end requests.
         let asked = asked.map(|at| at.max(self.now));
         if asked != std::mem::replace(&mut state.wakes[side as usize], asked) {
             self.events.set(state.timers[side as usize], asked);
         }
     }
 
-    /// A side's timer fires.
+    /// Fires a side's timer.
     pub(super) fn wake(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
         if let Some(Some(state)) = self.flows.get_mut(flow) {
             state.wakes[side as usize] = None;
@@ -276,7 +276,7 @@ impl World {
     }
 }
 
-/// Which of two directions of media a half of the end at `side` of their session has to do with, and its side there.
+/// Which of the two directions of media a role of the end at `side` of their session belongs to, and its side there.
 fn direction([there, back]: [usize; 2], side: Side, half: Half) -> (usize, Side) {
     match (side, half) {
         (Side::Near, Half::Sending) => (there, Side::Near),
@@ -286,15 +286,15 @@ fn direction([there, back]: [usize; 2], side: Side, half: Half) -> (usize, Side)
     }
 }
 
-/// The number of the path at this place; a session takes no more paths than there are numbers.
+/// The path number of this index; a session never has more paths than there are numbers.
 fn path_id(place: usize) -> PathId {
     PathId(u16::try_from(place).unwrap_or(u16::MAX))
 }
 
-/// One turn of an end in simulated time: takes `input`, if there is one, passes on all that the end then outputs, and returns
-/// when it wants to be woken.
+/// One turn of an end in simulated time: passes `input`, if any, to the end, passes on all its outputs, and returns its
+/// next wake-up.
 ///
-/// All that a [`World`] does with its ends. The end's clock is taken to agree with the world's.
+/// This is all that a [`World`] does with its ends. The end's clock is assumed to agree with the world's.
 pub fn turn<E: Endpoint + ?Sized>(
     end: &mut E,
     now: Time,

@@ -19,14 +19,14 @@ use crate::network::{LinkId, Network, Outside};
 use crate::observer::{FlowId, Observer, Side, SimClock, Time};
 use crate::packets::{PacketId, Packets};
 
-/// A stream that answers to nobody, such as background traffic: packets on a source's schedule, without content.
+/// A stream without feedback, such as background traffic: packets on a source's schedule, without content.
 ///
-/// Its events are those of a session's media. No datagram is made or parsed for it, which is what most packets of a
-/// simulated network would otherwise spend their time on.
+/// Its events are those of a session's media. No datagrams are created or parsed for it, which would otherwise take
+/// most of the time in a simulated network.
 pub struct Stream {
-    /// When its packets leave, and their size.
+    /// The times and size of its packets.
     pub source: Source<SimClock>,
-    /// The links that they pass, in order; one at least.
+    /// The links that they pass, in order; at least one.
     pub forward: Vec<LinkId>,
 }
 
@@ -39,28 +39,28 @@ pub enum FlowError {
     UnknownLink {
         /// The link's number.
         link: usize,
-        /// How many links there are.
+        /// The number of links.
         links: usize,
     },
     /// A stream or a path has no link.
-    #[error("a stream, and a path there and back, has to pass one link at least")]
+    #[error("a stream must pass at least one link, and a path at least one in either direction")]
     NoLink,
-    /// There is no such flow with ends, which a stream does not have.
+    /// There is no such flow with ends; a stream has no ends.
     #[error("flow {flow} is not one of this world's flows with two ends")]
     UnknownFlow {
         /// The flow's number.
         flow: usize,
     },
-    /// The world would measure a path's bandwidth for ever at one moment.
-    #[error("bandwidth measured every {interval}; the time between two measurements has to be above zero")]
+    /// The measuring interval is zero, so the world would measure endlessly at one moment.
+    #[error("bandwidth measured every {interval}; the time between two measurements must be above zero")]
     MeasuringInterval {
-        /// What was asked for.
+        /// The interval that was given.
         interval: Span,
     },
-    /// Time has passed already, and packets may be ahead of it.
-    #[error("time has passed in this world; flows have to be added before, with a later start where that is meant")]
+    /// The simulation has started, and packets may be ahead of its time.
+    #[error("the simulation has started; flows must be added before, with a later start if that is intended")]
     Running,
-    /// The flows' paths form a ring of links without delay, in which no packet could be said to come first.
+    /// The flows' paths form a ring of links without delay, in which no packet order is defined.
     #[error("link {link} is part of a ring of links without propagation delay; give one of them a delay")]
     Ring {
         /// The number of one of its links.
@@ -68,45 +68,45 @@ pub enum FlowError {
     },
 }
 
-/// Hosts, links, and what is going to happen.
+/// Hosts, links, and future events.
 ///
-/// Sessions live from event to event. Between the ends there are none: whatever a session sends takes its time to reach
-/// the peer, and as far ahead as that the network may be calculated in one go (a conservative window, Nicol 1993).
+/// Sessions are driven by events. The network between the ends has no events: a session's packet takes a minimum time
+/// to reach its peer, and the network can be computed that far ahead at once (a conservative window, Nicol 1993).
 #[derive(Default)]
 pub struct World {
     seed: u64,
     now: Time,
-    /// The moment behind the last one of the present call of `run`.
+    /// The time after the end of the current call of `run`.
     end: Time,
     running: bool,
-    /// How far behind what is known of the sessions' packets no unknown one can arrive.
+    /// How far beyond the known time of the sessions no unknown packet can arrive.
     look_ahead: Option<Span>,
     network: Network,
-    /// `None` for a stream, and for the media back of the session before it.
+    /// `None` for a stream, and for the reverse media of the session before it.
     flows: Vec<Option<FlowState>>,
     oracles: Vec<Oracle>,
     events: EventQueue,
-    /// What the numbers of the event queue stand for.
+    /// The meaning of the event numbers.
     kinds: Vec<EventKind>,
     packets: Packets,
     scratch: Vec<u8>,
     outgoing: Vec<(PathId, PacketId)>,
 }
 
-/// What can happen.
+/// The kinds of events.
 #[derive(Clone, Copy, Debug)]
 enum EventKind {
     /// A packet reaches the end of a route.
     Arrival { route: usize, flow: usize, side: Side, path: usize },
-    /// A side of a flow wants to be woken.
+    /// The timer of one side of a flow.
     Timer { flow: usize, side: Side },
     /// An oracle measures.
     Measurement { oracle: usize },
-    /// Something becomes of a path.
+    /// The state of a path changes.
     PathChange { flow: usize, path: PathId, change: PathChange },
 }
 
-/// The network is taken this far in one go where no session limits it: some hundred packets, which fit into a cache.
+/// How far the network is computed at once if no session limits it: about a hundred packets, which fit into a cache.
 const WINDOW: Span = Span::from_millis(200);
 pub(crate) const TICK: Span = Span::from_nanos(1);
 
@@ -116,15 +116,15 @@ impl World {
         Self::default()
     }
 
-    /// The same, with a seed for what happens by chance on its links.
+    /// An empty world with a seed for the randomness on its links.
     pub fn seeded(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }
 
-    /// Adds a link of one direction, whose schedules and traces count from time zero.
+    /// Adds a link for one direction, whose schedules and traces start at time zero.
     ///
     /// # Errors
-    /// [`PipeError`] where no link can be like that.
+    /// [`PipeError`] if the configuration is invalid.
     pub fn add_link(&mut self, config: impl Into<PipeConfig>) -> Result<LinkId, PipeError> {
         let seed = link_seed(self.seed, self.network.len());
         self.network.add_link(config.into(), seed)
@@ -161,14 +161,14 @@ impl World {
         Ok(())
     }
 
-    /// The number in the event queue of a new event.
+    /// Adds an event, and returns its number.
     fn add_event(&mut self, kind: EventKind) -> usize {
         self.kinds.push(kind);
         self.events.reserve(self.kinds.len());
         self.kinds.len() - 1
     }
 
-    /// The present.
+    /// The current time.
     pub const fn now(&self) -> Time {
         self.now
     }
@@ -178,12 +178,12 @@ impl World {
         (0..self.network.len()).map(LinkId)
     }
 
-    /// A link's counters up to now; `None` for a link of another world.
+    /// A link's counters until now; `None` for a link of another world.
     pub fn link_stats(&self, link: LinkId) -> Option<LinkStats> {
         self.network.stats(link, self.now)
     }
 
-    /// Lets time pass up to and including `until`; may be called again with a later time.
+    /// Runs up to and including `until`; may be called again with a later time.
     pub fn run(&mut self, until: Time, observer: &mut impl Observer) {
         (self.running, self.end) = (true, until + TICK);
         self.set_horizon(observer);
@@ -218,10 +218,11 @@ impl World {
         self.now = self.now.max(until);
     }
 
-    /// Takes the network as far as possible, knowing that no session acts before `next` but on what may yet arrive.
+    /// Advances the network as far as possible, if no session acts before `next` except on packets that may still
+    /// arrive.
     fn advance(&mut self, next: Time, observer: &mut impl Observer) {
         let window = self.network.known() + self.look_ahead.unwrap_or(WINDOW).min(WINDOW);
-        // What is not known yet arrives nowhere before the next packet that is.
+        // Packets that are not known yet arrive nowhere before the next known packet.
         let to = self.network.next_known().unwrap_or(next).max(window).min(next);
         self.advance_to(to, observer);
     }
@@ -231,7 +232,8 @@ impl World {
         network.advance(to, &mut Outside { events, packets, observer });
     }
 
-    /// Tells every sending end to end its session now, both ends of a session with media both ways; what they still send is under way, so let some time pass after.
+    /// Makes every sending end stop its session now, and both ends of a duplex session. Their last packets are then in
+    /// flight, so run for some more time.
     pub fn stop(&mut self, observer: &mut impl Observer) {
         for flow in self.network.stop_streams() {
             observer.on_event(self.now, flow, Side::Near, &Event::Ended { by_peer: false });

@@ -4,7 +4,7 @@ use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
-/// An error made to measure, for an available bandwidth that is known.
+/// A configurable measurement error, for an available bandwidth that is known exactly.
 ///
 /// Source: Kodama 2009, Eq. 12: `K - A' = (1 + n) (K - A)`; n is normal and white, and A' is kept between 0 and K.
 #[derive(Clone, Debug)]
@@ -14,12 +14,12 @@ pub struct WhiteNoise {
 }
 
 impl WhiteNoise {
-    /// A noise whose n has this standard deviation over time, drawn from `seed`.
+    /// Noise whose n has this standard deviation over time, drawn from `seed`.
     pub fn new(deviation: Schedule<f64>, seed: u64) -> Self {
         Self { deviation, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
-    /// What a measurement would have found at `elapsed` after the start, where `truth` is so.
+    /// The result of a noisy measurement at `elapsed` after the start, if the true value is `truth`.
     pub fn blur(&mut self, elapsed: Span, truth: BandwidthEstimate) -> BandwidthEstimate {
         let deviation = self.deviation.at(elapsed);
         let normal: f64 = StandardNormal.sample(&mut self.random);

@@ -1,4 +1,4 @@
-//! What a world that sees its own links knows and no end can know, for comparators that show what it would be worth.
+//! Information that only a world with access to its links has, for comparators that show its value.
 
 use equipoise::control::PathLoad;
 use equipoise::measure::{BandwidthEstimate, Measured};
@@ -9,20 +9,20 @@ use super::noise::WhiteNoise;
 use super::{EventKind, FlowError, FlowId, Observer, Side, Time, World};
 use crate::tcp::KnownBandwidth;
 
-/// Tells a flow's near end the bandwidth of its path as the world knows it.
+/// Passes the exact bandwidth of its path to a flow's near end.
 ///
-/// Capacity is that of the forward link with least to spare over the last interval; available bandwidth is what all others'
-/// packets left of it there.
+/// The capacity is that of the forward link with the least available bandwidth over the last interval; the available
+/// bandwidth is what cross traffic left there.
 #[derive(Debug)]
 pub struct BandwidthOracle {
-    /// When measuring begins; the first result comes an interval later. It begins again with each timeout of the near end, which
-    /// discards what was measured (Kodama 2009, Sec. 2.2.2).
+    /// When measuring starts; the first result follows an interval later. It restarts after each timeout of the near
+    /// end, which discards the measurements (Kodama 2009, Sec. 2.2.2).
     pub start: Time,
-    /// Time between two measurements, which is also what each looks back on; above zero.
+    /// Time between two measurements, which is also the period that each covers; above zero.
     pub interval: Span,
-    /// The error that each is given.
+    /// The error added to each measurement.
     pub noise: WhiteNoise,
-    /// Where the near end reads it.
+    /// The cell from which the near end reads it.
     pub told: KnownBandwidth,
 }
 
@@ -32,11 +32,11 @@ pub(super) enum Oracle {
     Bandwidth(Bandwidth),
 }
 
-/// Writes the load of a flow's path whenever its near end has requested a report.
+/// Writes the load of a flow's path whenever its near end has sent a report request.
 pub(super) struct Load {
     flow: usize,
     cell: PathLoad,
-    /// When the load was last written, and each forward link's offered bytes then.
+    /// When the load was last written, and each forward link's offered bytes at that time.
     since: Time,
     offered: Vec<Size>,
 }
@@ -44,21 +44,21 @@ pub(super) struct Load {
 pub(super) struct Bandwidth {
     flow: usize,
     config: BandwidthOracle,
-    /// Its number in the event queue.
+    /// Its event number.
     event: usize,
-    /// The last measurement, or the beginning of measuring.
+    /// The time of the last measurement, or of the start.
     since: Option<Time>,
     next: Time,
-    /// What each forward link was offered by all and by this flow until `since`.
+    /// Bytes offered to each forward link by all packets and by this flow until `since`.
     offered: Vec<(Size, Size)>,
 }
 
 impl World {
-    /// Writes to `cell`, whenever the near end of `flow` requests a report, the offered load of its fullest forward link since
-    /// the last request (Waki 2013, Sec. 6.1.2).
+    /// At each report request of the near end of `flow`, writes to `cell` the offered load of its most loaded forward
+    /// link since the last request (Waki 2013, Sec. 6.1.2).
     ///
     /// # Errors
-    /// [`FlowError`] for an unknown flow, and if time has passed.
+    /// [`FlowError`] for an unknown flow, or if the simulation has started.
     pub fn share_load(&mut self, flow: FlowId, cell: PathLoad) -> Result<(), FlowError> {
         let route = self.forward_route(flow)?;
         let offered = vec![Size::ZERO; self.network.offered(route).count()];
@@ -70,10 +70,10 @@ impl World {
         Ok(())
     }
 
-    /// Tells the near end of `flow`, again and again, the bandwidth of its first path.
+    /// Passes the bandwidth of its first path to the near end of `flow`, periodically.
     ///
     /// # Errors
-    /// [`FlowError`] for an unknown flow, an interval of zero, and if time has passed.
+    /// [`FlowError`] for an unknown flow, an interval of zero, or if the simulation has started.
     pub fn share_bandwidth(&mut self, flow: FlowId, config: BandwidthOracle) -> Result<(), FlowError> {
         let interval = config.interval;
         if interval <= Span::ZERO {
@@ -102,12 +102,14 @@ impl World {
         route.map(|routes| routes[Side::Near as usize]).ok_or(FlowError::UnknownFlow { flow: flow.0 })
     }
 
-    /// Sets the network's horizon: the end of the run, or before that the next moment at which an oracle looks at the links.
+    /// Sets the network's horizon: the end of the run, or the next time at which an oracle reads the links, if that is
+    /// earlier.
     ///
-    /// What the old horizon held back is computed at once: no packet may enter a time span whose arrivals are not yet known.
+    /// Packets held back by the old horizon are processed at once: no packet may enter a time span whose arrivals are
+    /// not yet known.
     pub(super) fn set_horizon(&mut self, observer: &mut impl Observer) {
         let looks = self.oracles.iter().filter_map(|oracle| match oracle {
-            // A request goes out when its end is woken, or behind something that arrives after that.
+            // A request is sent when its end wakes up, or after an arrival later than that.
             Oracle::Load(load) => self.flows[load.flow].as_ref()?.wakes[Side::Near as usize],
             Oracle::Bandwidth(bandwidth) => Some(bandwidth.next),
         });
@@ -115,7 +117,7 @@ impl World {
         self.advance_to(self.network.known(), observer);
     }
 
-    /// A flow's near end has requested a report.
+    /// Handles a report request of a flow's near end.
     pub(super) fn write_load(&mut self, oracle: usize, observer: &mut impl Observer) {
         self.advance_to(self.now, observer);
         let Self { oracles, flows, network, now, .. } = self;
@@ -133,19 +135,19 @@ impl World {
         }
     }
 
-    /// Measuring begins again if the near end has discarded what was measured.
+    /// Restarts measuring if the near end has discarded the measurements.
     pub(super) fn restart_measuring(&mut self, oracle: usize, observer: &mut impl Observer) {
         let Some(Oracle::Bandwidth(bandwidth)) = self.oracles.get_mut(oracle) else { return };
         if !bandwidth.config.told.take_discarded() {
             return;
         }
-        // The links may be computed some way ahead of the sessions: their counters can be read where that ends, not before.
+        // The links may be computed ahead of the sessions: their counters can be read only at the end of that time.
         (bandwidth.since, bandwidth.next) = (None, self.network.known().max(self.now));
         self.events.set(bandwidth.event, Some(bandwidth.next));
         self.set_horizon(observer);
     }
 
-    /// Tells a flow's near end the bandwidth of its path.
+    /// Passes the bandwidth of its path to a flow's near end.
     pub(super) fn measure(&mut self, oracle: usize, observer: &mut impl Observer) {
         let now = self.now;
         self.advance_to(now, observer);

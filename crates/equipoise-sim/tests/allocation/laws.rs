@@ -1,4 +1,4 @@
-//! Laws by packet take no memory once their windows have been full.
+//! Per-packet laws do not allocate after their windows have been full.
 
 use equipoise::control::{Ecn, Fate, Feedback, PacketFeedback, PacketReport, SentPacket, find};
 use equipoise::units::{Instant, SenderClock, Size, Span};
@@ -6,7 +6,7 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 use crate::ALLOCATIONS;
 
 const PACKET: Size = Size::from_bytes(1000);
-/// Packets in a report each 50 ms of 4.8 Mbit/s.
+/// Packets per report, at one report per 50 ms and 4.8 Mbit/s.
 const REPORTED: u64 = 30;
 
 #[test]
@@ -17,7 +17,7 @@ fn reports_on_packets_are_taken_without_allocation() {
     let (mut now, mut before) = (Instant::<SenderClock>::ZERO, 0);
     let mut reports = Vec::with_capacity(REPORTED as usize);
     for round in 0..1200 {
-        // Half a minute lets all windows grow to their size.
+        // After half a minute all windows have reached their size.
         if round == 600 {
             before = ALLOCATIONS.get();
         }
@@ -25,7 +25,7 @@ fn reports_on_packets_are_taken_without_allocation() {
         for number in round * REPORTED..(round + 1) * REPORTED {
             now = now + Span::from_nanos(50_000_000 / REPORTED as i64);
             law.on_sent(now, &SentPacket::new(number, PACKET, PACKET));
-            // A queue of 10 ms comes and goes, and now and then a packet is lost.
+            // A queue of 10 ms builds up and drains, and sometimes a packet is lost.
             let arrived = now + Span::from_micros(25_000 + (number % 600) as i64 * 20);
             let fate = match number % 200 {
                 0 => Fate::Lost,

@@ -1,4 +1,4 @@
-//! A world whose paths have been full once takes no more memory, and no packet costs an allocation on its way.
+//! A world whose paths have been full once uses no more memory, and no packet causes an allocation.
 
 mod laws;
 mod sessions;
@@ -18,7 +18,7 @@ use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, Str
 use equipoise_sim::tcp::{self, LossRecovery};
 use equipoise_sim::{Flow, FlowId, LinkId, Side, Stream, Time, World};
 
-/// Counts every allocation of each thread, and the bytes that are held: a test is a thread, and so is a world.
+/// Counts every allocation of each thread, and the bytes held: each test, and so each world, has its own thread.
 struct Counting;
 
 thread_local! {
@@ -27,7 +27,7 @@ thread_local! {
 }
 
 fn hold(bytes: i64) {
-    // A thread that ends frees behind its counters' end.
+    // A thread may free memory after its counters are destroyed.
     let _ = HELD_BYTES.try_with(|held| held.set(held.get() + bytes));
 }
 
@@ -69,7 +69,7 @@ fn ends(ssrc: u32) -> (StreamConfig, Receiver) {
     (stream, Receiver::new(far).expect("a valid configuration"))
 }
 
-/// A session beside background traffic, each with its own access links; what enters those is what the ends sent.
+/// A session and background traffic, each with its own access links, which receive exactly what the ends sent.
 struct Dumbbell {
     world: World,
     access: [LinkId; 3],
@@ -77,9 +77,9 @@ struct Dumbbell {
 }
 
 impl Dumbbell {
-    /// Background traffic floods the bottleneck for two seconds, so that everything has been as full as it can be, and
-    /// overloads it a little from then on: what a drop leaves behind would be seen, too. Most of the drops come after
-    /// the warm-up, or its spare capacity would hide them.
+    /// Background traffic floods the bottleneck for two seconds, so that everything has reached its maximum size. From
+    /// then on it overloads the bottleneck slightly, so that memory leaked by a drop would show, too. Most of the drops
+    /// occur after the warm-up, because otherwise its spare capacity would hide them.
     fn new() -> Self {
         let mut world = World::new();
         let access = [(); 3].map(|()| add_link(&mut world, mbps(1000), 1000));
@@ -98,7 +98,7 @@ impl Dumbbell {
         Self { world, access, bottleneck }
     }
 
-    /// Runs until so many milliseconds; media packets and reports sent, and allocations made on the way.
+    /// Runs until `millis`. Returns media packets and reports sent, and allocations made.
     fn run(&mut self, millis: u64) -> (u64, u64, u64) {
         let mut media = 0;
         let (sent, allocations) = (self.sent(), ALLOCATIONS.get());
@@ -119,7 +119,7 @@ impl Dumbbell {
     }
 }
 
-/// A report is a buffer of its own in the session that writes it; nothing else may allocate, and nothing may pile up.
+/// Each report has its own buffer in the session that writes it; nothing else may allocate, and nothing may accumulate.
 #[test]
 fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {
     let mut dumbbell = Dumbbell::new();
@@ -140,7 +140,7 @@ fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {
     assert!(growth <= 0, "{growth} bytes more after 80 s than before them");
 }
 
-/// First windows that are larger than any later one fill all there is; recoveries and timeouts behind them find room.
+/// The first windows are larger than any later one and fill all buffers; later recoveries and timeouts find room.
 #[test]
 fn warm_connections_allocate_nothing_and_do_not_grow() {
     let law = || tcp::Law::Window(Box::new(Reno::new(100.0)));
@@ -148,7 +148,7 @@ fn warm_connections_allocate_nothing_and_do_not_grow() {
     nothing_is_allocated(kinds.map(|recovery| (recovery, law())));
 }
 
-/// The same with a controller, which is told of each packet.
+/// As above, with a controller that gets each packet.
 #[test]
 fn warm_connections_under_controllers_allocate_nothing_for_a_packet() {
     let law = || tcp::Law::Controller(Box::new(Windowed::new(Reno::new(100.0), SEGMENT)));

@@ -1,4 +1,4 @@
-//! Neither a media packet nor an ADU costs an allocation on its way through a sender and a receiver.
+//! Neither a media packet nor an ADU causes an allocation in a sender or a receiver.
 
 use equipoise::control::Cbr;
 use equipoise::control::scheduler::Equal;
@@ -22,7 +22,7 @@ fn media_packets_are_sent_and_received_without_allocation() {
     let mut datagram = [0u8; 972];
     let mut received = 0;
     let mut before = 0;
-    // 1000 packets/s; the first seconds let queues and the meter's runs grow to their size for good.
+    // 1000 packets/s; in the first seconds, queues and the meter's runs reach their final size.
     for millis in 0..12_000u64 {
         if millis == 6_000 {
             before = ALLOCATIONS.get();
@@ -31,7 +31,7 @@ fn media_packets_are_sent_and_received_without_allocation() {
         sender.handle(Instant::from_nanos(now), Input::Timer);
         while let Some(output) = sender.poll() {
             let Output::Transmit { transmit, .. } = output else { continue };
-            // Compounds go out every few seconds and may allocate; only media counts here.
+            // Compounds are sent every few seconds and may allocate; only media counts here.
             if transmit.media == 0 {
                 continue;
             }
@@ -44,7 +44,7 @@ fn media_packets_are_sent_and_received_without_allocation() {
     }
     let during = ALLOCATIONS.get() - before;
     assert!(received > 11_900, "{received}");
-    // At most three compounds of the sender fall into the six seconds counted, each one buffer.
+    // At most three compounds of the sender fall into the six seconds, each with one buffer.
     assert!(during <= 3, "{during} allocations for 6000 packets");
 }
 
@@ -85,7 +85,7 @@ fn so_are_those_of_a_session_over_two_paths() {
     assert!(during <= 3, "{during} allocations for 6000 packets");
 }
 
-/// How TCP stands after it has sent, and had acknowledged, all that was written.
+/// The state of TCP after all data was sent and acknowledged.
 fn tcp_state(acknowledged: u64) -> TcpState {
     let (window, segment, header) = (Size::from_bytes(14_600), Size::from_bytes(1460), Size::from_bytes(40));
     TcpState { acknowledged, unsent: 0, window, segment, header, reductions: 0 }
@@ -136,6 +136,6 @@ fn adus_go_through_a_flow_pair_without_allocation() {
     }
     let (during, given, began) = (ALLOCATIONS.get() - before.0, given - before.1, began - before.2);
     assert!(given > 1000 && began >= 10, "{given} ADUs, {began} periods");
-    // A running period's controller is one; compounds go out every few seconds.
+    // Each period allocates one controller; compounds are sent every few seconds.
     assert!(during <= began + 20, "{during} allocations for {given} ADUs in {began} periods");
 }

@@ -1,4 +1,4 @@
-//! Controllers over TCP: acknowledgements are their feedback, and their allowance is what leaves.
+//! Controllers over TCP: acknowledgements are their feedback, and their allowance limits the sender.
 
 use equipoise::control::adapt::{IntervalConfig, Intervals, Origin, Windowed};
 use equipoise::control::ap::{Ap, ApConfig, Learning};
@@ -15,10 +15,10 @@ use crate::support::{at, mbps};
 const SEGMENT: Size = Size::from_bytes(1500);
 const BOTTLENECK: Rate = Rate::from_bps(10_000_000);
 
-/// How one connection did over a bottleneck of 10 Mbit/s, 40 ms there and back, and a queue of 40 packets.
+/// The result of one connection over a bottleneck of 10 Mbit/s, a round trip of 40 ms, and a queue of 40 packets.
 #[derive(Debug)]
 struct Outcome {
-    /// Of the second half.
+    /// Utilisation in the second half.
     utilisation: f64,
     stats: SenderStats,
 }
@@ -54,8 +54,9 @@ fn controller(controller: impl Controller + 'static) -> BoxedController {
     Box::new(controller)
 }
 
-/// Without delayed acknowledgements Reno's step is the same by segments and by acknowledgements. What is left is recovery:
-/// TCP's ends with all that was under way, a controller's with the first packet that left after the loss.
+/// Without delayed acknowledgements Reno's step is the same per segment and per acknowledgement. The remaining
+/// difference is recovery: TCP's ends when all data in flight is acknowledged, a controller's with the first packet
+/// sent after the loss.
 #[test]
 fn reno_as_a_controller_does_what_reno_does() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {
@@ -68,7 +69,7 @@ fn reno_as_a_controller_does_what_reno_does() {
     }
 }
 
-/// Bytes: a packet more in a round trip, two thirds after a loss, at most once for what was under way.
+/// In bytes: one more packet per round trip, two thirds after a loss, at most once for the data in flight.
 #[derive(Debug)]
 struct ByteAimd {
     window: f64,
@@ -144,8 +145,8 @@ fn ap(origin: Origin) -> BoxedController {
     ))
 }
 
-/// AP goes by delays, which TCP's acknowledgements tell as round trips alone; without statistics of them it goes by the
-/// last round trip of each interval.
+/// AP uses delays, for which TCP's acknowledgements provide round trips only; without delay statistics it uses the last
+/// round trip of each interval.
 #[test]
 fn a_rate_law_of_delays_works_on_round_trips() {
     for origin in [Origin::RoundTrip, Origin::Queueing] {
@@ -156,8 +157,9 @@ fn a_rate_law_of_delays_works_on_round_trips() {
     }
 }
 
-/// RAP was made for acknowledgements; the adapter is what brings them to it. It leaves the window open and halves a round trip
-/// late, by when retransmissions have been lost, too: most of its recoveries end in a timeout of a second.
+/// RAP was designed for acknowledgements; the adapter provides them as intervals. RAP sets no window and halves its
+/// rate a round trip late, when retransmissions have been lost, too, so most of its recoveries end in a timeout of a
+/// second.
 #[test]
 fn a_rate_law_of_losses_needs_no_delays_and_is_refused_without_the_adapter() {
     let rap = || Rap::new(RateLimits::within(mbps(0.5), mbps(15.0)), SEGMENT);

@@ -10,15 +10,15 @@ use crate::support::{link, mbps, single};
 /// 99 % quantile, two-sided, of Student's t with 19 degrees of freedom.
 const T_19: f64 = 2.861;
 
-/// Half the width of the 99 % confidence interval of the mean of twenty runs, and that mean.
+/// Half-width of the 99 % confidence interval of the mean of twenty runs, and that mean.
 fn interval(runs: &Moments) -> (f64, f64) {
     assert_eq!(runs.count(), 20);
     let mean = runs.mean().expect("twenty runs");
     (mean, T_19 * runs.standard_deviation().expect("twenty runs") / 20f64.sqrt())
 }
 
-/// Means and variances of the time in the system over twenty seeds. If they miss theory, no result of the simulator is
-/// worth anything.
+/// Means and variances of the time in the system over twenty seeds. If they differ from theory, no result of the
+/// simulator is valid.
 #[test]
 fn mean_and_variance_of_the_time_in_the_system_are_those_of_m_d_1() {
     for (rho, secs) in [(0.8, 60.0), (0.9, 120.0)] {
@@ -41,7 +41,7 @@ fn mean_and_variance_of_the_time_in_the_system_are_those_of_m_d_1() {
     }
 }
 
-/// Little's law ties the link's own counters to theory: waiting packets = arrival rate x mean wait.
+/// Little's law relates the link's own counters to theory: waiting packets = arrival rate x mean wait.
 #[test]
 fn the_links_counters_agree_with_theory() {
     let rate = Schedule::constant(mbps(12.0));

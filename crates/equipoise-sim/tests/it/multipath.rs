@@ -17,7 +17,7 @@ use crate::support::{at, mbps, stream};
 /// 500 bytes, as in Asvarujanon 2014, Sec. 4.3.
 const PACKET: Size = Size::from_bytes(500);
 
-/// What was seen of each path, second by second.
+/// Observations of each path, per second.
 #[derive(Default)]
 struct Seen {
     sent: BTreeMap<(u16, u64), u64>,
@@ -47,12 +47,12 @@ impl Seen {
         within.map(|(_, count)| *count as f64).sum::<f64>()
     }
 
-    /// Mbit/s that came through on these paths between two seconds.
+    /// Mbit/s received on these paths between two times in s.
     fn goodput(&self, paths: &[u16], from: u64, to: u64) -> f64 {
         Self::sum(&self.received, paths, from, to) * PACKET.as_bits() as f64 / 1e6 / (to - from) as f64
     }
 
-    /// Mean delay from a second on, in ms.
+    /// Mean delay from a time in s on, in ms.
     fn mean_delay_ms(&self, from: f64) -> f64 {
         let delays: Moments =
             self.delays_s.iter().filter(|(at, _)| *at >= from).map(|(_, delay)| delay * 1e3).collect();
@@ -60,7 +60,7 @@ impl Seen {
     }
 }
 
-/// A path of a rate and a delay there, which comes back at 10 Mbit/s.
+/// A path with a rate and a delay forward, and 10 Mbit/s back.
 fn path(world: &mut World, rate: Schedule<Rate>, millis: i64) -> PathLinks {
     let mut add = |rate: Schedule<Rate>| {
         let (propagation_delay, queue) = (Span::from_millis(millis), QueueLimit::Packets(200));
@@ -71,7 +71,7 @@ fn path(world: &mut World, rate: Schedule<Rate>, millis: i64) -> PathLinks {
 
 fn session(total: BoxedController, (name, given): (&str, &[(&str, &str)]), paths: Vec<PathLinks>) -> Flow {
     let stream = StreamConfig::new(7, 96, PACKET, "near@test");
-    // An overload is what is to be seen here.
+    // The test needs the overload.
     let base = SenderConfig::new(stream, Span::from_millis(500), Instant::ZERO, 1);
     let config = SenderConfig { circuit_breakers: false, ..base };
     let entry = scheduler::find(name).expect("in the catalogue");
@@ -82,12 +82,12 @@ fn session(total: BoxedController, (name, given): (&str, &[(&str, &str)]), paths
     Flow { near: Box::new(near), far: Box::new(far), paths }
 }
 
-/// Two paths of 20 ms with these rates, of which Poisson traffic of others takes 1 and 0.5 Mbit/s.
+/// Two paths of 20 ms with these rates, of which Poisson cross traffic takes 1 and 0.5 Mbit/s.
 fn run(total: BoxedController, scheduler: (&str, &[(&str, &str)]), rates: [Schedule<Rate>; 2], secs: u64) -> Seen {
     run_with(total, scheduler, rates, Vec::new(), secs)
 }
 
-/// The same, where the second path changes.
+/// Like `run`, with changes of the second path.
 fn run_with(
     total: BoxedController,
     scheduler: (&str, &[(&str, &str)]),
@@ -116,19 +116,19 @@ fn steady() -> [Schedule<Rate>; 2] {
     [3.0, 1.5].map(|rate| Schedule::constant(mbps(rate)))
 }
 
-/// 2.4 Mbit/s are more than the wide path carries, and less than both do.
+/// 2.4 Mbit/s are more than the better path carries, and less than both carry.
 #[test]
 fn a_total_above_the_better_paths_capacity_is_carried_by_both() {
     let ap = run(constant(2.4), ("ap", &[]), steady(), 100);
     assert!((ap.goodput(&[0, 1], 30, 100) - 2.4).abs() < 0.03, "{}", ap.goodput(&[0, 1], 30, 100));
     let single = run(constant(2.4), ("single", &[("path", "0")]), steady(), 100);
-    // What the others leave of 3 Mbit/s, and what they lose to smaller packets at a full queue.
+    // What cross traffic leaves of 3 Mbit/s, plus what it loses to smaller packets at a full queue.
     assert!((1.9..2.3).contains(&single.goodput(&[0, 1], 30, 100)), "{}", single.goodput(&[0, 1], 30, 100));
     let (ap, single) = (ap.mean_delay_ms(30.0), single.mean_delay_ms(30.0));
     assert!(ap < 40.0 && single > 200.0, "{ap} ms, and {single} ms with a full queue of 200 packets");
 }
 
-/// The path is silent from 30 s to 40 s.
+/// The path is dead from 30 s to 40 s.
 #[test]
 fn a_path_that_is_dead_for_ten_seconds_costs_a_moment() {
     let outage = vec![(Span::from_secs(30), Rate::ZERO), (Span::from_secs(40), mbps(1.5))];
@@ -136,7 +136,7 @@ fn a_path_that_is_dead_for_ten_seconds_costs_a_moment() {
     let seen = run(constant(1.5), ("ap", &[]), rates, 70);
     let on = |path, from, to| Seen::sum(&seen.sent, &[path], from, to);
     assert!(on(1, 25, 30) > 50.0, "it was used before");
-    // Three intervals of 0.5 s without a report, and one more until that is noticed.
+    // Three intervals of 0.5 s without a report, and one more to detect that.
     assert!(on(1, 33, 40) < 1.0, "and is not, from 2.5 s after its death");
     assert!((on(0, 33, 40) - 7.0 * 375.0).abs() <= 4.0, "the other carries all");
     assert!(on(1, 40, 45) > 0.0, "it is used again within 5 s of its return");
@@ -145,7 +145,7 @@ fn a_path_that_is_dead_for_ten_seconds_costs_a_moment() {
     assert!(lost < 300.0, "{lost}: less than 0.8 s of the whole");
 }
 
-/// The host says so when its interface goes: nobody has to wait for what does not come.
+/// The host reports that its interface is down, so no timeout is needed.
 #[test]
 fn a_path_that_is_taken_away_for_ten_seconds_costs_what_was_under_way() {
     let changes = vec![(at(30.0), PathChange::Down), (at(40.0), PathChange::Up)];
@@ -158,7 +158,7 @@ fn a_path_that_is_taken_away_for_ten_seconds_costs_what_was_under_way() {
     assert!(lost.abs() < 20.0, "{lost}: nothing but what is under way at the ends of the seconds");
 }
 
-/// The application would like 5 Mbit/s; the paths together carry 3.
+/// The application wants 5 Mbit/s; the paths together carry 3.
 #[test]
 fn the_total_is_held_to_a_target_where_the_paths_cannot_carry_more() {
     let entry = find("ap").expect("in the catalogue");

@@ -1,4 +1,4 @@
-//! Any network: however far the world looks ahead, packets meet what they would have met at their time.
+//! Any network: however far the world looks ahead, packets have the same results as at their own time.
 
 use equipoise::units::{Schedule, Share, Size, Span};
 use equipoise_path::link::{
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use crate::support::{Seen, at, constant, mbps, stream};
 use crate::tcp::{bulk, connection};
 
-/// A way over some of four links, each at most once.
+/// A route over some of four links, each at most once.
 type Way = Vec<usize>;
 
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ fn any_link() -> impl Strategy<Value = PipeConfig> {
         },
     );
     let kind = prop_oneof![2 => Just(PipeConfig::default()), 1 => by_chance];
-    // Without a rate TCP would grow for ever.
+    // Without a rate limit TCP would grow without bound.
     (kind, 100i64..10_000, 1u32..40, 1.0..20.0f64).prop_map(|(kind, delay, queue, rate)| {
         let capacity = Capacity::Rate(Schedule::constant(mbps(rate)));
         PipeConfig { capacity, delay: Span::from_micros(delay).into(), queue: QueueLimit::Packets(queue), ..kind }
@@ -65,7 +65,7 @@ fn any_guest() -> impl Strategy<Value = Guest> {
     ]
 }
 
-/// Everything that is seen in a second of a network, in so many steps, in the order of its times; `None` for a ring without delay.
+/// All observations during a second of a network, run in `steps`, in time order; `None` for a ring without delay.
 fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String>, Vec<LinkStats>)> {
     let mut world = World::seeded(1);
     let ids: Vec<_> = links.iter().map(|link| world.add_link(link.clone()).expect("a valid link")).collect();
@@ -85,7 +85,7 @@ fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String
     }
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     (1..=steps).for_each(|step| world.run(at(f64::from(step) / f64::from(steps)), &mut seen));
-    // A stream's events may come early; each line begins with its time.
+    // A stream's events may be reported early; each line begins with its time.
     let mut lines: Vec<_> = seen.log.unwrap_or_default().lines().map(str::to_owned).collect();
     lines.sort();
     Some((lines, world.links().filter_map(|link| world.link_stats(link)).collect()))
@@ -94,7 +94,7 @@ fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// The world's own assertion that nobody sends before what is taken for known holds, too.
+    /// The world's own assertion that no session sends before the known time holds, too.
     #[test]
     fn a_network_runs_the_same_in_one_go_and_in_many_steps(
         links in proptest::collection::vec(any_link(), 4),
@@ -111,7 +111,7 @@ proptest! {
     }
 }
 
-/// Who sends straight into the middle of another's way does not let anybody act on what is not known yet.
+/// A session that sends directly into the middle of another's route does not cause decisions on unknown packets.
 #[test]
 fn guests_in_the_middle_of_a_way_are_waited_for() {
     let config = |delay| PipeConfig {
@@ -125,7 +125,8 @@ fn guests_in_the_middle_of_a_way_are_waited_for() {
     assert_eq!(run(&links, &guests, 1), run(&links, &guests, 300));
 }
 
-/// A ring that hardly takes any time, which only streams enter, beside sessions whose packets are waited for, and one that these enter.
+/// A ring with very little delay that only streams enter, next to sessions whose packets must be waited for, and a ring
+/// that these sessions enter.
 #[test]
 fn a_ring_with_hardly_any_delay_takes_a_round_for_a_packet_and_not_for_a_nanosecond() {
     let config = |delay: i64, by: i64| PipeConfig {
@@ -138,7 +139,7 @@ fn a_ring_with_hardly_any_delay_takes_a_round_for_a_packet_and_not_for_a_nanosec
         }),
         ..PipeConfig::default()
     };
-    // What is early by as much as the delay comes at once.
+    // A packet that is early by as much as the delay arrives at once.
     let links = [config(5, 5), config(5, 5), config(20, 0), config(20, 0)];
     let streams = [Guest::Stream(vec![0, 1]), Guest::Stream(vec![1, 0])];
     let beside = [&streams[..], &[Guest::Tcp(vec![2], vec![3]), Guest::Session(vec![2], vec![3])]].concat();

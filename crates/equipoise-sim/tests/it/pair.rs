@@ -1,4 +1,4 @@
-//! A flow pair beside TCP: order, completeness, and the share that the paper promises.
+//! A flow pair and TCP: order, completeness, and the share stated in the paper.
 
 use equipoise::control::window::Reno;
 use equipoise::measure::ClockMap;
@@ -13,7 +13,7 @@ use crate::support::at;
 
 const PACKET: Size = Size::from_bytes(1500);
 
-/// What a flow pair gave out and when its periods began.
+/// The ADUs that a flow pair delivered, and when its periods began.
 #[derive(Default)]
 struct Log {
     next: u64,
@@ -72,8 +72,8 @@ fn flow(parts: PairParts, there: LinkId, back: LinkId) -> Flow {
     Flow::new(near, far, vec![there], vec![back])
 }
 
-/// Alone it finds what TCP would have, which is the link. The queue takes all that TCP's window lets go, so that the network
-/// loses nothing; then nothing is missing, whichever transport carries it.
+/// Alone it finds TCP's rate, which is that of the link. The queue holds all that TCP's window allows, so the network
+/// loses nothing; then nothing is missing, on either transport.
 #[test]
 fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let mut world = World::new();
@@ -88,11 +88,11 @@ fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let rates: Vec<_> = log.began.iter().filter(|began| began.1 == Transport::Rtp).map(|began| began.2 / 1e6).collect();
     assert!(rates.len() >= 5 && rates.iter().all(|rate| (1.1..1.21).contains(rate)), "{:?}", log.began);
     assert!(log.ended && log.missing == 0, "{} missing", log.missing);
-    // 1.2 Mbit/s for 100 s are 2700 ADUs with the heads of their packets.
+    // 1.2 Mbit/s for 100 s are 2700 ADUs including the headers of their packets.
     assert!(log.given.iter().all(|given| *given > 500) && log.given.iter().sum::<u64>() > 2400, "{:?}", log.given);
 }
 
-/// Beside one TCP flow it runs at about half of the link.
+/// With one competing TCP flow it runs at about half of the link.
 #[test]
 fn beside_tcp_it_runs_at_about_the_rate_of_tcp() {
     let mut world = World::new();
@@ -113,7 +113,7 @@ fn beside_tcp_it_runs_at_about_the_rate_of_tcp() {
     assert!(near.tcp().stats().acknowledged <= far.tcp().next());
 }
 
-/// The same world gives the same events.
+/// The same world yields the same events.
 #[test]
 fn a_run_is_a_function_of_its_world() {
     let run = || {

@@ -29,14 +29,14 @@ fn reports_are_asked_for_answered_and_applied_over_the_links() {
     world.run(at(11.0), &mut observer);
     assert_eq!(applied.iter().map(|(_, number, ..)| *number).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
     for (_, _, delay, round_trip) in applied {
-        // 1000 bytes at 15 Mbit/s take 533.3 µs, and nothing else is on the way but a report now and then.
+        // 1000 bytes at 15 Mbit/s take 533.3 µs, and there is no other traffic except an occasional report.
         assert!((delay.mean_s - 5.533_4e-3).abs() < 2e-6, "{delay:?}");
         assert!((round_trip.as_millis_f64() - 10.07).abs() < 0.6, "{round_trip}");
     }
     assert_eq!(ended, 2, "the goodbye ends both sides");
 }
 
-/// The load that the world writes is that of the fullest link on the way, background and media together.
+/// The load written by the world is that of the most loaded link on the route, background and media together.
 #[test]
 fn the_path_load_is_written_at_each_request() {
     let mut world = World::new();
@@ -65,7 +65,8 @@ fn a_path_over_a_foreign_link_is_refused() {
     assert_eq!(refused.err(), Some(FlowError::UnknownLink { link: 0, links: 0 }));
 }
 
-/// Packets may be ahead of the present on links that only their own paths feed; a newcomer would come between them.
+/// Packets may be ahead of the current time on links that only their own paths feed; a new flow would have to enter
+/// between them.
 #[test]
 fn a_flow_that_comes_after_time_has_passed_is_refused() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! Small worlds and what they were seen to do.
+//! Small worlds and observations in them.
 
 use equipoise::control::{BoxedController, Cbr};
 use equipoise::measure::{ClockMap, Moments};
@@ -43,13 +43,13 @@ pub(crate) fn session(controller: BoxedController, forward: Vec<LinkId>, backwar
     Flow::new(near, far, forward, backward)
 }
 
-/// What was sent, received, and how long it took beyond propagation.
+/// Packets sent and received, and their delay beyond propagation.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) time_in_system_s: Moments,
-    /// Everything, as text: two equal logs are two equal runs.
+    /// All events as text: two equal logs are two equal runs.
     pub(crate) log: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Observer for Seen {
     }
 }
 
-/// A world of one link and one stream over it, run for so long.
+/// A world with one link and one stream over it, run for `secs`.
 pub(crate) fn single(traffic: Traffic, rate: Schedule<Rate>, link: LinkConfig, seed: u64, secs: f64) -> (Seen, World) {
     let mut world = World::new();
     let only = world.add_link(link).expect("a valid link");

@@ -1,4 +1,4 @@
-//! TCP over links: packets conserved, links filled, shares even, nothing left to chance.
+//! TCP over links: packets are conserved, links are full, shares are fair, and runs are deterministic.
 
 use equipoise::control::window::{Reno, Symbiosis, SymbiosisConfig};
 use equipoise::units::{Rate, Schedule, Size, Span};
@@ -14,7 +14,7 @@ use crate::support::{Seen, at, constant, link, mbps, stream};
 
 const BOTH: [LossRecovery; 2] = [LossRecovery::NewReno, LossRecovery::Sack];
 const SEGMENT: Size = Size::from_bytes(1500);
-/// Data of a segment.
+/// Data in a segment.
 const PAYLOAD: u64 = 1460;
 
 pub(crate) fn bulk(recovery: LossRecovery) -> SenderConfig {
@@ -32,7 +32,7 @@ fn ends(world: &World, flow: FlowId) -> (&Sender, &Receiver) {
     (world.near(flow).expect("a connection"), world.far(flow).expect("a connection"))
 }
 
-/// A bottleneck in the middle of a round trip, a wide way back, and connections over both.
+/// A bottleneck in the middle of a round trip, a wide reverse path, and connections over both.
 struct Dumbbell {
     world: World,
     there: LinkId,
@@ -75,7 +75,7 @@ impl Dumbbell {
     }
 }
 
-/// What was sent was received or dropped, once nothing is under way any more.
+/// Every segment sent was received or dropped, when nothing is in flight any more.
 #[test]
 fn segments_are_conserved() {
     for recovery in BOTH {
@@ -92,7 +92,7 @@ fn segments_are_conserved() {
             let sent: u64 = (0..2).map(|flow| dumbbell.stats(flow).sent).sum();
             let received: u64 = (0..2).map(|flow| dumbbell.receiver(flow).received().0).sum();
             assert_eq!(sent, link.left + link.dropped(), "{recovery:?} at {secs} s");
-            // 20 ms of 5 Mbit/s, the queue, and one that is being sent.
+            // 20 ms at 5 Mbit/s, the queue, and one in transmission.
             let under_way = link.left - received;
             assert!(if over { under_way == 0 } else { under_way <= 9 + 15 + 1 }, "{under_way} at {secs} s");
             for flow in 0..2 {
@@ -105,8 +105,8 @@ fn segments_are_conserved() {
     }
 }
 
-/// Halving a window of twice the bandwidth-delay product leaves just what fills the link; halving one of a single product
-/// leaves three quarters of it on average.
+/// Halving a window of twice the bandwidth-delay product leaves exactly what fills the link; halving a window of one
+/// product leaves three quarters of it on average.
 #[test]
 fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
     for recovery in BOTH {
@@ -117,7 +117,7 @@ fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
         assert!(utilisation > 0.98, "{recovery:?}: {utilisation}, {:?}", full.stats(0));
         assert!(full.delivered(0) / 100.0 > 0.97 * 10e6 * PAYLOAD as f64 / 1500.0);
 
-        // Room for the two segments that each acknowledgement lets out at once, and the one by which the window grows.
+        // Room for the two segments that each acknowledgement releases, and the one by which the window grows.
         let mut bare = Dumbbell::new(mbps(10.0), 48, 3, [bulk(recovery)]);
         bare.run(100.0);
         let utilisation = bare.link().usage.utilisation.expect("time has passed");
@@ -125,11 +125,11 @@ fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
     }
 }
 
-/// Between losses a window grows from half to full.
+/// Between losses the window grows from half to full.
 #[test]
 fn the_saw_tooth_has_the_period_of_its_height() {
-    // 80 segments at the top, 40 below: 40 increases of two round trips each, as every second segment is acknowledged. The
-    // mean round trip is that of a mean window of 60: 72 ms.
+    // 80 segments at the top, 40 at the bottom: 40 increases of two round trips each, because every second segment is
+    // acknowledged. The mean round trip is that of a mean window of 60: 72 ms.
     let mut dumbbell = Dumbbell::new(mbps(10.0), 48, 40, [bulk(LossRecovery::Sack)]);
     dumbbell.run(50.0);
     let before = dumbbell.stats(0).recoveries;
@@ -169,7 +169,7 @@ fn a_flow_gives_way_to_another_and_takes_its_share_back() {
     assert!(dumbbell.stats(1).finished.is_some_and(|at| at < crate::support::at(95.0)));
 }
 
-/// A connection, an RTP session and a stream over one link, run in so many steps.
+/// A connection, an RTP session and a stream over one link, run in `steps`.
 fn together(steps: u32) -> (Seen, String, Vec<LinkStats>) {
     let mut world = World::new();
     let mut add = || world.add_link(link(Schedule::constant(mbps(15.0)), 100)).expect("valid");
@@ -179,7 +179,7 @@ fn together(steps: u32) -> (Seen, String, Vec<LinkStats>) {
     let tcp = world.add_flow(connection(bulk(LossRecovery::Sack), vec![there], vec![back])).expect("links");
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     (1..=steps).for_each(|step| world.run(at(20.0 * f64::from(step) / f64::from(steps)), &mut seen));
-    // A stream's events may come early; each line begins with its time.
+    // A stream's events may be reported early; each line begins with its time.
     let mut lines: Vec<_> = seen.log.take().unwrap_or_default().lines().map(str::to_owned).collect();
     lines.sort();
     seen.log = Some(lines.join("\n"));
@@ -192,13 +192,13 @@ fn together(steps: u32) -> (Seen, String, Vec<LinkStats>) {
 fn tcp_takes_what_session_and_background_leave() {
     let (seen, state, links) = together(1);
     assert!(links[0].usage.utilisation.expect("time has passed") > 0.97, "{links:?}");
-    // 3 and 4 of 15 Mbit/s of packets of 1000 bytes, for 20 s; who loses what is the queue's choice.
+    // 3 and 4 of 15 Mbit/s with packets of 1000 bytes, for 20 s; which flow loses packets depends on the queue.
     assert!((seen.sent as f64 / 17_500.0 - 1.0).abs() < 0.03, "{}", seen.sent);
     assert!(seen.received as f64 / seen.sent as f64 > 0.95, "{} of {}", seen.received, seen.sent);
     assert!(state.contains("timeouts: 0"), "{state}");
 }
 
-/// The same bytes twice, and in however many steps.
+/// The same bytes twice, and in any number of steps.
 #[test]
 fn the_same_world_gives_the_same_connection() {
     let (once, twice, often) = (together(1), together(1), together(700));
@@ -230,11 +230,11 @@ fn a_short_transfer_takes_the_round_trips_of_slow_start() {
     assert_eq!(far.delivered(), Size::from_bytes(100 * PAYLOAD));
 }
 
-/// Were the oracle's clock not to heed timeouts, what it had measured before one could end slow start at once.
+/// If the oracle ignored timeouts, a measurement from before one could end slow start at once.
 #[test]
 fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
     let mut world = World::new();
-    // Half a second without a link: the timer runs out once.
+    // Half a second without a link: the timer expires once.
     let rates =
         Schedule::new(mbps(10.0), vec![(Span::from_secs(3), Rate::ZERO), (Span::from_millis(3500), mbps(10.0))]);
     let (there, back) = (
@@ -265,7 +265,7 @@ fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
         }
     }
     let took = back_at.expect("a result") - out.expect("a timeout");
-    // The links may be computed up to 50 ms ahead, and both times lie on steps of 10 ms.
+    // The links may be computed up to 50 ms ahead, and both times are multiples of 10 ms.
     assert!((0.41..0.49).contains(&took), "{took} s");
 }
 

@@ -1,4 +1,4 @@
-//! Packets are conserved, queues overflow by just the excess, capacity steps hold, seeds decide everything.
+//! Packets are conserved, queues drop exactly the excess, capacity steps apply, and seeds determine everything.
 
 use equipoise::units::{Instant, Schedule, Span};
 use equipoise_path::link::LinkStats;
@@ -10,7 +10,7 @@ use crate::support::{PACKET, PROPAGATION, Seen, at, constant, link, mbps, single
 
 #[test]
 fn an_overload_loses_just_its_excess() {
-    // 20 Mbit/s into 15: a quarter is lost once the queue of 100 packets is full.
+    // 20 Mbit/s into 15: a quarter is lost when the queue of 100 packets is full.
     let overload = Schedule::constant(mbps(20.0));
     let (seen, world) = single(Traffic::Constant, overload, link(Schedule::constant(mbps(15.0)), 100), 1, 40.0);
     let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");
@@ -23,15 +23,15 @@ fn an_overload_loses_just_its_excess() {
 
 #[test]
 fn a_capacity_step_takes_hold_at_its_time() {
-    // 10 Mbit/s fit into 15 and, from 10 s on, not into 5: 625 packets a second are too many.
+    // 10 Mbit/s fit into 15 Mbit/s but, from 10 s on, not into 5: 625 packets per second are in excess.
     let capacity = Schedule::new(mbps(15.0), vec![(Span::from_secs(10), mbps(5.0))]);
     let (_, world) = single(Traffic::Constant, Schedule::constant(mbps(10.0)), link(capacity, 1000), 1, 20.0);
     let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");
     assert!((stats.dropped() as f64 - (6250.0 - 1000.0)).abs() <= 3.0, "{stats:?}");
 }
 
-/// Each traffic model loads a link as it says. Allowed for are one packet on an even schedule, and about five standard
-/// errors of what is drawn: 281 250 packets, 5000 bursts and as many silences.
+/// Each traffic model loads a link at its stated rate. The tolerance is one packet for an even schedule, and about five
+/// standard errors for random ones: 281 250 packets, 5000 bursts and as many silences.
 #[test]
 fn sources_offer_their_mean_rate() {
     let on_off = Traffic::OnOff { on: Span::from_millis(25), off: Span::from_millis(25) };
@@ -50,7 +50,8 @@ fn sources_offer_their_mean_rate() {
     }
 }
 
-/// A chain of three links and a dumbbell's two flows over its middle: what is sent is received, dropped or under way.
+/// A chain of three links, and a dumbbell's two flows over its middle: every packet sent is received, dropped or in
+/// flight.
 #[test]
 fn packets_are_conserved_on_chains_and_dumbbells() {
     let mut world = World::new();
@@ -95,8 +96,8 @@ fn the_same_seed_gives_the_same_events_and_another_seed_others() {
     assert!(log(1) != log(2), "two seeds give the same run");
 }
 
-/// A session over three links beside a stream over the middle one, run in so many steps; where `apart`, the outer links
-/// have other users on paper, who send nothing.
+/// A session over three links and a stream over the middle one, run in `steps`. With `apart`, the outer links have
+/// other nominal users, which send nothing.
 fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
     let mut world = World::new();
     let mut add = |rate: f64| world.add_link(link(Schedule::constant(mbps(rate)), 20)).expect("valid");
@@ -111,14 +112,14 @@ fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     (1..=steps).for_each(|step| world.run(at(5.0 * f64::from(step) / f64::from(steps)), &mut seen));
     let stats = world.links().filter_map(|link| world.link_stats(link)).collect();
-    // A stream's events may come early; each line begins with its time.
+    // A stream's events may be reported early; each line begins with its time.
     let mut lines: Vec<_> = seen.log.take().unwrap_or_default().lines().map(str::to_owned).collect();
     lines.sort();
     seen.log = Some(lines.join("\n"));
     (seen, stats)
 }
 
-/// A world run in one go and in many small steps is the same world, its counters too.
+/// A world run at once and in many small steps is the same world, including its counters.
 #[test]
 fn pausing_changes_nothing() {
     let (once, often) = (chain(1, false), chain(700, false));
@@ -127,7 +128,7 @@ fn pausing_changes_nothing() {
     assert_eq!(once.1, often.1);
 }
 
-/// Packets that are given to the next link ahead of time meet what they would have met at their time.
+/// Packets passed to the next link ahead of time have the same results as at their own time.
 #[test]
 fn going_ahead_changes_nothing() {
     let (ahead, apart) = (chain(1, false), chain(1, true));
@@ -135,7 +136,7 @@ fn going_ahead_changes_nothing() {
     assert_eq!(ahead.1, apart.1);
 }
 
-/// The world against the bare recursion over the merged departures of the same two sources.
+/// Compares the world with the bare recursion over the merged departures of the same two sources.
 #[test]
 fn delays_over_three_links_are_those_of_the_recursion() {
     let sources = || {

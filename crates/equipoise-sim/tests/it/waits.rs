@@ -1,4 +1,4 @@
-//! What packets wait in queues, against closed forms: nothing else of a path counts.
+//! Waiting times in queues, compared with closed forms: nothing else on a path counts.
 
 use equipoise::control::ap::md1;
 use equipoise::measure::Moments;
@@ -10,11 +10,11 @@ use equipoise_sim::{Arrival, FlowId, Observer, Side, Time, World};
 
 use crate::support::{PACKET, at, constant, link, mbps, stream};
 
-/// The waits of what came to the far end, in its order.
+/// The waits of packets that arrived at the far end, in order.
 #[derive(Default)]
 struct Waits {
     far: Vec<Span>,
-    /// Packets that came to the near end.
+    /// Number of packets that arrived at the near end.
     back: usize,
 }
 
@@ -29,7 +29,7 @@ impl Observer for Waits {
     }
 }
 
-/// The waits of a stream over links in a row.
+/// The waits of a stream over a chain of links.
 fn waits<L: Into<PipeConfig>>(traffic: Traffic, rate_mbps: f64, links: Vec<L>, seed: u64, secs: f64) -> Vec<Span> {
     let mut world = World::seeded(seed);
     let path = links.into_iter().map(|link| world.add_link(link).expect("a valid link")).collect();
@@ -39,7 +39,8 @@ fn waits<L: Into<PipeConfig>>(traffic: Traffic, rate_mbps: f64, links: Vec<L>, s
     waits.far
 }
 
-/// Packets of 8000 bits: services of 1 ms at 8 Mbit/s. One comes every 0.8 ms, so each waits 0.2 ms longer than the one before it.
+/// Packets of 8000 bits: services of 1 ms at 8 Mbit/s. One arrives every 0.8 ms, so each waits 0.2 ms longer than the
+/// previous one.
 #[test]
 fn above_the_capacity_each_packet_waits_longer_than_the_one_before_by_the_excess() {
     let found = waits(Traffic::Constant, 10.0, vec![link(Schedule::constant(mbps(8.0)), u32::MAX)], 1, 2.0);
@@ -49,7 +50,8 @@ fn above_the_capacity_each_packet_waits_longer_than_the_one_before_by_the_excess
     }
 }
 
-/// The second link of 4 Mbit/s gets a packet each 1 ms and takes 2 ms for it: 1 ms more of wait a packet, on top of the first link's 0.2 ms.
+/// The second link of 4 Mbit/s gets a packet every 1 ms and takes 2 ms for it: 1 ms more waiting time per packet, in
+/// addition to the first link's 0.2 ms.
 #[test]
 fn waits_on_two_links_add() {
     let links = vec![8.0, 4.0].into_iter().map(|rate| link(Schedule::constant(mbps(rate)), u32::MAX)).collect();
@@ -60,7 +62,7 @@ fn waits_on_two_links_add() {
     }
 }
 
-/// Half the capacity at even distances: nobody ever waits, whatever happens behind the queue.
+/// Half the capacity at even distances: no packet ever waits, whatever happens after the queue.
 #[test]
 fn jitter_propagation_and_transmission_are_no_wait() {
     for jitter in [Jitter::None, Jitter::Uniform(Span::from_millis(4)), Jitter::HalfNormal(Span::from_millis(5))] {
@@ -70,7 +72,7 @@ fn jitter_propagation_and_transmission_are_no_wait() {
     }
 }
 
-/// A queue that manages itself and never has to act is drop-tail.
+/// A managed queue that never has to act is drop-tail.
 #[test]
 fn a_managed_queue_tells_the_waits_of_drop_tail() {
     let target = Span::from_secs(100);
@@ -83,7 +85,8 @@ fn a_managed_queue_tells_the_waits_of_drop_tail() {
     assert!(found[0][..15_000] == found[1][..15_000] && found[0][..15_000] == found[2][..15_000]);
 }
 
-/// M/D/1: the mean wait is rho / (2 mu (1 - rho)), 1/1875 s at half the load of 15 Mbit/s times a half.
+/// M/D/1: the mean wait is rho / (2 mu (1 - rho)); with a service rate of 1875 packets/s and a load of a half, 1/3750
+/// s.
 #[test]
 fn the_mean_wait_behind_a_poisson_source_is_that_of_m_d_1() {
     let mut means = Moments::EMPTY;
@@ -101,7 +104,7 @@ fn the_mean_wait_behind_a_poisson_source_is_that_of_m_d_1() {
     assert!((theory - (md1::mean_time(937.5, 1875.0) - 1.0 / 1875.0)).abs() < 1e-12);
 }
 
-/// A session's packets tell their waits, too, and so does what answers them.
+/// A session's packets report their waits, too, and so does their feedback.
 #[test]
 fn a_session_over_a_narrow_link_waits_as_a_stream_does() {
     let mut world = World::new();
@@ -111,7 +114,7 @@ fn a_session_over_a_narrow_link_waits_as_a_stream_does() {
     let mut waits = Waits::default();
     world.run(at(10.0), &mut waits);
     let (count, whole) = (waits.far.len(), PACKET.as_bits() as f64 / 8e6);
-    // What waits does so behind a request for a report, which is short.
+    // Waiting packets wait after a report request, which is short.
     let waited = waits.far.iter().filter(|wait| **wait > Span::ZERO);
     assert!(count > 4900 && waits.back > 5 && waited.clone().count() < count / 100);
     assert!(waited.clone().all(|wait| wait.as_secs_f64() < whole), "less than a packet's time");

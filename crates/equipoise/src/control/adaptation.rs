@@ -1,6 +1,6 @@
 use crate::units::{Instant, SenderClock, Span};
 
-/// The loss that was reported since the last adaptation point (Tobe 1999, Fig. 2; Sisalem 1998).
+/// The losses reported since the last adaptation point (Tobe 1999, Fig. 2; Sisalem 1998).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AdaptationPoints {
     since: Option<Instant<SenderClock>>,
@@ -9,14 +9,14 @@ pub struct AdaptationPoints {
 }
 
 impl AdaptationPoints {
-    /// Takes a report. Gives the mean loss where this is an adaptation point: one comes `adapt` after the last, to which a
-    /// report may come half of its own interval early.
+    /// Records a report. Returns the mean loss if this report is an adaptation point. Adaptation points are `adapt`
+    /// apart; a report up to half a report interval early still counts as one.
     pub fn push(&mut self, now: Instant<SenderClock>, fraction_lost: f64, adapt: Span) -> Option<f64> {
         self.sum += if fraction_lost.is_finite() { fraction_lost.clamp(0.0, 1.0) } else { 0.0 };
         self.reports += 1;
         let since = *self.since.get_or_insert(now);
         let elapsed = now - since;
-        // The first report only starts the clock; from then on there is one report an interval.
+        // The first report only starts the clock; after it, there is one report per interval.
         let intervals = i64::from(self.reports).saturating_sub(1).max(1);
         let half_interval = Span::from_nanos(elapsed.as_nanos() / intervals / 2);
         if elapsed == Span::ZERO || elapsed + half_interval < adapt {

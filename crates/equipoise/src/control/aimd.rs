@@ -3,9 +3,9 @@ use crate::units::{Instant, Rate, SenderClock, Span};
 
 /// Additive increase, multiplicative decrease on the mean one-way delay.
 ///
-/// Source: Waki 2013, Eq. 17: `a + A` while the mean delay is below the target, `B a` otherwise.
-/// Reading: the rate begins at the lowest and is kept where an interval has too few samples; missing reports halve it,
-/// as the report exchange is the same as AP's.
+/// Source: Waki 2013, Eq. 17: `a + A` while the mean delay is below the target, `B a` otherwise. Readings: the rate
+/// starts at its lower limit. It is kept if an interval has too few samples. Missing reports halve it, because the
+/// report exchange is that of AP.
 #[derive(Clone, Debug)]
 pub struct Aimd {
     target: Span,
@@ -18,13 +18,13 @@ pub struct Aimd {
 }
 
 impl Aimd {
-    /// Holds the delay below `target`; adds `increase` an interval, multiplies by `decrease` (between 0 and 1).
+    /// Keeps the delay below `target`: adds `increase` per interval, or multiplies by `decrease` (between 0 and 1).
     pub const fn new(target: Span, limits: RateLimits, increase: Rate, decrease: f64) -> Self {
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
         Self { target, limits, increase, decrease, printed: false, rate: limits.start(), snapshot }
     }
 
-    /// The same, to be seen as printed: only circuit breakers act on it ([`Controller::is_held_to_proof`]).
+    /// Returns the law as printed: only circuit breakers limit it ([`Controller::is_held_to_proof`]).
     #[must_use]
     pub const fn as_printed(self) -> Self {
         Self { printed: true, ..self }
@@ -52,7 +52,7 @@ impl Aimd {
         self.decide(rate, RateLimits::reason(Reason::Law, cut), Some(next - bps));
     }
 
-    /// No report comes: half the rate.
+    /// Halves the rate because no report arrives.
     fn on_silence(&mut self) {
         self.decide(self.limits.halve(self.rate), Reason::ReportsMissing, None);
     }

@@ -1,33 +1,34 @@
 use crate::units::{Instant, SenderClock, Span};
 
-/// The least delay of the last ten minutes, as the two clocks show it: what is above it is queueing delay.
+/// The minimum delay of the last ten minutes, as shown by the two clocks. A delay above it is queueing delay.
 ///
-/// Source: RFC 6817, Sec. 2.4, 2.5: the least of each minute is kept, and the base is the least of the last `BASE_HISTORY`
-/// minutes, so that a longer route or a drifting clock is followed in the end.
+/// Source: RFC 6817, Sec. 2.4, 2.5: the minimum of each minute is kept, and the base is the minimum over the last
+/// `BASE_HISTORY` minutes. A longer route or a drifting clock is therefore followed after that time.
 ///
-/// Readings: a minute begins with its first sample. After ten minutes without a sample the base is unknown, and the next
-/// sample becomes the base. The sender's clock set back begins a minute anew. No clock has to agree with another.
+/// Readings: a minute begins with its first sample. After ten minutes without a sample the base is unknown, and the
+/// next sample becomes the base. If the sender's clock is set back, a new minute begins. The clocks need not agree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BaseDelay {
-    /// The least of each minute, the present one first; [`Span::MAX`] for a minute without a sample.
+    /// The minimum delay of each minute, the current minute first; [`Span::MAX`] for a minute without a sample.
     minutes: [Span; BASE_HISTORY],
-    /// When the present minute began.
+    /// When the current minute began.
     began: Instant<SenderClock>,
-    /// The least of all.
+    /// The minimum of all minutes.
     least: Span,
 }
 
-/// Minutes that are remembered; more bears longer queues, and follows a longer route later (RFC 6817, Sec. 2.5).
+/// Minutes that are remembered (RFC 6817, Sec. 2.5). A larger value tolerates longer queues and follows a longer route
+/// later.
 const BASE_HISTORY: usize = 10;
 const MINUTE: Span = Span::from_secs(60);
 
 impl BaseDelay {
-    /// Nothing known yet.
+    /// A base delay without samples.
     pub(super) const fn new() -> Self {
         Self { minutes: [Span::MAX; BASE_HISTORY], began: Instant::ZERO, least: Span::MAX }
     }
 
-    /// Takes a delay as the clocks show it; returns what of it is above the base, never below zero.
+    /// Records a delay as shown by the clocks. Returns its part above the base, which is never negative.
     pub(super) fn queueing(&mut self, now: Instant<SenderClock>, shown: Span) -> Span {
         self.turn(now);
         self.minutes[0] = self.minutes[0].min(shown);
@@ -35,7 +36,7 @@ impl BaseDelay {
         shown - self.least
     }
 
-    /// Begins as many minutes as have passed.
+    /// Starts a new slot for each minute that has passed.
     fn turn(&mut self, now: Instant<SenderClock>) {
         if self.least == Span::MAX || now < self.began {
             self.began = now;
@@ -70,7 +71,7 @@ mod tests {
         }
     }
 
-    /// What breaks otherwise: after a change to a longer route a sender sees a queue for the rest of the session.
+    /// Without this, a sender sees a queue for the rest of the session after a change to a longer route.
     #[test]
     fn a_longer_route_is_followed_after_ten_minutes_and_no_sooner() {
         let mut base = BaseDelay::new();

@@ -1,4 +1,4 @@
-//! A path for the tests of laws that go by feedback on single packets: a first-come queue in front of a link.
+//! A path to test laws that use per-packet feedback: a first-come queue in front of a link.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -6,39 +6,39 @@ use alloc::vec::Vec;
 use super::{Controller, Ecn, Fate, Feedback, PacketFeedback, PacketReport, SentPacket};
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// The path, and how its far end reports.
+/// The path, and how its receiver reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bottleneck {
-    /// Of the link in bit/s, by the time since the beginning in s.
+    /// Capacity of the link in bit/s, as a function of the time since the start in s.
     pub(super) capacity_bps: fn(f64) -> f64,
     /// One-way delay of the empty path.
     pub(super) way: Span,
-    /// The longest that a packet waits; what would wait longer is dropped.
+    /// The longest wait in the queue; a packet that would wait longer is dropped.
     pub(super) queue: Span,
-    /// Packets that wait longer are marked.
+    /// Packets that wait longer than this are marked.
     pub(super) mark_above: Span,
-    /// Every so manieth packet is marked; 0 for none.
+    /// One packet in `mark_every` is marked; 0 for none.
     pub(super) mark_every: u64,
-    /// Every so manieth packet is dropped; 0 for none.
+    /// One packet in `drop_every` is dropped; 0 for none.
     pub(super) drop_every: u64,
-    /// Codepoint with which packets leave.
+    /// ECN codepoint of the packets sent.
     pub(super) ecn: Ecn,
-    /// From one report to the next.
+    /// Time between two reports.
     pub(super) report_every: Span,
     /// Size of the packets.
     pub(super) packet: Size,
-    /// What the application sends at most, in bit/s.
+    /// The highest rate of the application, in bit/s.
     pub(super) wanted_bps: f64,
 }
 
-/// What was seen in a tenth of a second.
+/// What was observed in a tenth of a second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
-    /// Since the beginning, in s.
+    /// Time since the start, in s.
     pub(super) at_s: f64,
     /// The rate that the controller allows.
     pub(super) rate_bps: f64,
-    /// What a packet would wait.
+    /// How long a packet would wait in the queue, in s.
     pub(super) queue_s: f64,
 }
 
@@ -59,19 +59,19 @@ impl Default for Bottleneck {
     }
 }
 
-/// The sender's clock at the beginning; the receiver's is an hour behind.
+/// The sender's clock at the start; the receiver's clock is an hour behind.
 const EPOCH: Instant<SenderClock> = Instant::from_nanos(7_200_000_000_000);
 const RECEIVER_BEHIND: Span = Span::from_secs(3600);
 const TICK: Span = Span::from_millis(1);
 
-/// A packet on its way: when it arrives, or would have.
+/// A packet in flight, with the time at which it arrives or would have arrived.
 struct UnderWay {
     report: PacketReport,
     arrives: Instant<SenderClock>,
 }
 
 impl Bottleneck {
-    /// Runs a controller for some seconds; what was seen, ten times a second.
+    /// Runs a controller for `seconds`. Returns the observations, ten per second.
     pub(super) fn run(&self, controller: &mut dyn Controller, seconds: i64) -> Vec<Moment> {
         let mut under_way: VecDeque<UnderWay> = VecDeque::new();
         let mut reports: VecDeque<(Instant<SenderClock>, Instant<SenderClock>, Vec<PacketReport>)> = VecDeque::new();
@@ -137,7 +137,7 @@ impl Bottleneck {
     }
 }
 
-/// Mean rate in bit/s and mean wait in s of what was seen between two moments, in s.
+/// Mean rate in bit/s and mean wait in s between two times, in s.
 pub(super) fn mean(seen: &[Moment], from_s: f64, to_s: f64) -> (f64, f64) {
     let part: Vec<_> = seen.iter().filter(|moment| (from_s..to_s).contains(&moment.at_s)).collect();
     let sum = |value: fn(&Moment) -> f64| part.iter().map(|moment| value(moment)).sum::<f64>() / part.len() as f64;

@@ -1,7 +1,7 @@
 use super::{Allowance, Controller, Feedback, Needs, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock};
 
-/// A constant rate, whatever the path does: the comparator of Waki 2013, Sec. 6.1.2.
+/// A constant rate, whatever the path does: a comparator (Waki 2013, Sec. 6.1.2).
 #[derive(Clone, Copy, Debug)]
 pub struct Cbr {
     rate: Rate,
@@ -25,7 +25,7 @@ impl Controller for Cbr {
         Needs::NOTHING
     }
 
-    /// A tenth: what a circuit breaker leaves of it, and what it begins again with (RFC 8083, Sec. 4.3).
+    /// A tenth of the rate: a circuit breaker goes no lower, and the session restarts with it (RFC 8083, Sec. 4.3).
     fn lowest_rate(&self) -> Rate {
         Rate::from_bps((self.rate.as_bps() / 10).max(1))
     }

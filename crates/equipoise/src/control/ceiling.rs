@@ -1,34 +1,37 @@
 use crate::units::Rate;
 
-/// The rate at which a path was last found full, and how far beyond it a law may go with the next report.
+/// The rate at which a path was last found full, and how far beyond it a law may go at the next report.
 ///
-/// A path that carries nobody else's traffic says nothing of its capacity until it is exceeded: its delay is constant below and
-/// grows without end above. What can be known is what came through while it was full. Below that a law may take
-/// strides; near it, small ones; well beyond, steps that grow while nothing happens, as the path has become wider. Ours.
+/// A path without cross traffic reveals its capacity only when it is exceeded: below it the delay is constant, above it
+/// the delay grows without bound. What can be measured is the rate delivered while the path was full. Below that rate a
+/// law may take large steps, and near it small steps. Well beyond it the steps grow as long as no congestion shows,
+/// because the capacity has then increased. Ours.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     full_bps: Option<f64>,
-    /// The rate was not raised since the path was found full: what comes through of a lower rate tells nothing new.
+    /// The rate was not raised since the path was found full. The rate delivered at a reduced rate says nothing new
+    /// about the capacity.
     is_known: bool,
-    /// Steps taken well beyond it since the path was last full.
+    /// Steps taken well beyond the ceiling since the path was last full.
     steps: i32,
 }
 
 impl Ceiling {
-    /// From this share of the ceiling on it is near, and up to that.
+    /// A rate between these two shares of the ceiling is near it.
     const NEAR: f64 = 0.95;
     const BEYOND: f64 = 1.05;
-    /// It falls by no more than to this share of what it was.
+    /// The ceiling falls to no less than this share of its previous value.
     const KEPT: f64 = 0.7;
-    /// A step near it, as a share of the rate; each further one beyond is twice as large.
+    /// Size of a step near the ceiling, as a share of the rate. Each further step beyond it is twice as large.
     const STEP: f64 = 0.01;
-    /// How often it is doubled: to 32 %, which doubles the rate with three reports and overfills little.
+    /// How often the step is doubled: up to 32 %. That doubles the rate within three reports and overshoots little.
     const LARGEST: i32 = 5;
 
-    /// The path was found full at a sending rate of `sent_bps`, of which it delivered so much.
+    /// Records that the path was full at a sending rate of `sent_bps`, and that it delivered `delivered` of that.
     pub fn on_full(&mut self, delivered: Option<Rate>, sent_bps: f64) {
         let full = delivered.map_or(sent_bps, |rate| rate.as_bps_f64().min(sent_bps));
-        // What came through is less than the capacity if the path was full for a part of the time, or of others' traffic.
+        // The delivered rate is less than the capacity if the path was full only part of the time, or full of cross
+        // traffic.
         let before = self.full_bps.unwrap_or(0.0);
         if !core::mem::replace(&mut self.is_known, true) {
             self.full_bps = Some(full.max(Self::KEPT * before));
@@ -36,7 +39,7 @@ impl Ceiling {
         self.steps = 0;
     }
 
-    /// A rate was decided upon, not below the one before, after a report that shows no sign of a full path.
+    /// Records a rate no lower than the previous one, set after a report that shows no sign of a full path.
     pub fn on_raised(&mut self, to_bps: f64) {
         self.is_known = false;
         if self.full_bps.is_some_and(|full| to_bps > full * Self::BEYOND) {
@@ -44,7 +47,7 @@ impl Ceiling {
         }
     }
 
-    /// The highest rate that may follow `now_bps`, both in bit/s: at most twice as much.
+    /// The highest rate that may follow `now_bps`, both in bit/s: at most twice `now_bps`.
     pub fn most_bps(&self, now_bps: f64) -> f64 {
         let near = self.full_bps.map_or(f64::INFINITY, |full| full * Self::NEAR);
         let step = libm::ldexp(Self::STEP, self.steps.clamp(0, Self::LARGEST));
@@ -61,7 +64,7 @@ impl Ceiling {
 mod tests {
     use super::*;
 
-    /// If it fails, a law saws through a full queue for ever: it doubles where it went wrong the last time.
+    /// If it fails, a law oscillates through a full queue for ever: it doubles its rate where that failed before.
     #[test]
     fn strides_end_below_the_rate_at_which_the_path_was_full_and_steps_lead_beyond() {
         let mut ceiling = Ceiling::default();

@@ -1,7 +1,8 @@
-//! The seam between a session and a control law: what a law is told, what it answers, and what it needs.
+//! The interface between a session and a control law: the law's input, its output, and what it needs.
 //!
-//! Two methods are required of a [`Controller`]: it takes [`Feedback`] and says its [`Allowance`]. The feedback is joined
-//! with what was sent before it gets here, so that receiver reports, transport-wide feedback and acknowledgements look alike.
+//! A [`Controller`] has two required methods: one takes [`Feedback`], the other returns its [`Allowance`]. The session
+//! first joins the feedback with the packets sent, so that receiver reports, transport-wide feedback and
+//! acknowledgements look alike to a law.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -11,79 +12,82 @@ use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size, Span};
 
 /// A congestion control algorithm: feedback in, allowance out.
 ///
-/// It never parses, queues, paces or logs. The session that holds it has the last word: it sends no more than twice what was
-/// proved to arrive, halves that while no report comes, and breaks the circuit (RFC 8083, Sec. 4), whatever the algorithm
-/// allows. An algorithm need not know of this; of an interval in which the session held it back it is told
+/// It never parses, queues, paces or logs. Whatever the algorithm allows, its session sends no more than twice the rate
+/// that provably arrived, halves this limit while no report arrives, and has circuit breakers (RFC 8083, Sec. 4). An
+/// algorithm need not know of these limits. An interval in which the session limited the rate is reported as
 /// [`IntervalSummary::app_limited`].
 pub trait Controller: Send + Sync + fmt::Debug {
-    /// Takes what the far end has told, or that it is silent.
+    /// Processes feedback from the receiver, or the lack of it.
     fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>);
 
-    /// How fast, and how much at once, the session may send from now on.
+    /// The rate at which the session may send from now on, and the data it may have in flight.
     fn allowance(&self) -> Allowance;
 
-    /// What the algorithm cannot do without. A session that does not provide it refuses the algorithm when it is built.
+    /// The feedback that the algorithm requires. A session that does not provide it refuses the algorithm when it is
+    /// built.
     fn needs(&self) -> Needs {
         Needs::INTERVALS
     }
 
-    /// A packet has left.
+    /// Called when a packet was sent.
     fn on_sent(&mut self, _now: Instant<SenderClock>, _packet: &SentPacket) {}
 
-    /// A frame of live media joins what waits at the sender.
+    /// Called when a frame of live media is queued at the sender.
     fn on_frame(&mut self, _now: Instant<SenderClock>, _frame: &QueuedFrame) {}
 
-    /// The time of [`next_timer`](Self::next_timer) has come.
+    /// Called at the time that [`next_timer`](Self::next_timer) returned.
     fn on_timer(&mut self, _now: Instant<SenderClock>) {}
 
-    /// When the algorithm wants [`on_timer`](Self::on_timer) to be called; `None` for never.
+    /// When [`on_timer`](Self::on_timer) must be called; `None` for never.
     fn next_timer(&self) -> Option<Instant<SenderClock>> {
         None
     }
 
-    /// Packets that the algorithm wants to be sent faster than it allows, to find out whether the path takes as much.
+    /// A burst of packets above the allowed rate that the algorithm requests, to find out whether the path has that
+    /// capacity.
     ///
-    /// A session need not send any; it tells of those that it sends by [`SentPacket::probe`]. The probe is wanted until as many
-    /// packets and bytes of it have left as it asks for, or until the algorithm has given it up.
+    /// A session need not send probes; [`SentPacket::probe`] marks the packets of those that it sends. The request
+    /// stands until the requested number of packets and bytes was sent, or until the algorithm withdraws it.
     fn wanted_probe(&self) -> Option<Probe> {
         None
     }
 
-    /// The lowest rate that the algorithm decides on. What the session does to it goes no lower, except that it may stop.
+    /// The lowest rate that the algorithm sets. The session's own limits go no lower, but the session may stop sending.
     fn lowest_rate(&self) -> Rate {
         Rate::from_bps(1_000)
     }
 
-    /// Whether the session holds it to twice what was proved to arrive. A fixed rate, and a law that is to be seen as it was
-    /// printed, say no: only the circuit breakers act on them.
+    /// Whether the session limits the rate to twice what provably arrived. A fixed rate, and a law that must run as
+    /// printed, return `false`: only the circuit breakers limit them.
     fn is_held_to_proof(&self) -> bool {
         true
     }
 
-    /// What a report may show of its last decision. Nothing else may depend on it.
+    /// The algorithm's last decision, for reports only. No other code may depend on it.
     fn snapshot(&self) -> Snapshot {
         Snapshot::default()
     }
 
-    /// What it believes of the path, for people and reports; `None` if it does not say. Nothing else may depend on it.
+    /// The algorithm's estimates of the path, for reports only; `None` if it has none to show. No other code may depend
+    /// on them.
     fn beliefs(&self) -> Option<Beliefs> {
         None
     }
 
-    /// The one-way delay that the algorithm tries to hold, if it has one.
+    /// The one-way delay that the algorithm aims at, if it has a target.
     fn target_delay(&self) -> Option<Span> {
         None
     }
 
-    /// The rate that the congestion control found for the path, before it is shaped for what waits at the sender: `CC_R` of
-    /// RFC 8699, Sec. 5.3. `None` for an algorithm that cannot go on from a rate which somebody else calculated, so that it cannot
-    /// be [coupled](super::coupled).
+    /// The rate that the congestion control calculated for the path, before it is adjusted for data queued at the
+    /// sender: `CC_R` of RFC 8699, Sec. 5.3. `None` for an algorithm that cannot continue from a rate set from outside;
+    /// such an algorithm cannot be [coupled](super::coupled).
     fn calculated_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// The rate is this from `now` on, within the algorithm's limits, as if it had found it itself (RFC 8699, Sec. 5.3.1, step 3 d).
-    /// Ignored where [`calculated_rate`](Self::calculated_rate) is `None`.
+    /// Sets the rate from `now` on, within the algorithm's limits, as if the algorithm had calculated it (RFC 8699,
+    /// Sec. 5.3.1, step 3 d). Ignored if [`calculated_rate`](Self::calculated_rate) is `None`.
     fn set_calculated_rate(&mut self, _now: Instant<SenderClock>, _rate: Rate) {}
 }
 
@@ -152,9 +156,9 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
     }
 }
 
-/// A controller that can be copied, as some transports ask for; every controller that is `Clone` is one.
+/// A controller that can be copied, as some transports require. Implemented for every controller that is `Clone`.
 pub trait CloneController: Controller {
-    /// A copy of it, in its present state.
+    /// A copy of the controller in its current state.
     fn clone_box(&self) -> Box<dyn CloneController>;
 }
 
@@ -164,22 +168,22 @@ impl<C: Controller + Clone + 'static> CloneController for C {
     }
 }
 
-/// What is known of packets that were sent.
+/// What is known of the packets sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Feedback<'a> {
     /// The summary of a whole report interval, as a receiver measured it.
     Interval(IntervalSummary),
-    /// What became of single packets, as acknowledgements or transport-wide feedback tell it.
+    /// The fate of single packets, from acknowledgements or transport-wide feedback.
     Packets(&'a PacketFeedback<'a>),
-    /// No report came for so many report intervals, three at least.
+    /// No report arrived for at least three report intervals.
     Silent {
-        /// Reports that are missing in a row.
+        /// Number of consecutive missing reports.
         reports: u64,
     },
-    /// A transport's retransmission timer ran out.
+    /// A retransmission timer of a transport expired.
     TimedOut {
-        /// Data under way then.
+        /// Data in flight at that time.
         in_flight: Size,
     },
 }
@@ -188,29 +192,30 @@ pub enum Feedback<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct IntervalSummary {
-    /// One-way delay; `None` also for too few samples.
+    /// One-way delay; also `None` if there were too few samples.
     pub delay: Option<DelaySummary>,
     /// Share of the packets that were lost, 0 to 1.
     pub fraction_lost: Option<f64>,
-    /// Share of the packets that came with a mark of congestion among those that may be marked (RFC 3168), 0 to 1; `None` where none may.
+    /// Share of ECN-capable packets that arrived with a congestion mark (RFC 3168), 0 to 1; `None` if no packet is
+    /// ECN-capable.
     pub fraction_marked: Option<f64>,
-    /// How many packets were sent in what the report speaks of, whether they arrived or not.
+    /// Number of packets sent in the interval that the report covers, whether they arrived or not.
     pub packets: Option<u64>,
-    /// Rate at which packets came out of the network: what of the sent ones arrived, over the time in which it did.
+    /// Delivery rate: the data of the interval's packets that arrived, over the time in which they arrived.
     pub delivered: Option<Rate>,
-    /// From a request to its report.
+    /// Time from a report request to its report.
     pub round_trip: Option<Span>,
-    /// Rate of the bottleneck, from packet pairs; `None` also if too few came.
+    /// Rate of the bottleneck, from packet pairs; also `None` if there were too few pairs.
     pub bottleneck: Option<Rate>,
-    /// The application gave less than the rate allowed, or the session let less pass, so that a short delay says nothing of a
-    /// higher rate.
+    /// The application sent less than the rate allowed, or the session limited it further. A short delay then says
+    /// nothing about a higher rate.
     pub app_limited: bool,
-    /// What went into the network and what came out of the receiver's playout buffer.
+    /// Packets into the network and out of the receiver's playout buffer.
     pub playout: Option<PlayoutSummary>,
 }
 
 impl IntervalSummary {
-    /// A summary in which nothing was measured.
+    /// A summary with nothing measured.
     pub const fn unmeasured() -> Self {
         Self {
             delay: None,
@@ -225,7 +230,7 @@ impl IntervalSummary {
         }
     }
 
-    /// How many packets were lost.
+    /// Number of packets lost.
     pub fn lost(&self) -> f64 {
         self.fraction_lost.unwrap_or(0.0) * self.packets.unwrap_or(0) as f64
     }
@@ -236,39 +241,38 @@ impl IntervalSummary {
     }
 }
 
-/// What became of packets, in the order in which they were sent.
+/// The fate of packets, in sending order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PacketFeedback<'a> {
-    /// Those that something is newly known of.
+    /// The packets with new information.
     pub packets: &'a [PacketReport],
-    /// Round-trip time of the newest of them, without what the receiver is known to have waited; `None` if it was not
-    /// measured.
+    /// Round-trip time of the newest of these packets, less the receiver's known delay; `None` if it was not measured.
     pub round_trip: Option<Span>,
-    /// Data under way before this feedback came, with the packets that it tells of.
+    /// Data in flight before this feedback arrived, including the packets that it reports.
     pub in_flight: Size,
-    /// The application, and not the allowance, held the sender back.
+    /// The application, not the allowance, limited the sender.
     pub app_limited: bool,
 }
 
 impl<'a> PacketFeedback<'a> {
-    /// Feedback on `packets`, without a round-trip time, of a sender that is not limited by its application.
+    /// Feedback on `packets`, without a round-trip time, from a sender that is not app-limited.
     pub const fn new(packets: &'a [PacketReport], in_flight: Size) -> Self {
         Self { packets, round_trip: None, in_flight, app_limited: false }
     }
 }
 
-/// What became of one packet.
+/// The fate of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketReport {
-    /// Its number, counted up by one for each packet of the path.
+    /// Packet number, which increases by one for each packet on the path.
     pub number: u64,
     /// Size of the IP packet.
     pub size: Size,
-    /// When it left.
+    /// Departure time.
     pub departed: Instant<SenderClock>,
-    /// Its fate.
+    /// Whether the packet arrived.
     pub fate: Fate,
 }
 
@@ -279,18 +283,18 @@ impl PacketReport {
     }
 }
 
-/// What became of a packet.
+/// Whether a packet arrived or was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fate {
     /// It arrived.
     Arrived {
-        /// When, by the receiver's clock; `None` if the feedback does not tell, as TCP's acknowledgements do not.
+        /// Arrival time on the receiver's clock; `None` if the feedback has none, as in TCP acknowledgements.
         at: Option<Instant<ReceiverClock>>,
-        /// The mark that it carried at its arrival.
+        /// ECN mark of the packet on arrival.
         ecn: Ecn,
     },
-    /// It is taken to be lost. If it was only late, a later feedback may report that it arrived.
+    /// It is assumed lost. If it was only late, later feedback may report its arrival.
     Lost,
 }
 
@@ -308,109 +312,109 @@ pub enum Ecn {
     Ce,
 }
 
-/// A packet that has left.
+/// A packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SentPacket {
-    /// Its number, counted up by one for each packet of the path.
+    /// Packet number, which increases by one for each packet on the path.
     pub number: u64,
     /// Size of the IP packet.
     pub size: Size,
-    /// Data under way, with this packet; zero if the session does not know.
+    /// Data in flight, including this packet; zero if the session does not know.
     pub in_flight: Size,
-    /// The number of the [`Probe`] that it is a part of.
+    /// Number of the [`Probe`] that the packet belongs to.
     pub probe: Option<u64>,
 }
 
 impl SentPacket {
-    /// A packet that has left.
+    /// A packet that was sent.
     pub const fn new(number: u64, size: Size, in_flight: Size) -> Self {
         Self { number, size, in_flight, probe: None }
     }
 
-    /// The same packet as a part of the probe of this number.
+    /// The packet as a part of probe number `probe`.
     #[must_use]
     pub const fn of_probe(self, probe: u64) -> Self {
         Self { probe: Some(probe), ..self }
     }
 }
 
-/// A frame of live media, and what waits to be sent before it.
+/// A frame of live media, and the data queued before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuedFrame {
-    /// Its size, without headers of packets.
+    /// Size of the frame, without packet headers.
     pub size: Size,
-    /// What of earlier frames has not been sent yet.
+    /// Data of earlier frames that was not sent yet.
     pub waiting: Size,
-    /// How long the oldest of that has waited; zero if nothing waits.
+    /// How long the oldest queued data has waited; zero if nothing is queued.
     pub waited: Span,
 }
 
 impl QueuedFrame {
-    /// A frame before which `waiting` waits, the oldest of it for `waited`.
+    /// A frame with `waiting` bytes queued before it, the oldest of them for `waited`.
     pub const fn new(size: Size, waiting: Size, waited: Span) -> Self {
         Self { size, waiting, waited }
     }
 }
 
-/// A burst of packets at a rate above the one that is allowed, by which an algorithm learns whether the path takes as much.
+/// A burst of packets above the allowed rate, to find out whether the path has that capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Probe {
-    /// Counted up by the algorithm for each of its probes.
+    /// Probe number, which the algorithm increases by one for each of its probes.
     pub number: u64,
-    /// The rate of the packets, which follow on one another without a gap.
+    /// The rate of the packets within the burst.
     pub rate: Rate,
-    /// How many packets there are to be, at least.
+    /// Minimum number of packets in the probe.
     pub packets: u32,
-    /// How much data there is to be in all, at least.
+    /// Minimum amount of data in the probe.
     pub size: Size,
 }
 
 impl Probe {
-    /// A probe at a rate, of so many packets and so much data at least.
+    /// A probe at `rate`, with at least `packets` packets and `size` of data.
     pub const fn new(number: u64, rate: Rate, packets: u32, size: Size) -> Self {
         Self { number, rate, packets, size }
     }
 }
 
-/// How fast a session may send, and how much may be under way. What is `None` is left open by the algorithm.
+/// How fast a session may send, and how much data may be in flight. The algorithm does not limit what is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Allowance {
     /// Rate of IP packets.
     pub rate: Option<Rate>,
-    /// Data that may be under way.
+    /// Data that may be in flight.
     pub window: Option<Size>,
-    /// Rate at which single packets may follow each other, where what `rate` allows comes in bursts, as frames do.
+    /// Rate within a burst, if the data allowed by `rate` comes in bursts, as frames do.
     pub pace: Option<Rate>,
 }
 
 impl Allowance {
-    /// A rate, with any amount under way.
+    /// A rate, with no limit on the data in flight.
     pub const fn rate(rate: Rate) -> Self {
         Self { rate: Some(rate), window: None, pace: None }
     }
 
-    /// A window, with no other pace than that of its feedback.
+    /// A window, paced only by its acknowledgements.
     pub const fn window(window: Size) -> Self {
         Self { rate: None, window: Some(window), pace: None }
     }
 
-    /// Both.
+    /// A rate and a window.
     pub const fn paced_window(rate: Rate, window: Size) -> Self {
         Self { rate: Some(rate), window: Some(window), pace: None }
     }
 
-    /// The same, with packets that may follow each other at this rate.
+    /// The allowance with a rate of `pace` within bursts.
     #[must_use]
     pub const fn with_pace(self, pace: Rate) -> Self {
         Self { pace: Some(pace), ..self }
     }
 }
 
-/// What an algorithm needs of a session, or what a session provides.
+/// What an algorithm needs from a session, or what a session provides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Needs(u8);
 
@@ -419,13 +423,13 @@ impl Needs {
     pub const NOTHING: Self = Self(0);
     /// [`Feedback::Interval`], with delay, loss, packet count and round-trip time.
     pub const INTERVALS: Self = Self(1);
-    /// [`Feedback::Packets`], and the call of [`Controller::on_sent`].
+    /// [`Feedback::Packets`], and calls of [`Controller::on_sent`].
     pub const PACKETS: Self = Self(1 << 1);
-    /// Packets sent in pairs, so that intervals tell the bottleneck's rate.
+    /// Packets sent in pairs, so that intervals include the bottleneck's rate.
     pub const PACKET_PAIRS: Self = Self(1 << 2);
-    /// Intervals that tell of the receiver's playout buffer.
+    /// Intervals that include the state of the receiver's playout buffer.
     pub const PLAYOUT: Self = Self(1 << 3);
-    /// Packets that are ECN-capable, and feedback that tells their marks.
+    /// ECN-capable packets, and feedback that includes their marks.
     pub const ECN: Self = Self(1 << 4);
 
     const NAMES: [(Self, &'static str); 5] = [
@@ -436,24 +440,24 @@ impl Needs {
         (Self::ECN, "ECN marks"),
     ];
 
-    /// These and those.
+    /// The union of both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// These and not those.
+    /// The needs in `self` that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Whether all of `other` are among these.
+    /// Whether `self` contains all of `other`.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Checks that a session which provides `provided` can hold an algorithm that needs these.
+    /// Checks that a session which provides `provided` meets these needs.
     ///
     /// # Errors
     /// [`UnmetNeeds`] with what is missing.
@@ -483,53 +487,54 @@ impl fmt::Display for Needs {
 pub struct UnmetNeeds {
     /// What is missing.
     pub missing: Needs,
-    /// What there is.
+    /// What the session provides.
     pub provided: Needs,
 }
 
-/// A controller's own account of its last decision, for people and reports.
+/// A controller's explanation of its last decision, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// Why the rate is what it is; `None` before the first decision.
+    /// Why the rate was set; `None` before the first decision.
     pub reason: Option<Reason>,
-    /// The change of rate that the bare law asked for, in bit/s; `None` if it was not computed.
+    /// The rate change computed by the law before any limit, in bit/s; `None` if it was not computed.
     pub law_step_bps: Option<f64>,
     /// AP's coefficient of response b, in 1/(s·Mbit/s); `None` for other laws.
     pub response: Option<f64>,
 }
 
-/// What a law believes of its path at a decision, for people and reports: in single precision, as every event of a session has room for it.
+/// A law's estimates of its path at a decision, for reports. In single precision, because every session event reserves
+/// room for them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beliefs {
-    /// How it goes by them.
+    /// How the law uses the estimates.
     pub mode: Mode,
-    /// The rate at which the bottleneck serves while it is busy, in bit/s; `None` if it was not busy lately.
+    /// Service rate of the bottleneck while it is busy, in bit/s; `None` if it was not busy recently.
     pub capacity_bps: Option<f32>,
-    /// The rate at which trains of packets come through, in bit/s; `None` without trains.
+    /// Delivery rate of packet trains, in bit/s; `None` without trains.
     pub available_bps: Option<f32>,
-    /// Round trip of the empty path, in s.
+    /// Round-trip time of the empty path, in s.
     pub base_s: f32,
-    /// How rough delays are that are no queue, in s.
+    /// Delay variation that is not caused by queueing, in s.
     pub noise_s: f32,
     /// The queueing delay of the last packet reported, in s.
     pub queue_s: f32,
-    /// The queueing delay aimed at, in s.
+    /// The target queueing delay, in s.
     pub target_s: f32,
 }
 
-/// How a law goes by what it believes.
+/// How a law uses its estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The queueing delay is held at its target.
     Delay,
-    /// Another flow holds the queue and goes by losses: the rate is TCP's.
+    /// Another flow fills the queue and reacts to loss only: the rate is TCP's.
     Rival,
-    /// A policer drops what is above a rate, which is kept below.
+    /// A policer drops packets above a certain rate: the rate is kept below it.
     Policed,
 }
 
 impl Mode {
-    /// The mode in a lower-case word.
+    /// The mode as a lower-case word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Delay => "delay",
@@ -539,41 +544,41 @@ impl Mode {
     }
 }
 
-/// Why a rate is what it is.
+/// Why a rate was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Reason {
     /// The law's own step was taken.
     Law,
-    /// A step up was cut to a share of the headroom that the variance implies.
+    /// A step up was limited to a share of the headroom that the variance implies.
     HeadroomGuard,
-    /// The step was cut to doubling or halving the rate.
+    /// The step was limited to doubling or halving the rate.
     StepGuard,
-    /// The delay rose beyond what chance explains: the law's step was taken at once.
+    /// The delay rose more than chance explains: the law's step was taken at once.
     Change,
-    /// The delay was far above the target: the rate was halved instead of stepped.
+    /// The delay was far above the target: the rate was halved instead of applying the law's step.
     FarAboveTarget,
     /// The delay was far above the target and falling fast enough: the rate was kept.
     Draining,
-    /// More packets were lost than chance loses: the rate was cut to below what arrived.
+    /// More packets were lost than chance explains: the rate was reduced below the delivery rate.
     Overload,
-    /// The step up was cut near the rate at which the path was last found full.
+    /// The step up was reduced near the rate at which the path was last full.
     Ceiling,
-    /// The rate was kept: what its last change did cannot have been seen yet.
+    /// The rate was kept: the effect of its last change cannot show in feedback yet.
     TooSoon,
-    /// The session held the rate to twice what was proved to arrive.
+    /// The session limited the rate to twice what provably arrived.
     Unproved,
-    /// A circuit breaker holds the rate down (RFC 8083, Sec. 4).
+    /// A circuit breaker limits the rate (RFC 8083, Sec. 4).
     CircuitBreaker,
-    /// The step was cut by the lower or upper limit of the rate.
+    /// The step was limited by the lower or upper rate limit.
     RateLimit,
-    /// The rate was not raised: the application does not use what it has.
+    /// The rate was not raised: the application does not use the current rate.
     AppLimited,
-    /// The rate was kept: too few samples, or samples without sense.
+    /// The rate was kept: too few or invalid samples.
     NoStatistics,
-    /// The delay did not vary at all, so that the law has no step.
+    /// The delay did not vary, so the law has no step.
     NoVariance,
-    /// Three reports in a row did not come: the rate was halved.
+    /// Three consecutive reports did not arrive: the rate was halved.
     ReportsMissing,
     /// The algorithm does not react.
     Fixed,

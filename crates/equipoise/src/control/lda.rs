@@ -3,18 +3,18 @@ use super::{
 };
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// How LDA is set.
+/// The configuration of LDA.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LdaConfig {
     /// `r_0`.
     pub initial_rate: Rate,
-    /// `r_min`, and the most that a session wants.
+    /// `r_min`, and the highest rate that a session wants.
     pub limits: RateLimits,
-    /// `AIR_0`: what is added at first; more finds its share sooner and overshoots it further.
+    /// `AIR_0`, the first additive increase. A larger value reaches the fair share sooner and overshoots it further.
     pub initial_increase: Rate,
-    /// `R_f`: by how many times the loss the rate falls.
+    /// `R_f`: the relative decrease of the rate per loss fraction.
     pub reduction_factor: f64,
-    /// `T_adapt`: from one adaptation point to the next.
+    /// `T_adapt`: time between adaptation points.
     pub adapt: Span,
     /// Whether the increase shrinks step by step.
     pub increase: Increase,
@@ -29,7 +29,8 @@ pub enum Increase {
     Fixed,
 }
 
-/// The loss-delay based adjustment: an increase that shrinks towards the bottleneck's rate, a decrease by the loss.
+/// The loss-delay based adjustment algorithm (LDA): an increase that shrinks near the bottleneck's rate, and a decrease
+/// in proportion to the loss.
 ///
 /// Source: Sisalem 1998, in the form of Tobe 1999, Fig. 2, with its lines A to C.
 ///
@@ -39,9 +40,9 @@ pub enum Increase {
 /// | `AIR` | additive increase of the rate at an adaptation point | bit/s |
 /// | τ | round-trip time | s |
 ///
-/// Readings: loss and round trip are means over the reports since the last adaptation point, `b` the last one reported,
-/// and before the first one the highest rate. Without a round trip line C does not hold. The highest rate caps `b`.
-/// Three missing reports halve the rate.
+/// Readings: loss and round-trip time are means over the reports since the last adaptation point. `b` is the last value
+/// reported, or the highest rate before the first report. Without a round-trip time line C is not applied. The highest
+/// rate caps `b`. Three missing reports halve the rate.
 #[derive(Clone, Debug)]
 pub struct Lda {
     config: LdaConfig,
@@ -54,7 +55,7 @@ pub struct Lda {
     snapshot: Snapshot,
 }
 
-/// What LDA knows at an adaptation point without loss; rates in bit/s, times in seconds.
+/// The state of LDA at an adaptation point without loss; rates in bit/s, times in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     rate: f64,
@@ -64,10 +65,10 @@ struct Point {
     round_trip_s: Option<f64>,
 }
 
-/// Next rate and `AIR` from an `AIR` so far (Tobe 1999, Fig. 2, lines A to C).
+/// Returns the next rate and `AIR`, from the current `AIR` (Tobe 1999, Fig. 2, lines A to C).
 fn raised(point: Point, increase: f64) -> (f64, f64) {
     let Point { rate, bottleneck, packet_bits, adapt_s, round_trip_s } = point;
-    // Line A, which keeps the increase from falling below nothing.
+    // Line A, which keeps the increase from becoming negative.
     if rate >= bottleneck {
         return (bottleneck, increase);
     }
@@ -81,7 +82,7 @@ fn raised(point: Point, increase: f64) -> (f64, f64) {
 }
 
 impl Lda {
-    /// Begins at the initial rate, for IP packets of `packet`.
+    /// Starts at the initial rate, for IP packets of `packet`.
     pub fn new(config: LdaConfig, packet: Size) -> Self {
         Self {
             packet,
@@ -140,7 +141,7 @@ impl Lda {
         self.snapshot.law_step_bps = Some(next - point.rate);
     }
 
-    /// No report comes: half the rate.
+    /// Halves the rate because no report arrives.
     fn on_silence(&mut self) {
         self.rate = self.config.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
@@ -208,7 +209,7 @@ mod tests {
         lda.rate.as_bps_f64() / 1e3
     }
 
-    /// The golden values: AIR 5 kbit/s and 605 kbit/s; then 2 % of loss from 600 kbit/s gives 564 kbit/s.
+    /// The golden values: AIR 5 kbit/s and 605 kbit/s; then 2 % of loss reduces 600 kbit/s to 564 kbit/s.
     #[test]
     fn one_step_up_and_one_down_are_those_of_the_paper() {
         let mut lda = controller(Increase::Shrinking);
@@ -219,7 +220,7 @@ mod tests {
         assert!((lda.increase_bps - 10_000.0).abs() < 1e-9, "loss sets it back");
     }
 
-    /// LDAF adds `AIR_0 (1 - r/b)` each time; LDA's increase is multiplied by that share again and again.
+    /// LDAF adds `AIR_0 (1 - r/b)` each time. LDA multiplies its increase by that share again and again.
     #[test]
     fn the_increase_of_lda_dies_out_and_that_of_ldaf_does_not() {
         let [lda, ldaf] = [Increase::Shrinking, Increase::Fixed].map(|increase| {
@@ -241,7 +242,7 @@ mod tests {
         assert!((increase - 4096.0 / 3.0).abs() < 1e-9 && (rate - 6e5 - increase).abs() < 1e-9);
     }
 
-    /// Line A: a bottleneck that shrinks below the rate takes it down without a loss.
+    /// Line A: a bottleneck that shrinks below the rate lowers it without a loss.
     #[test]
     fn the_rate_is_not_above_the_bottleneck() {
         let point = Point { rate: 1.3e6, bottleneck: 1.2e6, packet_bits: 4096.0, adapt_s: 3.0, round_trip_s: None };

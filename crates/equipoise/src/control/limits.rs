@@ -1,8 +1,8 @@
 use super::{ConfigError, Reason};
 use crate::units::Rate;
 
-/// The lowest and the highest rate that an application can live with, `a_min` and `a_max` of Waki 2013, Sec. 5.1, and the one
-/// that it starts with.
+/// The lowest and highest rate that an application accepts (`a_min` and `a_max` of Waki 2013, Sec. 5.1), and its start
+/// rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimits {
     min: Rate,
@@ -14,8 +14,8 @@ impl RateLimits {
     /// Limits from `min` to `max`, starting at `min`.
     ///
     /// # Errors
-    /// [`ConfigError::MinAboveMax`] where there is no rate between them; [`ConfigError::ZeroRate`] where `min` is zero,
-    /// at which a session would never hear of its path again.
+    /// [`ConfigError::MinAboveMax`] if `min` is above `max`; [`ConfigError::ZeroRate`] if `min` is zero, because a
+    /// session at rate zero would never learn anything about its path again.
     pub fn new(min: Rate, max: Rate) -> Result<Self, ConfigError> {
         if min > max {
             return Err(ConfigError::MinAboveMax { min, max });
@@ -26,20 +26,20 @@ impl RateLimits {
         Ok(Self { min, max, start: min })
     }
 
-    /// Limits for any two rates: from `min`, or 1 bit/s if that is higher, to `max`, or to `min` if that is higher.
+    /// Limits from any two rates: `min` is raised to at least 1 bit/s, and `max` to at least `min`.
     #[must_use]
     pub fn within(min: Rate, max: Rate) -> Self {
         let min = min.max(Rate::from_bps(1));
         Self { min, max: max.max(min), start: min }
     }
 
-    /// The same, starting at `rate`, or at the limit that it is beyond.
+    /// The limits with a start rate of `rate`, clamped to the limits.
     #[must_use]
     pub fn starting_at(self, rate: Rate) -> Self {
         Self { start: rate.clamp(self.min, self.max), ..self }
     }
 
-    /// The rate to start with.
+    /// The start rate.
     pub const fn start(&self) -> Rate {
         self.start
     }
@@ -54,19 +54,20 @@ impl RateLimits {
         self.max
     }
 
-    /// `bps` brought between the limits (Waki 2013, Eq. 16), and whether a limit cut it. NaN gives the lowest rate.
+    /// Clamps `bps` to the limits (Waki 2013, Eq. 16), and returns whether a limit applied. NaN returns the lowest
+    /// rate.
     pub fn clamp(&self, bps: f64) -> (Rate, bool) {
         let rate = Rate::from_bps_f64(bps.max(0.0)).unwrap_or(self.min);
         let clamped = rate.clamp(self.min, self.max);
         (clamped, clamped != rate)
     }
 
-    /// Half of `rate`, not below the lowest: the answer to three missing reports (Waki 2013, Sec. 5.1).
+    /// Half of `rate`, but not below the lowest rate: the reaction to three missing reports (Waki 2013, Sec. 5.1).
     pub fn halve(&self, rate: Rate) -> Rate {
         rate.halved().max(self.min)
     }
 
-    /// The reason for a rate that came about by `reason` unless a limit had the last word.
+    /// The reason for a rate: [`Reason::RateLimit`] if a limit applied, otherwise `reason`.
     pub fn reason(reason: Reason, cut: bool) -> Reason {
         if cut { Reason::RateLimit } else { reason }
     }

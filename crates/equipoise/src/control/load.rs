@@ -1,15 +1,15 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Offered load of a flow's bottleneck as a share of its capacity, which only a world that sees its own links knows (Waki 2013,
-/// Sec. 6.1.2): a cell that the world writes and one controller reads.
+/// Offered load at a flow's bottleneck as a share of its capacity (Waki 2013, Sec. 6.1.2). The world writes this cell
+/// and one controller reads it.
 ///
-/// No real sender can know it. It serves a comparator that shows what could be gained by it, and is no part of what a
-/// session tells its controller.
+/// Only a world that sees its own links knows this load; no real sender can. It serves a comparator that shows what a
+/// sender could gain from knowing it. It is not part of a session's feedback to its controller.
 #[derive(Clone, Debug)]
 pub struct PathLoad(Arc<AtomicU64>);
 
-/// What no load has: the bits of a NaN.
+/// The bits of a NaN, which no load has.
 const UNKNOWN: u64 = u64::MAX;
 
 impl Default for PathLoad {
@@ -19,20 +19,20 @@ impl Default for PathLoad {
 }
 
 impl PathLoad {
-    /// The load is `load` now; a number that is negative or not finite changes nothing.
+    /// Sets the load. A negative, infinite or NaN value is ignored.
     pub fn set(&self, load: f64) {
         if load.is_finite() && load >= 0.0 {
             self.0.store(load.to_bits(), Ordering::Relaxed);
         }
     }
 
-    /// The load, once the world has written it.
+    /// The load; `None` until the world has written it.
     pub fn get(&self) -> Option<f64> {
         let load = f64::from_bits(self.0.load(Ordering::Relaxed));
         (!load.is_nan()).then_some(load)
     }
 
-    /// Whether anybody else holds the cell, such as a controller that reads it.
+    /// Whether another owner holds the cell, such as a controller that reads it.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

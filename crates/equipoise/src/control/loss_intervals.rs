@@ -1,11 +1,11 @@
 /// Packets between loss events, and their weighted mean.
 ///
-/// Source: RFC 5348, Sec. 5.4: the last eight intervals, the older four with weights that fall.
+/// Source: RFC 5348, Sec. 5.4: the last eight intervals; the weights of the older four decrease.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LossIntervals {
-    /// The newest first: the first one is still open.
+    /// The newest first. The first interval is still open.
     intervals: [f64; INTERVALS],
-    /// How many closed ones there are.
+    /// Number of closed intervals.
     closed: usize,
 }
 
@@ -15,12 +15,12 @@ const INTERVALS: usize = 9;
 const WEIGHTS: [f64; INTERVALS - 1] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
 impl LossIntervals {
-    /// No packet counted yet.
+    /// Starts with no packets counted.
     pub(super) const fn new() -> Self {
         Self { intervals: [0.0; INTERVALS], closed: 0 }
     }
 
-    /// How many closed intervals there are; none before the first loss event, and never more than eight.
+    /// Number of closed intervals: zero before the first loss event, at most eight.
     pub(super) const fn closed(&self) -> usize {
         self.closed
     }
@@ -30,17 +30,17 @@ impl LossIntervals {
         self.intervals[0]
     }
 
-    /// So many packets more without a new loss event.
+    /// Adds `packets` to the open interval, without a new loss event.
     pub(super) fn grow(&mut self, packets: f64) {
         self.intervals[0] += packets;
     }
 
-    /// The open interval is taken to have so many packets.
+    /// Sets the length of the open interval to `packets`.
     pub(super) const fn replace_open(&mut self, packets: f64) {
         self.intervals[0] = packets;
     }
 
-    /// A loss event: the open interval is closed, and an empty one opened.
+    /// Records a loss event: closes the open interval and opens an empty one.
     pub(super) fn close(&mut self) {
         self.intervals.rotate_right(1);
         self.intervals[0] = 0.0;
@@ -52,7 +52,7 @@ impl LossIntervals {
         (self.closed > 0).then(|| self.mean(&self.intervals[1..]))
     }
 
-    /// Mean with the open interval, which counts only if it makes the mean longer; `None` before the first closed one.
+    /// Mean including the open interval, if that makes the mean longer; `None` before the first closed interval.
     pub(super) fn mean_longer(&self) -> Option<f64> {
         self.mean_closed().map(|closed| self.mean(&self.intervals[..INTERVALS - 1]).max(closed))
     }

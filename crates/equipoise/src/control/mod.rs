@@ -1,9 +1,9 @@
 //! Statistics → a sending rate, a window, or both.
 //!
-//! The middle step of the loop. A *law* is a bare equation; a [`Controller`] feeds a law with [`Feedback`] and says its
-//! [`Allowance`]. Neither parses, queues, paces or logs. `feedback.rs` is the seam between sessions and laws. If a session
-//! has several paths, a [`scheduler::Scheduler`] says how much goes on each. A law for another kind of feedback is brought to
-//! the seam by [`adapt`].
+//! The middle step of the loop. A *law* is a bare equation; a [`Controller`] feeds a law with [`Feedback`] and returns
+//! its [`Allowance`]. Neither parses, queues, paces or logs. `feedback.rs` is the interface between sessions and laws.
+//! If a session has several paths, a [`scheduler::Scheduler`] decides how much to send on each. [`adapt`] fits laws for
+//! other kinds of feedback to this interface.
 
 pub mod adapt;
 mod adaptation;

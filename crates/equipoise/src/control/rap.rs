@@ -1,16 +1,17 @@
 use super::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// The rate adaptation protocol: one packet more a round trip for every round trip, and half the rate upon loss.
+/// The rate adaptation protocol (RAP): one more packet per round trip after each round trip, and half the rate after a
+/// loss.
 ///
-/// Source: Rejaie 1999, Sec. III: without loss, once a smoothed round trip, `IPG ← IPG C / (IPG + C)` with C the smoothed
-/// round-trip time, which adds `packet / C` to the rate; a loss doubles the gap IPG between packets, and those lost until
-/// the answer to that can be seen are one event. Without its fine-grain adaptation.
+/// Source: Rejaie 1999, Sec. III: without loss, `IPG ← IPG C / (IPG + C)` once per smoothed round-trip time C, which
+/// adds `packet / C` to the rate. A loss doubles the inter-packet gap IPG; further losses count as the same event until
+/// the effect of the new gap can show. RAP's fine-grain adaptation is left out.
 ///
-/// Readings: acknowledgements come summed up in reports, so a step is for the time since the last report, counted in
-/// round trips; a report with loss is one event, and a further one within a round trip belongs to it. RAP's own clock is
-/// the round trip: with reports further apart than that it answers later than the paper's. A session that lets a report
-/// interval pass without report, three times in a row, halves the rate.
+/// Readings: reports summarise the acknowledgements, so a step covers the time since the last report, counted in round
+/// trips. A report with loss is one event; another one within a round trip belongs to the same event. The paper's RAP
+/// acts once per round trip, so this one reacts later if reports are further apart than that. Three consecutive report
+/// intervals without a report halve the rate.
 #[derive(Clone, Debug)]
 pub struct Rap {
     limits: RateLimits,
@@ -24,11 +25,12 @@ pub struct Rap {
 
 /// Weight of a new round trip (RFC 6298, Sec. 2.3, which Rejaie 1999, Sec. III adopts).
 const NEW_ROUND_TRIP: f64 = 1.0 / 8.0;
-/// Round trips that one report counts for at most. Ours: a report behind a long silence says little of the time before.
+/// Maximum number of round trips that one report counts for. Ours: a report after a long silence says little about the
+/// time before it.
 const MOST_STEPS: f64 = 100.0;
 
 impl Rap {
-    /// Begins at the rate to start with, for IP packets of `packet`.
+    /// Starts at the start rate, for IP packets of `packet`.
     pub const fn new(limits: RateLimits, packet: Size) -> Self {
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
         let rate = limits.start();
@@ -73,7 +75,7 @@ impl Rap {
         self.snapshot = Snapshot { reason: Some(reason), law_step_bps: Some(step), response: None };
     }
 
-    /// No report comes: half the rate.
+    /// Halves the rate because no report arrives.
     fn on_silence(&mut self) {
         self.rate = self.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };

@@ -2,15 +2,16 @@ use super::loss_intervals::LossIntervals;
 use super::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// TCP-friendly rate control: the rate that TCP's throughput equation gives for the loss events seen.
+/// TCP-friendly rate control: the rate of TCP's throughput equation at the observed loss event rate.
 ///
 /// Source: RFC 5348, Sec. 3.1 for the equation, Sec. 4.3 for the rate, Sec. 5.2 to 5.4 for loss events and their mean
-/// interval, Sec. 6.3.1 for the first of them. A mark of ECN is a loss event, as a loss is (Sec. 5.1).
+/// interval, Sec. 6.3.1 for the first of them. An ECN mark counts as a loss event, like a loss (Sec. 5.1).
 ///
-/// Readings: loss events are found at the sender, from reports (RFC 5348, Sec. 8.3 allows the sender to): a report with loss
-/// is one event, unless the last event began within a round trip. An event lies in the middle of its report's packets.
-/// Reports are to come about once a round trip; further apart, several events are taken for one and the rate comes out
-/// high. `t_RTO` is four round trips, `b` is 1. No restart after idleness, no oscillation prevention (Sec. 4.5).
+/// Readings: loss events are found at the sender, from reports (RFC 5348, Sec. 8.3 allows the sender to): a report with
+/// loss is one event, unless the last event began within a round trip. An event is assumed to lie in the middle of its
+/// report's packets. Reports should arrive about once per round trip. If they are further apart, several events count
+/// as one and the rate is too high. `t_RTO` is four round trips, `b` is 1. There is no restart after an idle period and
+/// no oscillation prevention (Sec. 4.5).
 #[derive(Clone, Debug)]
 pub struct Tfrc {
     limits: RateLimits,
@@ -25,7 +26,7 @@ pub struct Tfrc {
 
 /// Weight of the old round trip (RFC 5348, Sec. 4.3).
 const OLD_ROUND_TRIP: f64 = 0.9;
-/// The largest interval of a loss event at whose rate the search for the first one begins, in packets. Ours.
+/// The longest loss interval considered in the search for the first interval, in packets. Ours.
 const LONGEST_INTERVAL: f64 = 1e9;
 
 /// TCP's throughput in bit/s at a loss event rate p, 0 to 1 (RFC 5348, Sec. 3.1).
@@ -37,7 +38,7 @@ fn throughput(packet_bits: f64, round_trip_s: f64, p: f64) -> f64 {
 }
 
 impl Tfrc {
-    /// Begins at the rate to start with, for IP packets of `packet`.
+    /// Starts at the start rate, for IP packets of `packet`.
     pub const fn new(limits: RateLimits, packet: Size) -> Self {
         Self {
             packet,
@@ -53,12 +54,12 @@ impl Tfrc {
 
     /// The loss event rate; `None` before the first loss (RFC 5348, Sec. 5.4).
     fn loss_event_rate(&self) -> Option<f64> {
-        // The open interval counts only if it makes the rate better.
+        // The open interval counts only if it raises the rate.
         let interval = self.intervals.mean_longer()?;
         Some((1.0 / interval.max(1.0)).min(1.0))
     }
 
-    /// Takes the packets of a report, of which some were lost or not.
+    /// Counts the packets of a report; `lost` tells whether any of them was lost.
     fn count(&mut self, now: Instant<SenderClock>, packets: f64, lost: bool, receive_bps: f64) {
         let round_trip_s = self.round_trip_s.unwrap_or(0.0);
         let is_new = self.last_event.is_none_or(|last| (now - last).as_secs_f64() > round_trip_s);
@@ -69,18 +70,19 @@ impl Tfrc {
         self.last_event = Some(now);
         self.intervals.grow(packets / 2.0);
         if self.intervals.closed() == 0 {
-            // Sec. 6.3.1: the interval that the equation wants for half of what came through when the loss did.
+            // Sec. 6.3.1: the interval at which the equation yields half of the receive rate at the time of the loss.
             self.intervals.replace_open(self.interval_at(receive_bps / 2.0));
         }
         self.intervals.close();
         self.intervals.grow(packets / 2.0);
     }
 
-    /// The interval in packets at which the equation gives `bps`; it falls with the interval's inverse.
+    /// The loss interval in packets at which the equation yields `bps`. The rate falls as the loss event rate, its
+    /// inverse, grows.
     fn interval_at(&self, bps: f64) -> f64 {
         let (Some(round_trip_s), packet_bits) = (self.round_trip_s, self.packet.as_bits() as f64) else { return 1.0 };
         let (mut low, mut high) = (1.0, LONGEST_INTERVAL);
-        // 60 halvings find it to the precision of the number.
+        // 60 bisections reach the precision of the number.
         for _ in 0..60 {
             let middle = libm::sqrt(low * high);
             let enough = throughput(packet_bits, round_trip_s, 1.0 / middle) >= bps;
@@ -110,9 +112,9 @@ impl Tfrc {
         let marked = interval.fraction_marked.unwrap_or(0.0);
         self.count(now, packets, lost > 0.0 || marked > 0.0, receive_bps);
         let next = match self.loss_event_rate() {
-            // Sec. 4.3, step 4: by the equation, at most twice what comes through.
+            // Sec. 4.3, step 4: the equation's rate, but at most twice the receive rate.
             Some(p) => throughput(self.packet.as_bits() as f64, round_trip_s, p).min(2.0 * receive_bps),
-            // Slow start: twice the rate once a round trip.
+            // Slow start: doubles the rate once per round trip.
             None => bps.max((2.0 * bps).min(2.0 * receive_bps)),
         };
         let mut reason = Reason::Law;
@@ -126,7 +128,7 @@ impl Tfrc {
         self.snapshot = Snapshot { reason: Some(reason), law_step_bps: Some(next - bps), response: None };
     }
 
-    /// No report comes: half the rate.
+    /// Halves the rate because no report arrives.
     fn on_silence(&mut self) {
         self.rate = self.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
@@ -185,7 +187,7 @@ mod tests {
         assert!((mathis(0.01) / throughput(8000.0, 0.1, 0.01) - 1.090_288).abs() < 1e-4);
     }
 
-    /// If it fails, the law fills every queue that marks in place of dropping.
+    /// If it fails, the law fills every queue that marks instead of dropping.
     #[test]
     fn a_mark_is_a_loss_event() {
         let mut tfrc = tfrc();
@@ -204,7 +206,7 @@ mod tests {
         assert!(tfrc.loss_event_rate().is_some_and(|rate| rate > 0.0));
     }
 
-    /// A loss every hundred packets is a loss event rate of 1 %, whatever came before the ninth last.
+    /// A loss every hundred packets is a loss event rate of 1 %, independent of losses before the ninth last.
     #[test]
     fn equal_intervals_give_their_inverse() {
         let mut tfrc = tfrc();
@@ -215,7 +217,7 @@ mod tests {
             report(&mut tfrc, now, 100, 0.01);
         }
         assert!((tfrc.loss_event_rate().expect("losses") - 0.01).abs() < 1e-9);
-        // A long interval without loss counts at once, and as one of eight.
+        // A long interval without loss counts at once, as one of eight.
         (0..5).for_each(|_| {
             now += 100;
             report(&mut tfrc, now, 100, 0.0);
@@ -228,11 +230,11 @@ mod tests {
     fn slow_start_doubles_what_comes_through_until_the_first_loss_halves_it() {
         let mut tfrc = tfrc();
         report(&mut tfrc, 0, 0, 0.0);
-        // 2 packets in 100 ms are 160 kbit/s: four times the rate that began.
+        // 2 packets in 100 ms are 160 kbit/s: four times the start rate.
         let rates = [100, 200, 300].map(|millis| report(&mut tfrc, millis, 2, 0.0));
         assert_eq!(rates, [20_000, 40_000, 80_000]);
         let after = report(&mut tfrc, 400, 20, 0.05);
-        // 19 of 20 packets came through.
+        // 19 of 20 packets arrived.
         assert!(after.abs_diff(760_000) < 10_000, "{after}");
     }
 }

@@ -2,10 +2,10 @@ use super::{Allowance, Controller, Feedback, IntervalSummary, Needs, RateLimits,
 use crate::measure::{Traffic, TrafficAccumulation};
 use crate::units::{Instant, Rate, SenderClock, Size};
 
-/// By how much a source is to change its rate, so that the playout buffer comes to its desired occupancy.
+/// The rate change by which a source brings the playout buffer to its desired occupancy.
 ///
 /// Source: Subramanya 2003, Eq. 2 and 4: `e = x - x_d`, `u = (x_d - f + k_v e) / T`. By Eq. 1 and 5 the error is then
-/// `e(k+1) = Sat(k_v e(k) + d(k))`: what a disturbance leaves is `k_v` times less after each interval, and for
+/// `e(k+1) = Sat(k_v e(k) + d(k))`: each interval multiplies the error left by a disturbance by `k_v`, and for
 /// disturbances of at most d the error stays within `d / (1 - k_v)`.
 ///
 /// | symbol | name | unit |
@@ -17,16 +17,16 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// | u | the result | packets/s |
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TqLaw {
-    /// Packets that the playout buffer is to hold.
+    /// Desired number of packets in the playout buffer.
     pub desired: f64,
-    /// Share of the buffer's error that is left after an interval.
+    /// Share of the buffer's error that remains after an interval.
     pub gain: f64,
 }
 
 impl TqLaw {
-    /// The change u in packets/s, after an interval of `traffic` whose accumulation was f.
+    /// The rate change u in packets/s, after an interval of `traffic` with the accumulation f.
     ///
-    /// Never fails: an interval of zero or numbers that are none give a result that is none.
+    /// Returns NaN or ±∞ for an interval of zero or for non-finite input; the caller must check.
     pub fn change(&self, traffic: &Traffic, accumulation: f64) -> f64 {
         // Eq. 2.
         let error = traffic.occupancy - self.desired;
@@ -35,7 +35,7 @@ impl TqLaw {
     }
 }
 
-/// What a [`Tq`] is made of.
+/// The configuration of a [`Tq`].
 #[derive(Clone, Copy, Debug)]
 pub struct TqConfig {
     /// The law.
@@ -48,21 +48,21 @@ pub struct TqConfig {
     pub packet: Size,
 }
 
-/// Explicit rate control by what goes into the network, what comes out of it, and what waits at its far end.
+/// Explicit rate control, based on the packets into the network, out of it, and in the playout buffer.
 ///
 /// Source: Subramanya 2003, Sec. 3.
 ///
 /// Readings:
-/// - u changes the rate at which packets entered in the interval, `I_n`. By Eq. 1 the next occupancy is then the desired
-///   one but for `k_v e`; a source that sent less than it was allowed has its own rate for a base.
-/// - A change upwards never lowers the rate, and does not raise it where the application did not use it.
-/// - Several sources on one buffer: the paper's x, u and `I_n` are vectors with a component for each source. A session's
-///   report counts its own packets only; the law is linear, so that the changes of all add up to that of their sum, with
-///   the sum of all `x_d`. A first-come buffer serves each source by what it has in it; so the sources come to shares in
-///   proportion to their `x_d`.
-/// - It begins at the highest rate, as the paper's sources do.
-/// - A report without a playout buffer, or with an interval of no length, keeps the rate; three missing halve it, as with
-///   the other controllers.
+/// - u changes the rate at which packets entered in the interval, `I_n`. By Eq. 1 the next occupancy then differs from
+///   the desired one by `k_v e`. For a source that sent less than allowed, the base is its actual rate.
+/// - A positive change never lowers the rate, and does not raise it if the application did not use it.
+/// - Several sources on one buffer: the paper's x, u and `I_n` are vectors with a component for each source. A
+///   session's report counts its own packets only. The law is linear, so the changes of all sources add up to the
+///   change for their sum, with the sum of all `x_d`. A first-come buffer serves each source in proportion to its
+///   packets in the buffer, so the shares converge in proportion to their `x_d`.
+/// - It starts at the highest rate, like the paper's sources.
+/// - A report without a playout buffer, or with an interval of zero length, keeps the rate. Three missing reports halve
+///   it, as with the other controllers.
 #[derive(Clone, Debug)]
 pub struct Tq {
     law: TqLaw,
@@ -81,7 +81,7 @@ impl Tq {
         Self { law, accumulation, limits, packet, rate: limits.max(), snapshot }
     }
 
-    /// The interval in the paper's units; `None` where it has no length.
+    /// The interval in the paper's units; `None` if its length is zero.
     fn traffic(&self, interval: &IntervalSummary) -> Option<Traffic> {
         let playout = interval.playout?;
         let interval_s = playout.interval.as_secs_f64();
@@ -117,7 +117,7 @@ impl Tq {
         self.decide(rate, RateLimits::reason(Reason::Law, cut), Some(step_bps));
     }
 
-    /// No report comes: half the rate.
+    /// Halves the rate because no report arrives.
     fn on_silence(&mut self) {
         self.decide(self.limits.halve(self.rate), Reason::ReportsMissing, None);
     }
@@ -144,7 +144,8 @@ impl Controller for Tq {
         self.limits.min()
     }
 
-    /// It begins at its highest rate, and the receiver's buffer, without which no session holds it, holds it down.
+    /// It starts at its highest rate. The receiver's playout buffer limits it instead, and no session accepts this
+    /// controller without one.
     fn is_held_to_proof(&self) -> bool {
         false
     }
@@ -237,9 +238,9 @@ mod tests {
     }
 
     proptest! {
-        /// Subramanya 2003, Eq. 1 and 5: for |k_v| < 1, disturbances of at most d and any first occupancy, the error stays
-        /// within `k_v^k e(0) + d / (1 - k_v)`. The plant is Eq. 1, with its saturation at the buffer's size; the queue that
-        /// the estimator sees is part of f there, too.
+        /// Subramanya 2003, Eq. 1 and 5: for |k_v| < 1, disturbances of at most d and any first occupancy, the error
+        /// stays within `k_v^k e(0) + d / (1 - k_v)`. The plant is Eq. 1, with its saturation at the buffer's size. The
+        /// queue that the estimator measures is part of f in the plant, too.
         #[test]
         fn the_error_is_bounded_under_bounded_disturbance(
             gain in -0.99f64..0.99,
@@ -263,7 +264,7 @@ mod tests {
             prop_assert!(bound <= first.max(1.0) * size + largest / (1.0 - gain.abs()) + 1e-9);
         }
 
-        /// The changes of several sources on one buffer add up to that of their sum.
+        /// The changes of several sources on one buffer add up to the change for their sum.
         #[test]
         fn changes_of_sources_on_one_buffer_add_up(
             sources in proptest::collection::vec((0.0f64..500.0, 0.0f64..500.0, 0.0f64..500.0, 0.0f64..50.0, 0.0f64..20.0), 1..8),
@@ -300,8 +301,8 @@ mod tests {
         }
     }
 
-    /// Subramanya 2003, Eq. 5 and 6: under a disturbance of 3 packets in each interval the error rests at `d / (1 - k_v)` = 6
-    /// packets as printed, and at none with the adaptive estimator.
+    /// Subramanya 2003, Eq. 5 and 6: under a disturbance of 3 packets in each interval the error settles at
+    /// `d / (1 - k_v)` = 6 packets as printed, and at zero with the adaptive estimator.
     #[test]
     fn the_adaptive_estimator_removes_what_a_constant_disturbance_leaves() {
         let rest = |mut accumulation: TrafficAccumulation| {
@@ -321,7 +322,7 @@ mod tests {
         assert!(adaptive.abs() < 1e-9, "{adaptive}");
     }
 
-    /// A plant with delay: reports of an interval hold for the next but one. If it fails, the loop rings for ever.
+    /// A plant with delay: a report takes effect one interval late. If it fails, the loop oscillates for ever.
     #[test]
     fn with_reports_an_interval_late_the_buffer_still_settles() {
         let law = TqLaw { desired: 5.0, gain: 0.5 };

@@ -1,6 +1,6 @@
 use crate::units::{Rate, Span};
 
-/// What the two ends of the network saw of a session's packets in one interval, and how many wait at the far end.
+/// A session's packets at both ends of the network in one interval, and how many wait in the playout buffer.
 ///
 /// The ends are those of Subramanya 2003, Fig. 1: packets enter at the ingress, which is the sender; they leave the network
 /// at the egress, where they wait in a buffer until it serves them.
@@ -10,15 +10,15 @@ pub struct PlayoutSummary {
     pub interval: Span,
     /// Rate at which packets entered the network: `I_n`.
     pub ingress: Rate,
-    /// Rate at which they came to the egress: `I_r`, discarded ones included.
+    /// Rate at which packets arrived at the egress, discarded packets included: `I_r`.
     pub arrival: Rate,
-    /// Rate at which the playout buffer served them: `S_r`.
+    /// Rate at which the playout buffer delivered packets: `S_r`.
     pub service: Rate,
     /// The session's packets in the playout buffer at the end of the interval: x.
     pub occupancy: u64,
 }
 
-/// Traffic at the two ends of the network, in packets and packets/s, as Subramanya 2003 counts.
+/// Traffic at the two ends of the network, in the units of Subramanya 2003: packets and packets/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traffic {
     /// Measurement interval in seconds; above zero: T.
@@ -31,45 +31,47 @@ pub struct Traffic {
     pub service: f64,
     /// Packets in the playout buffer: x.
     pub occupancy: f64,
-    /// Mean delay from the ingress to the egress in the interval, in seconds, on whatever clocks; `None` where none is known.
+    /// Mean delay from ingress to egress in the interval, in seconds, on clocks that need not agree; `None` if it is
+    /// not known.
     pub delay_s: Option<f64>,
 }
 
-/// How many packets have gathered between the sources and the far side of the playout buffer, if the rates stay.
+/// The number of packets accumulated between the sources and the output of the playout buffer, if the rates stay.
 ///
 /// Source: Subramanya 2003, Sec. 2: `f = x + q + (I_n - S_r) T` with the bottleneck's queue `q = (I_n - I_r) T`.
 /// Units: packets.
 ///
-/// Reading: as printed, q knows one interval only, so that a queue that neither grows nor shrinks is not seen. What q would
-/// add up to over all intervals is what stands in the network; by Little's law that is the arrival rate times the delay
-/// beyond the path's own, for which the least that was seen is taken. This variant sees a queue wherever it stands, and
-/// forgets nothing by rounding or loss.
+/// Reading: as printed, q covers one interval only, so a queue of constant length is not seen. The sum of q over all
+/// intervals is the number of packets queued in the network. By Little's law this is the arrival rate times the
+/// queueing delay, which is the delay above the least delay observed. This variant sees a queue anywhere in the
+/// network, and loses nothing to rounding or packet loss.
 ///
-/// Reading of the adaptive estimator (Subramanya 2003, Eq. 6): the paper prints its place in the error equation and not its
-/// update. By Eq. 1 and 6 the error of the estimate is the part of the next occupancy that the estimate did not predict. The
-/// estimator adds a bias to q and moves it by `LEARNING` of that part after each interval, which is the gradient step for
-/// a bias. What q always gets wrong, such as packets that are lost on the way, is thereby removed: a constant
-/// disturbance leaves no error behind, in place of the `d / (1 - k_v)` of Eq. 5.
+/// Reading of the adaptive estimator (Subramanya 2003, Eq. 6): the paper shows where it enters the error equation, but
+/// not how it is updated. By Eq. 1 and 6 the error of the estimate is the part of the next occupancy that the estimate
+/// did not predict. The estimator adds a bias to q and moves the bias by `LEARNING` times that error after each
+/// interval, which is the gradient step for a bias. This removes any constant error of q, such as packets lost in the
+/// network: a constant disturbance leaves no error, instead of the `d / (1 - k_v)` of Eq. 5.
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficAccumulation(Queue);
 
 #[derive(Clone, Copy, Debug)]
 enum Queue {
-    /// What the last interval added.
+    /// The packets that the last interval added.
     Printed,
-    /// All that stands; the least delay so far, in seconds.
+    /// All queued packets; `least_s` is the least delay so far, in seconds.
     Standing { least_s: f64 },
-    /// What the last interval added, and a bias that is learned from the occupancy.
+    /// The packets that the last interval added, and a bias learned from the occupancy.
     Adaptive {
         /// In packets.
         bias: f64,
-        /// Occupancy, q and service of the last interval: with the next ingress they predict the next occupancy, in packets.
+        /// Occupancy, q and service of the last interval, in packets. With the next ingress they predict the next
+        /// occupancy.
         carried: Option<f64>,
     },
 }
 
-/// Share of a prediction's error by which the bias of the adaptive estimator moves. Ours: with intervals of 100 ms it forgets
-/// within a second; a larger share follows the noise of whole packets.
+/// Share of the prediction error by which the bias of the adaptive estimator moves. Ours: with intervals of 100 ms it
+/// adapts within a second; a larger share follows the noise of whole packets.
 const LEARNING: f64 = 0.1;
 
 impl TrafficAccumulation {
@@ -83,14 +85,14 @@ impl TrafficAccumulation {
         Self(Queue::Standing { least_s: f64::INFINITY })
     }
 
-    /// q of each interval alone, with a bias that is learned (Subramanya 2003, Eq. 6).
+    /// q of each interval alone, plus a learned bias (Subramanya 2003, Eq. 6).
     pub const fn adaptive() -> Self {
         Self(Queue::Adaptive { bias: 0.0, carried: None })
     }
 
-    /// Takes an interval and returns the accumulation f behind it, in packets.
+    /// Processes an interval and returns the accumulation f after it, in packets.
     ///
-    /// Never fails: numbers that are none come out as such, but for the delay, without which q is as printed.
+    /// NaN and infinite inputs propagate, except in `delay_s`: without a valid delay, q is as printed.
     pub fn after(&mut self, traffic: &Traffic) -> f64 {
         let Traffic { interval_s, ingress, arrival, service, occupancy, delay_s } = *traffic;
         let added = (ingress - arrival) * interval_s;
@@ -101,7 +103,8 @@ impl TrafficAccumulation {
             }
             (Queue::Adaptive { bias, carried }, _) => {
                 if let Some(before) = *carried {
-                    // Eq. 1 from below: a buffer is never emptier than empty. Its size is not reported.
+                    // Eq. 1, bounded below: the occupancy is never negative. It has no upper bound here, because the
+                    // buffer's size is not reported.
                     let predicted = (before + *bias + ingress * interval_s).max(0.0);
                     let learned = *bias + LEARNING * (occupancy - predicted);
                     *bias = if learned.is_finite() { learned } else { *bias };
@@ -156,8 +159,9 @@ mod tests {
         gives(TrafficAccumulation::accumulated(), &cases);
     }
 
-    /// 25 of 125 packets/s are lost on the way, 5 in an interval; the buffer stays at 3 packets. As printed f is 3 + 5 + 5 = 13, as
-    /// if the lost ones were to come. The bias goes to -10 by a tenth of what is left, so that f is 3 + 10 * 0.9^k.
+    /// 25 of 125 packets/s are lost in the network, 5 per interval, and the buffer stays at 3 packets. As printed, f is
+    /// 3 + 5 + 5 = 13, as if the lost packets were still to arrive. The bias approaches -10 by a tenth of the
+    /// difference, so f is 3 + 10 * 0.9^k.
     #[test]
     fn the_adaptive_estimator_learns_that_lost_packets_do_not_come() {
         let lossy = Traffic { service: 100.0, ..GROWING };
@@ -165,7 +169,7 @@ mod tests {
         gives(TrafficAccumulation::adaptive(), &cases);
     }
 
-    /// An empty buffer that was predicted to be emptier says nothing, nor does an interval with a number that is none.
+    /// A buffer that is empty but was predicted to be negative teaches nothing, nor does an interval with a NaN.
     #[test]
     fn an_empty_buffer_and_nonsense_teach_nothing() {
         let idle = Traffic { ingress: 50.0, arrival: 50.0, service: 125.0, occupancy: 0.0, ..GROWING };

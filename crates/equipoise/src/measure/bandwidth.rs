@@ -1,25 +1,25 @@
 use crate::units::Rate;
 
-/// Capacity and available bandwidth of a path, as a measurement between its ends found them.
+/// Capacity and available bandwidth of a path, as measured between its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BandwidthEstimate {
-    /// K: what the narrowest link carries.
+    /// K: the rate of the narrowest link.
     pub capacity: Measured,
-    /// A: what the others leave of it to this flow.
+    /// A: the part that cross traffic leaves to this flow.
     pub available: Measured,
 }
 
-/// A rate and how sure it is.
+/// A rate and its confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// The rate.
     pub rate: Rate,
-    /// 95 % confidence interval of the rate over the recent measurements; `None` while there are too few.
+    /// 95 % confidence interval of the rate over the recent measurements; `None` if there are too few.
     pub interval: Option<(Rate, Rate)>,
 }
 
 impl Measured {
-    /// A rate that is known for sure, as a world that sees its own links knows it.
+    /// A rate that is known exactly, as in a world that sees its own links.
     pub const fn exact(rate: Rate) -> Self {
         Self { rate, interval: Some((rate, rate)) }
     }

@@ -2,8 +2,8 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 
 /// How the receiver's clock relates to the sender's.
 ///
-/// A statement by whoever knows: the two agree, or one leads the other by a known span. Where nobody knows, see
-/// [`PathClock`](super::PathClock).
+/// A statement by a caller who knows: the clocks agree, or one leads the other by a known span. If this is not known,
+/// see [`PathClock`](super::PathClock).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockMap {
     receiver_ahead: Span,
@@ -18,17 +18,17 @@ impl ClockMap {
         Self { receiver_ahead: span }
     }
 
-    /// What the receiver's clock shows more than the sender's.
+    /// How far the receiver's clock is ahead of the sender's.
     pub const fn ahead(&self) -> Span {
         self.receiver_ahead
     }
 
-    /// The time from `sent` to `arrived`; negative where the map is wrong.
+    /// The time from `sent` to `arrived`; negative if the map is wrong.
     pub fn one_way_delay(&self, sent: Instant<SenderClock>, arrived: Instant<ReceiverClock>) -> Span {
         self.to_sender(arrived) - sent
     }
 
-    /// What the sender's clock showed at a moment on the receiver's.
+    /// The sender's clock reading at a moment of the receiver's clock.
     pub fn to_sender(&self, at: Instant<ReceiverClock>) -> Instant<SenderClock> {
         (at - self.receiver_ahead).assume_clock()
     }

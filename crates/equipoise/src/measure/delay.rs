@@ -4,17 +4,17 @@ use super::moments::Moments;
 use super::summary::DelaySummary;
 use crate::units::{Instant, SenderClock, Span};
 
-/// One-way delays by time of sending, so that an interval can be cut out afterwards.
+/// One-way delays by sending time, so that an interval can be selected afterwards.
 ///
-/// A receiver learns only from the sender report where the interval of the present rate began (Waki 2013, Eq. 13, 14),
-/// when its packets are already there. The meter therefore keeps runs of packets in the order of arrival, each run with
-/// its moments and its earliest and latest sending time. Memory is fixed: below [`DelayMeter::RUNS`] packets an interval
-/// is cut exactly; above, neighbouring runs are joined in pairs, and the cut is as fine as a run. No allocation after
-/// the first interval.
+/// Only the sender report tells a receiver when the interval of the current rate began (Waki 2013, Eq. 13, 14), and by
+/// then its packets have arrived. The meter therefore keeps runs of packets in arrival order, each with its moments and
+/// its earliest and latest sending time. Memory is bounded: below [`DelayMeter::RUNS`] packets an interval is cut
+/// exactly. Above that, adjacent runs are merged in pairs, and the cut is as fine as a run. There is no allocation
+/// after the first interval.
 #[derive(Clone, Debug, Default)]
 pub struct DelayMeter {
     runs: VecDeque<Run>,
-    /// Packets that a run takes before the next is opened.
+    /// Packets in a run before the next run is opened.
     run_length: u64,
 }
 
@@ -27,15 +27,15 @@ struct Run {
 }
 
 impl DelayMeter {
-    /// Runs that are kept: at 15 Mbit/s and 1000-byte packets, two seconds are cut to the very packet.
+    /// Maximum number of runs: at 15 Mbit/s and 1000-byte packets, two seconds are cut to the exact packet.
     pub const RUNS: usize = 4096;
 
-    /// A meter without a packet.
+    /// A meter without packets.
     pub fn new() -> Self {
         Self { runs: VecDeque::new(), run_length: 1 }
     }
 
-    /// A packet that left at `sent` took `delay`.
+    /// Records a packet that left at `sent` and took `delay`.
     pub fn push(&mut self, sent: Instant<SenderClock>, delay: Span) {
         if self.runs.len() >= Self::RUNS {
             self.join_pairs();
@@ -57,24 +57,24 @@ impl DelayMeter {
         }
     }
 
-    /// The summary of all packets that left after `cut`; `None` where they are fewer than two.
+    /// The summary of all packets that left after `cut`; `None` if there are fewer than two.
     pub fn summary_after(&self, cut: Instant<SenderClock>) -> Option<DelaySummary> {
         let mut all = Moments::EMPTY;
         self.runs.iter().filter(|run| run.earliest > cut).for_each(|run| all.merge(&run.delay_s));
         Some(DelaySummary { mean_s: all.mean()?, variance_s2: all.variance()?, samples: all.count() })
     }
 
-    /// The least delay of all packets that left after `cut`; `None` where there was none.
+    /// The minimum delay of all packets that left after `cut`; `None` if there are none.
     pub fn least_after(&self, cut: Instant<SenderClock>) -> Option<Span> {
         self.runs.iter().filter(|run| run.earliest > cut).map(|run| run.least).min()
     }
 
-    /// Forgets everything: the clocks have changed.
+    /// Removes all packets, because the clocks have changed.
     pub fn clear(&mut self) {
         self.runs.clear();
     }
 
-    /// Forgets the packets that left at or before `cut`.
+    /// Removes the packets that left at or before `cut`.
     pub fn forget_until(&mut self, cut: Instant<SenderClock>) {
         self.runs.retain(|run| run.latest > cut);
         if self.runs.len() < Self::RUNS / 4 {
@@ -114,7 +114,7 @@ mod tests {
     fn the_least_delay_is_that_of_the_packets_after_the_cut_however_runs_are_joined() {
         let mut meter = DelayMeter::new();
         for number in 0..10_000u64 {
-            // Least in the first half: 3 ms; in the second: 5 ms.
+            // Minimum in the first half: 3 ms; in the second: 5 ms.
             meter.push(at(number), Span::from_millis(if number < 5000 { 3 } else { 5 + (number % 7) as i64 }));
         }
         assert_eq!(meter.least_after(at(4)), Some(Span::from_millis(3)));

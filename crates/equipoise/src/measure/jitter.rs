@@ -13,14 +13,14 @@ impl InterarrivalJitter {
     /// Weight of one difference in the average (RFC 3550, Sec. 6.4.1).
     const GAIN: f64 = 1.0 / 16.0;
 
-    /// A packet arrived whose transit time, on whatever clocks, is `transit`.
+    /// Records a packet with transit time `transit`, on clocks that need not agree.
     pub fn push(&mut self, transit: Span) {
         if let Some(last) = self.last_transit.replace(transit) {
             self.jitter_s += ((transit - last).abs().as_secs_f64() - self.jitter_s) * Self::GAIN;
         }
     }
 
-    /// The jitter in seconds; zero before the second packet, as RFC 3550 has it.
+    /// The jitter in seconds; zero before the second packet, as in RFC 3550.
     pub const fn as_secs_f64(&self) -> f64 {
         self.jitter_s
     }

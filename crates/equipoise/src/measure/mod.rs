@@ -1,7 +1,7 @@
-//! Packets sent and arrived → statistics of an interval.
+//! Packets sent and arrived → statistics per interval.
 //!
-//! The first step of the loop. Meters take packets one at a time in bounded memory and say "too few samples" as a
-//! value; they know nothing of wire formats or of what a controller will make of their results.
+//! The first step of the loop. Meters process one packet at a time in bounded memory, and report "too few samples" as a
+//! value. They do not depend on wire formats or on controllers.
 
 mod accumulation;
 mod bandwidth;

@@ -2,8 +2,8 @@ use super::summary::DelaySummary;
 
 /// Count, mean and variance of a stream of numbers, in one pass and without cancellation.
 ///
-/// Source: Welford 1962 for a single number, Chan 1983, Eq. 2.1 for two streams brought together. Not a finite number?
-/// Then it is left out, so that one bad reading cannot spoil an interval.
+/// Source: Welford 1962 for a single number; Chan 1983, Eq. 2.1 to merge two streams. NaN and infinities are ignored,
+/// so that one bad reading cannot spoil an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     count: u64,
@@ -13,10 +13,10 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// No number yet.
+    /// No numbers yet.
     pub const EMPTY: Self = Self { count: 0, mean: 0.0, squares: 0.0 };
 
-    /// Takes one more number; infinities and NaN are passed over.
+    /// Adds a number; infinities and NaN are ignored.
     pub fn push(&mut self, value: f64) {
         if !value.is_finite() {
             return;
@@ -27,7 +27,7 @@ impl Moments {
         self.squares += before * (value - self.mean);
     }
 
-    /// Takes all numbers of another stream.
+    /// Adds all numbers of another stream.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -40,13 +40,13 @@ impl Moments {
         self.count = total;
     }
 
-    /// The numbers that a summary was made of.
+    /// Restores the moments from a summary.
     pub(crate) const fn from_summary(summary: &DelaySummary) -> Self {
         let count = summary.samples;
         Self { count, mean: summary.mean_s, squares: summary.variance_s2 * count.saturating_sub(1) as f64 }
     }
 
-    /// How many numbers were taken.
+    /// The count of the numbers added.
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// The textbook's two passes, as the other form of the same thing.
+    /// The textbook's two passes, to compare with.
     fn two_pass(values: &[f64]) -> (f64, f64) {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_small_variance_on_a_large_mean_survives() {
-        // 1e9 + {4, 7, 13, 16}: variance 30; the naive sum of squares loses it altogether.
+        // 1e9 + {4, 7, 13, 16}: variance 30; the naive sum of squares loses it completely.
         let moments: Moments = [4.0, 7.0, 13.0, 16.0].iter().map(|v| v + 1e9).collect();
         assert_eq!(moments.variance(), Some(30.0));
     }

@@ -1,12 +1,13 @@
 use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size};
 
-/// The bottleneck's rate, from packets that were sent two at a time.
+/// The bottleneck's rate, from packets sent in pairs.
 ///
-/// Source: Keshav 1991: a bottleneck that serves two packets one behind the other spaces them by the time that it needs
-/// for the second, so that the rate is its size over the gap. Which two were sent at once shows in their sending times.
+/// Source: Keshav 1991: a bottleneck that serves two packets back to back spaces them by the service time of the
+/// second, so its rate is the size of the second packet over the gap. The sending times show which packets were sent as
+/// a pair.
 ///
-/// Reading: a packet of others that comes between the two widens the gap, and a queue behind the bottleneck narrows it;
-/// the median of the last [`PacketPairs::KEPT`] pairs passes over both while they are fewer than half.
+/// Reading: a packet of cross traffic between the two widens the gap, and a queue after the bottleneck narrows it. The
+/// median of the last [`PacketPairs::KEPT`] pairs is robust against both if they affect fewer than half of the pairs.
 #[derive(Clone, Debug)]
 pub struct PacketPairs {
     last: Option<(u64, Instant<SenderClock>, Instant<ReceiverClock>)>,
@@ -17,9 +18,9 @@ pub struct PacketPairs {
 }
 
 impl PacketPairs {
-    /// Pairs that are looked back on. Ours: odd, so that a median is one of them; more would outlive a change of route.
+    /// Number of recent pairs kept. Ours: odd, so that the median is one of them; more would outlast a route change.
     pub const KEPT: usize = 15;
-    /// Pairs before there is an estimate. Ours: the median of three outlasts one that is wrong.
+    /// Minimum number of pairs for an estimate. Ours: the median of three tolerates one wrong pair.
     const LEAST: usize = 3;
 
     /// No pairs yet.
@@ -27,7 +28,7 @@ impl PacketPairs {
         Self { last: None, rates: [0.0; Self::KEPT], known: 0, next: 0 }
     }
 
-    /// A packet came: its number in order of sending, when it left and came, and its size.
+    /// Records a packet: its number in sending order, when it left and arrived, and its size.
     pub fn push(&mut self, sequence: u64, sent: Instant<SenderClock>, arrived: Instant<ReceiverClock>, size: Size) {
         let Some((before, its_sent, its_arrival)) = self.last.replace((sequence, sent, arrived)) else { return };
         let gap_s = (arrived - its_arrival).as_secs_f64();
@@ -39,7 +40,7 @@ impl PacketPairs {
         self.known = (self.known + 1).min(Self::KEPT);
     }
 
-    /// The bottleneck's rate; `None` for too few pairs.
+    /// The bottleneck's rate; `None` if there are too few pairs.
     pub fn bottleneck(&self) -> Option<Rate> {
         if self.known < Self::LEAST {
             return None;
@@ -63,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    /// Pushes pairs of 1500-byte packets with these gaps in ms; between two pairs 100 ms pass.
+    /// Pushes pairs of 1500-byte packets with these gaps in ms; pairs are 100 ms apart.
     fn after(gaps_ms: &[f64]) -> Option<f64> {
         let mut pairs = PacketPairs::new();
         for (number, gap_ms) in gaps_ms.iter().enumerate() {
@@ -95,7 +96,7 @@ mod tests {
     fn packets_that_are_no_pair_say_nothing() {
         let mut pairs = PacketPairs::new();
         let size = Size::from_bytes(1500);
-        // Numbers with a gap; sent apart; come together; at the end of all numbers.
+        // A gap in the numbers; sent apart; arrived together; the end of the number range.
         for (sequence, sent, arrived) in
             [(1, 1, 10), (3, 1, 20), (4, 2, 30), (5, 2, 30), (6, 2, 25), (u64::MAX, 3, 40), (0, 3, 50)]
         {

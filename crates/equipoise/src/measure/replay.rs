@@ -1,30 +1,32 @@
-/// Tells which 16-bit sequence numbers have come before, of the last [`ReplayWindow::LENGTH`] (RFC 3711, Sec. 3.3.2).
+/// Remembers which 16-bit sequence numbers were received, among the last [`ReplayWindow::LENGTH`] (RFC 3711, Sec.
+/// 3.3.2).
 ///
-/// Asking changes nothing: what turns out to be forged is not [marked](Self::mark), and moves no window.
+/// A query changes nothing: a packet that turns out to be forged is never [marked](Self::mark) and does not move the
+/// window.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayWindow {
     highest: Option<u16>,
-    /// Bit n stands for the number that is n below the highest.
+    /// Bit n stands for the number `highest - n`.
     seen: [u64; Self::LENGTH as usize / 64],
 }
 
-/// What a sequence number is to a [`ReplayWindow`].
+/// The state of a sequence number in a [`ReplayWindow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Novelty {
-    /// It has not come before.
+    /// It was not received before.
     New,
-    /// It has come before.
+    /// It was received before.
     Repeated,
-    /// It is so far below the highest that nobody can tell.
+    /// It is below the window, so this is not known.
     Old,
 }
 
 impl ReplayWindow {
-    /// Numbers that it looks back on: as many as [`SequenceTracker`](super::SequenceTracker) tells apart on one path.
+    /// Size of the window: as many numbers as [`SequenceTracker`](super::SequenceTracker) tells apart on one path.
     pub const LENGTH: u16 = 1024;
 
-    /// What a number is. Of those that have not come, nearly half are above the highest; of the one in the middle nobody can tell on
-    /// which side it is.
+    /// The state of a sequence number. The half of the number space that follows the highest number is ahead of it,
+    /// except the number in the middle, which is ambiguous.
     pub fn novelty(&self, sequence: u16) -> Novelty {
         match self.highest.map(|highest| highest.wrapping_sub(sequence)) {
             Some(behind) if self.is_seen(behind) => Novelty::Repeated,
@@ -33,7 +35,7 @@ impl ReplayWindow {
         }
     }
 
-    /// A number has come.
+    /// Marks a number as received.
     pub fn mark(&mut self, sequence: u16) {
         let behind = self.highest.map_or(u16::MAX, |highest| highest.wrapping_sub(sequence));
         if behind <= u16::MAX / 2 {
@@ -44,10 +46,10 @@ impl ReplayWindow {
         self.see(0);
     }
 
-    /// All numbers are so much further below the highest.
+    /// Moves all numbers `by` places further below the highest.
     fn shift(&mut self, by: u16) {
         let (words, bits) = (usize::from(by / 64), u32::from(by % 64));
-        // From above, as each word comes of such as stand below it.
+        // From the top, because each word is computed from words below it.
         for at in (0..self.seen.len()).rev() {
             let word =
                 |back: usize| at.checked_sub(words + back).and_then(|at| self.seen.get(at)).copied().unwrap_or(0);
@@ -78,7 +80,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a set of all numbers that came.
+        /// Compares with a set of all numbers received.
         #[test]
         fn each_number_of_the_window_is_new_once_and_nobody_can_tell_behind_it(
             steps in proptest::collection::vec(-1500i32..3000, 1..200), start: u16,

@@ -3,24 +3,26 @@ use alloc::vec::Vec;
 
 use crate::units::{Instant, SenderClock, Span};
 
-/// Follows the sequence numbers of one RTP source: wraps, reordering, duplicates, outages and loss.
+/// Tracks the sequence numbers of one RTP source: wraps, reordering, duplicates, outages and loss.
 ///
-/// Source: RFC 3550, App. A.1 (cycles) and A.3 (loss), with a window of the last [`SequenceTracker::WINDOW`] numbers beside them,
-/// or [`SequenceTracker::PATHS_WINDOW`], so that a duplicate is told from a late packet. RFC 3550 takes a jump of 3000 numbers
-/// for another source, as it knows nothing else of it; here packets say when they left. What left later has a higher number,
-/// however far ahead, so that an outage of up to 65 535 packets is counted as what it is; of a longer one the sender tells
-/// ([`SequenceTracker::align`]). Only numbers that no source could have used up in the time between are a restart. Probation is
-/// left to the session, which knows whether its peer's SSRC was agreed on beforehand.
+/// Source: RFC 3550, App. A.1 (cycles) and A.3 (loss), plus a window of the last [`SequenceTracker::WINDOW`] or
+/// [`SequenceTracker::PATHS_WINDOW`] numbers, to distinguish a duplicate from a late packet. RFC 3550 treats a jump of
+/// 3000 numbers as a restart, because it has no other information. Here packets carry their departure time. A packet
+/// that left later has a higher number, however far ahead, so an outage of up to 65 535 packets is counted as loss. For
+/// a longer outage the sender reports its own count ([`SequenceTracker::align`]). Only a jump that no source could have
+/// made in the time between is a restart. Probation is left to the session, which knows whether its peer's SSRC was
+/// negotiated.
 #[derive(Clone, Debug)]
 pub struct SequenceTracker {
     /// Extended number of the first packet, and of the highest.
     base: u64,
     highest: u64,
-    /// When the highest left.
+    /// When the packet with the highest number left.
     newest: Instant<SenderClock>,
-    /// What left later than the highest and is less than this behind it is a copy, which another path had to wait for.
+    /// A packet that left later than the highest, with a number less than this below it, is a copy that had to wait for
+    /// another path.
     copies: u64,
-    /// By how much the sender's count is ahead of this one; `None` before it has told.
+    /// How far the sender's count is ahead of this one; `None` before the first sender count.
     ahead: Option<u64>,
     /// Bit `n mod` its length stands for the extended number n, of those up to `highest`.
     seen: Vec<u64>,
@@ -35,32 +37,32 @@ pub struct SequenceTracker {
 pub enum Arrival {
     /// First seen; its extended number, which never wraps.
     New(u64),
-    /// Seen before, or so old that it cannot be told.
+    /// Seen before, or too old to decide.
     Duplicate,
-    /// The source restarted with this packet; its extended number follows on the old ones.
+    /// The source restarted with this packet; its extended number continues the old ones.
     Restarted(u64),
 }
 
 /// Losses since the previous report and over the whole stream (RFC 3550, Sec. 6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossInterval {
-    /// Share of the packets expected since the last report that did not come, in 1/256; never negative.
+    /// Share of the packets expected since the last report that did not arrive, in 1/256; never negative.
     pub fraction_lost: u8,
-    /// Packets expected less packets received since the start; negative where duplicates outnumber losses.
+    /// Packets expected less packets received since the start; negative if duplicates outnumber losses.
     pub cumulative_lost: i32,
     /// Cycles in the upper, highest sequence number in the lower 16 bits.
     pub extended_highest: u32,
 }
 
 impl SequenceTracker {
-    /// Numbers behind the highest for which a duplicate is told from a late packet.
+    /// Numbers below the highest for which a duplicate is distinguished from a late packet.
     pub const WINDOW: u64 = 1024;
-    /// The same where packets come on several paths, of which one may be seconds slower: 16384 packets of 500 bytes are 6 s of
-    /// 10 Mbit/s.
+    /// The window if packets arrive on several paths, of which one may be seconds slower: 16384 packets of 500 bytes
+    /// are 6 s at 10 Mbit/s.
     pub const PATHS_WINDOW: u64 = 1 << 14;
-    /// A jump ahead of less than this is loss in any case (RFC 3550, App. A.1).
+    /// A jump ahead of less than this is always loss (RFC 3550, App. A.1).
     const MAX_DROPOUT: u64 = 3000;
-    /// No source sends faster than a packet in this time: 10 Gbit/s of the common size. Ours.
+    /// Minimum time per packet of any source: 10 Gbit/s at the common packet size. Ours.
     const LEAST_GAP: Span = Span::from_micros(1);
 
     /// A stream whose first packet carries `first` and left at `sent`.
@@ -68,13 +70,13 @@ impl SequenceTracker {
         Self::with((Self::WINDOW, 0), first, sent)
     }
 
-    /// The same for packets that come on several paths, of which each is tracked by itself.
+    /// A stream whose packets arrive on several paths, each of which is also tracked by itself.
     pub fn of_paths(first: u16, sent: Instant<SenderClock>) -> Self {
         Self::with((Self::PATHS_WINDOW, Self::PATHS_WINDOW), first, sent)
     }
 
     fn with((window, copies): (u64, u64), first: u16, sent: Instant<SenderClock>) -> Self {
-        // Starting in cycle 1 keeps a packet from before the first representable.
+        // Starting in cycle 1 leaves room for packets from before the first.
         let base = u64::from(first) + (1 << 16);
         let seen = vec![0; window as usize / 64];
         let mut tracker =
@@ -88,12 +90,12 @@ impl SequenceTracker {
         self.highest
     }
 
-    /// A further packet carries `sequence` and left at `sent`.
+    /// Records a further packet with number `sequence` that left at `sent`.
     pub fn push(&mut self, sequence: u16, sent: Instant<SenderClock>) -> Arrival {
         let ahead = u64::from(sequence.wrapping_sub(self.highest as u16));
         let passed = sent - self.newest;
         let behind = (1 << 16) - ahead;
-        // What a small difference means, the numbers say; what a large one means, the time of departure.
+        // The number decides for a small difference, the departure time for a large one.
         let is_ahead = if ahead < 1 << 15 {
             ahead < Self::MAX_DROPOUT || passed > Span::ZERO
         } else {
@@ -116,14 +118,14 @@ impl SequenceTracker {
         Arrival::New(extended)
     }
 
-    /// The sender tells its own count of a packet that carries the lower 16 bits of it, and that was sent a short while ago: an
-    /// outage of more than 65 535 packets shows as a difference of whole cycles.
+    /// Applies the sender's own `count` of a recent packet, whose lower 16 bits that packet carries. An outage of more
+    /// than 65 535 packets shows as a difference of whole cycles.
     pub fn align(&mut self, count: u32) {
         let near = (count as u16).wrapping_sub(self.highest as u16).cast_signed();
         let here = self.highest.saturating_add_signed(i64::from(near));
         let ahead = u64::from(count).wrapping_sub(here) & 0xFFFF_FFFF;
         let Some(before) = self.ahead.replace(ahead) else { return };
-        // Less than half of the 32 bits ahead, or else it has gone back.
+        // A difference of half of the 32-bit range or more means that the count went back.
         let more = ahead.wrapping_sub(before) & 0xFFFF_FFFF;
         if more < 1 << 31 {
             self.highest += more & !0xFFFF;
@@ -134,8 +136,8 @@ impl SequenceTracker {
         }
     }
 
-    /// The source started anew with `sequence`. Its numbers go on behind the old ones, as if nothing were lost. Returns its
-    /// extended number.
+    /// Records that the source restarted with `sequence`. Its numbers continue the old ones, as if nothing were lost.
+    /// Returns its extended number.
     pub fn restart(&mut self, sequence: u16) -> u64 {
         let cycles = (self.highest >> 16) + 1;
         self.base = (cycles << 16) + u64::from(sequence);
@@ -148,7 +150,7 @@ impl SequenceTracker {
         self.base
     }
 
-    /// The losses since the previous call, which begins the next interval.
+    /// The losses since the previous call. The next interval begins now.
     pub fn report(&mut self) -> LossInterval {
         let expected = self.highest - self.base + 1;
         let (expected_before, received_before) = self.reported;
@@ -158,7 +160,7 @@ impl SequenceTracker {
         let lost = i64::try_from(expected).unwrap_or(i64::MAX) - i64::try_from(self.received).unwrap_or(i64::MAX);
         LossInterval {
             fraction_lost: (lost_now * 256).checked_div(expected_now).unwrap_or(0).min(255) as u8,
-            // The field is a signed 24-bit number and sticks at its ends (RFC 3550, Sec. 6.4.1).
+            // The field is a signed 24-bit number and saturates (RFC 3550, Sec. 6.4.1).
             cumulative_lost: lost.clamp(-0x80_0000, 0x7F_FFFF) as i32,
             // Counting starts in cycle 1 here and in cycle 0 on the wire.
             extended_highest: (self.highest - (1 << 16)) as u32,
@@ -177,7 +179,7 @@ impl SequenceTracker {
         self.highest
     }
 
-    /// Marks a number as seen; whether it was not before.
+    /// Marks a number as seen. Returns whether it was new.
     fn mark(&mut self, extended: u64) -> bool {
         let (word, bit) = self.place(extended);
         self.seen.get_mut(word).is_some_and(|word| {
@@ -213,7 +215,7 @@ mod tests {
 
     const MILLI: Span = Span::from_millis(1);
 
-    /// Packet `number` of a source that sends one a millisecond.
+    /// Packet `number` of a source that sends one packet per millisecond.
     fn push(tracker: &mut SequenceTracker, number: u64) -> Arrival {
         tracker.push(number as u16, Instant::ZERO + MILLI * number as i64)
     }
@@ -228,7 +230,7 @@ mod tests {
         });
     }
 
-    /// A path that is two seconds slower than the other delivers packets far behind, in rows.
+    /// A path that is two seconds slower than the other delivers runs of packets far behind.
     #[test]
     fn on_several_paths_what_is_far_behind_is_late() {
         let mut tracker = SequenceTracker::of_paths(5000, Instant::ZERO + MILLI * 5000);
@@ -268,7 +270,7 @@ mod tests {
         assert_eq!(tracker.report().cumulative_lost, -2);
     }
 
-    /// If it fails, an outage of more than 3000 packets is a hole that nobody is told of.
+    /// If it fails, an outage of more than 3000 packets is not reported as loss.
     #[test]
     fn an_outage_of_any_length_is_loss() {
         for outage in [100, 2999, 3000, 5000, 32_767, 32_768, 43_000, 64_600, 65_000, 65_535, 68_000, 150_000, 400_000]

@@ -1,10 +1,10 @@
 /// Mean and variance of the one-way delays of an interval's packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelaySummary {
-    /// Mean one-way delay, in seconds; relative where the clocks are not synchronised, and then possibly negative.
+    /// Mean one-way delay, in seconds; relative, and possibly negative, if the clocks are not synchronised.
     pub mean_s: f64,
     /// Variance (divisor n − 1), in s²; zero or more.
     pub variance_s2: f64,
-    /// Packets that went into it; two or more.
+    /// Number of packets; two or more.
     pub samples: u64,
 }

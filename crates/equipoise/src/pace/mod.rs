@@ -1,7 +1,7 @@
 //! A rate → departure times.
 //!
-//! The last step of the loop. A [`Pacer`] spaces the packets of a controlled session. It is queried, and informed, in the
-//! caller's time: threads and timers belong to the world.
+//! The last step of the loop. A [`Pacer`] spaces the packets of a controlled session. The caller passes the time to
+//! each call: threads and timers belong to the caller.
 
 mod pacer;
 

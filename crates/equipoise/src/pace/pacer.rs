@@ -2,26 +2,26 @@ use crate::units::{Instant, Rate, Size, Span};
 
 /// Spaces packets evenly at a rate.
 ///
-/// Each departure puts the next one `size / rate` later, counted from when the packet was *due*, so that small lateness
-/// does not slow the stream. A sender that is late by more than one such gap, and by more than [`Pacer::TOLERANCE`], starts
-/// a new schedule from now: it never bursts to catch up, because a burst of its own making is just the variance that a
-/// delay-based controller measures. What it lost it makes up for by gaps that are an eighth shorter, up to [`Pacer::DEBT`].
-/// A higher rate, by which a packet should have left before, loses nothing.
+/// Each departure puts the next one `size / rate` later, counted from when the packet was *due*, so that a small delay
+/// does not slow the stream. A sender that is late by more than one such gap, and by more than [`Pacer::TOLERANCE`],
+/// starts a new schedule from now. It never bursts to catch up, because its own burst would appear as the variance that
+/// a delay-based controller measures. It recovers the lost time by gaps that are an eighth shorter, up to
+/// [`Pacer::DEBT`]. If a higher rate puts a due time into the past, this does not count as lost time.
 #[derive(Clone, Debug)]
 pub struct Pacer<C> {
     rate: Rate,
     last: Option<Departure<C>>,
-    /// When the packet behind the last one is due, and the fraction left over; `None` while the rate is zero.
+    /// When the next packet is due, and the fraction left over; `None` while the rate is zero.
     next: Option<(Instant<C>, u64)>,
-    /// Time that was lost by starting anew, and is still to be made up for.
+    /// Time lost by new schedules that is not recovered yet.
     debt: Span,
-    /// The rate has changed since the last departure, and moved what is due.
+    /// The rate has changed since the last departure, and moved the due time.
     rate_is_new: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Departure<C> {
-    /// Where the packet belonged in the schedule.
+    /// When the packet was due.
     due: Instant<C>,
     size: Size,
     /// Fraction of a nanosecond by which the schedule is ahead of `due`, in bit·ns/s at the rate of the departure.
@@ -33,21 +33,21 @@ struct Departure<C> {
 pub enum Readiness<C> {
     /// A packet may leave.
     Now,
-    /// Not before this moment, which is later than the `now` asked with.
+    /// Not before this moment, which is later than the `now` of the query.
     At(Instant<C>),
     /// Not at all while the rate is zero.
     Never,
 }
 
 impl<C> Pacer<C> {
-    /// Lateness that is made up for at once even where packets follow each other faster. Ours: a world may wake once for all
-    /// packets of 200 µs, and sleeping threads wake some 50 µs late, a busy machine's later; at 300 Mbit/s that is a burst of
-    /// twelve packets at the most.
+    /// Lateness that is made up for at once even if packets follow each other faster. Ours: a world may wake once for
+    /// all packets of 200 µs, and threads wake about 50 µs late, on a busy machine later. At 300 Mbit/s this is a burst
+    /// of at most twelve packets.
     pub const TOLERANCE: Span = Span::from_micros(400);
-    /// Lost time that is made up for, at most. Ours: what a host takes a virtual machine away for is some milliseconds; after
-    /// an outage the rate belongs to another time.
+    /// Maximum lost time that is recovered. Ours: a virtual machine is typically preempted for some milliseconds; the
+    /// rate from before a longer outage no longer applies.
     pub const DEBT: Span = Span::from_millis(10);
-    /// One part in so many of a gap is left out to make up for lost time. Ours: one that hardly shows in a queue.
+    /// While repaying debt, each gap is shortened by 1/`REPAID`. Ours: a share that hardly shows in a queue.
     const REPAID: i64 = 8;
 
     /// A pacer whose first packet may leave at once.
@@ -55,12 +55,12 @@ impl<C> Pacer<C> {
         Self { rate, last: None, next: None, debt: Span::ZERO, rate_is_new: false }
     }
 
-    /// The present rate.
+    /// The current rate.
     pub const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Sets the rate; it already holds for the gap behind the packet that left last.
+    /// Sets the rate. It already applies to the gap after the last packet.
     pub fn set_rate(&mut self, rate: Rate) {
         if rate != self.rate {
             (self.rate, self.rate_is_new) = (rate, true);
@@ -71,7 +71,7 @@ impl<C> Pacer<C> {
         }
     }
 
-    /// May a packet leave at `now`?
+    /// Whether a packet may leave at `now`.
     pub fn poll(&self, now: Instant<C>) -> Readiness<C> {
         match self.next {
             Some((due, _)) if due > now => Readiness::At(due),
@@ -81,7 +81,8 @@ impl<C> Pacer<C> {
         }
     }
 
-    /// A packet of `size` left at `now`. Returns how late it was, where that made the schedule start anew.
+    /// Records a packet of `size` that left at `now`. If it was so late that the schedule starts anew, returns how
+    /// late.
     pub fn on_departure(&mut self, now: Instant<C>, size: Size) -> Option<Span> {
         let (due, carry) = self.next.unwrap_or((now, 0));
         let late = now - due;
@@ -101,7 +102,7 @@ impl<C> Pacer<C> {
         anew.then_some(late)
     }
 
-    /// There was nothing to send until `now`: a packet that was due before is due now, and not late.
+    /// Records that there was nothing to send until `now`: a packet that was due before is due now, and is not late.
     pub fn rested_until(&mut self, now: Instant<C>) {
         if let Some(next) = self.next.as_mut().filter(|(due, _)| *due < now) {
             *next = (now, 0);
@@ -109,7 +110,7 @@ impl<C> Pacer<C> {
         }
     }
 
-    /// Shortens the gap behind the packet that left just now, while there is time to make up for.
+    /// Shortens the gap after the last packet, if there is lost time to recover.
     fn repay(&mut self) {
         let (Some(last), Some((due, _))) = (&self.last, &mut self.next) else { return };
         let share = ((*due - last.due) / Span::from_nanos(Self::REPAID)).map_or(Span::ZERO, Span::from_nanos);
@@ -137,7 +138,7 @@ mod tests {
     type At = Instant<SenderClock>;
     const PACKET: Size = Size::from_bytes(1000);
 
-    /// Sends `count` packets, each exactly when the pacer allows; the time of the last.
+    /// Sends `count` packets, each exactly when the pacer allows. Returns the time of the last.
     fn run(pacer: &mut Pacer<SenderClock>, mut now: At, count: usize) -> At {
         for _ in 0..count {
             if let Readiness::At(due) = pacer.poll(now) {
@@ -164,7 +165,7 @@ mod tests {
         assert_eq!(pacer.poll(stalled), Readiness::At(stalled + Span::from_micros(875)));
     }
 
-    /// Of 70 ms that were lost, 10 ms come back, by an eighth of a gap with each of 80 packets.
+    /// Of 70 ms lost, 10 ms are recovered, by an eighth of a gap with each of 80 packets.
     #[test]
     fn lost_time_is_made_up_for_within_bounds_and_without_a_burst() {
         let mut pacer = Pacer::new(Rate::from_bps(8_000_000));
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(run(&mut pacer, stalled + Span::from_millis(70), 100), stalled + Span::from_millis(170));
     }
 
-    /// If it fails, a stalled machine sends less than its rate allows.
+    /// If it fails, a host with stalls sends less than its rate allows.
     #[test]
     fn the_mean_rate_holds_over_stalls_of_milliseconds() {
         let mut pacer = Pacer::new(Rate::from_bps(300_000_000));
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(pacer.poll(At::ZERO), Readiness::Never);
     }
 
-    /// 80 ms a packet at first, 1 ms from 20 ms on. If it fails, each raise is overshot for a while.
+    /// 80 ms per packet at first, 1 ms from 20 ms on. If it fails, the pacer overshoots after each raise.
     #[test]
     fn a_rate_that_rises_is_no_stall_to_make_up_for() {
         let mut pacer = Pacer::new(Rate::from_bps(100_000));
@@ -217,7 +218,7 @@ mod tests {
         let raised = At::ZERO + Span::from_millis(20);
         assert_eq!(pacer.on_departure(raised, PACKET), Some(Span::from_millis(19)));
         assert_eq!(run(&mut pacer, raised, 5), raised + Span::from_millis(5));
-        // Nor is what a busy machine makes up for at once: at 80 Mbit/s, three gaps.
+        // Nor is a lateness that a busy machine makes up for at once: at 80 Mbit/s, three gaps.
         pacer.set_rate(Rate::from_bps(80_000_000));
         let raised = raised + Span::from_micros(5400);
         assert_eq!(pacer.on_departure(raised, PACKET), Some(Span::from_micros(300)));
@@ -225,8 +226,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the rates and the lateness: never more in a window than the highest rate allows, plus one packet
-        /// that was due before it and one that starts a new schedule.
+        /// For any rates and any lateness: no window contains more than the highest rate allows, plus one packet that
+        /// was due before it and one that starts a new schedule.
         #[test]
         fn no_window_ever_sees_a_burst(
             moves in proptest::collection::vec((1u64..20, 0u64..5_000_000), 1..200),
@@ -242,7 +243,7 @@ mod tests {
                 let gap = Rate::from_bps(mbps * 1_000_000).time_to_send(PACKET).unwrap();
                 let eighth = Span::from_nanos(gap.as_nanos() / 8);
                 if let Some(previous) = previous {
-                    // A packet that is late by less than a gap may be followed early by no more than that lateness.
+                    // A packet that is late by less than a gap may be followed early, by at most that lateness.
                     prop_assert!(now - previous >= Span::ZERO);
                 }
                 let anew = pacer.on_departure(now, PACKET);
@@ -252,7 +253,7 @@ mod tests {
                         prop_assert!(next - now <= gap);
                         prop_assert!(anew.is_none() || next - now >= gap - eighth - Span::from_nanos(1));
                     }
-                    // Only a lateness of just one gap, or of one that is being shortened, makes the next packet due at once.
+                    // Only a lateness of exactly one gap, or of a shortened gap, makes the next packet due at once.
                     Readiness::Now => {
                         prop_assert!(now - scheduled >= gap - eighth - Span::from_nanos(1));
                     }

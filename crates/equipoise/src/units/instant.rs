@@ -16,9 +16,9 @@ pub enum ReceiverClock {}
 
 /// A moment on the clock `C`, in nanoseconds since the Unix epoch of that clock.
 ///
-/// Moments of two clocks do not compare and have no difference: only a [`ClockMap`](crate::measure::ClockMap), or a
-/// world that states that its clocks agree ([`Instant::assume_clock`]), brings them together. Arithmetic saturates at
-/// zero and at the year 2554.
+/// Moments of different clocks can be neither compared nor subtracted. Only a [`ClockMap`](crate::measure::ClockMap),
+/// or a world that states that its clocks agree ([`Instant::assume_clock`]), converts between them. Arithmetic
+/// saturates at zero and at the year 2554.
 pub struct Instant<C>(u64, PhantomData<fn() -> C>);
 
 impl<C> Instant<C> {
@@ -37,9 +37,9 @@ impl<C> Instant<C> {
         self.0
     }
 
-    /// The same reading, taken to be on clock `D`.
+    /// The same reading as a moment on clock `D`.
     ///
-    /// To be called only by a world that knows its clocks to agree: a simulator, or drivers of one host's sockets.
+    /// Only for a world whose clocks agree: a simulator, or the sockets of one host.
     pub const fn assume_clock<D>(self) -> Instant<D> {
         Instant(self.0, PhantomData)
     }

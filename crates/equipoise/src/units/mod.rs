@@ -1,8 +1,8 @@
 //! The one place where a number gets or loses its unit.
 //!
-//! Everything above this module speaks [`Instant`], [`Span`], [`Rate`], [`Size`] and [`Share`]; bare numbers appear only in the
-//! constructors and accessors, whose names carry the unit. Arithmetic saturates: it neither panics nor wraps, because
-//! times and sizes also come from the network.
+//! Everything outside this module uses [`Instant`], [`Span`], [`Rate`], [`Size`] and [`Share`]; bare numbers appear
+//! only in the constructors and accessors, whose names carry the unit. Arithmetic saturates: it neither panics nor
+//! wraps, because times and sizes also come from the network.
 
 mod instant;
 mod parse;

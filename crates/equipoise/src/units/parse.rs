@@ -1,55 +1,55 @@
-//! Quantities as people write them: a number, a space or none, a unit.
+//! Quantities as text: a number, an optional space, and a unit.
 
 use alloc::string::{String, ToString};
 use core::fmt;
 
 use thiserror::Error;
 
-/// Why a text is not a quantity; names the text and what would be right.
+/// Why a text is not a valid quantity; names the text and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UnitError {
     /// The text is a number without a unit.
     #[error("`{text}` has no unit; write it as in \"{example}\"")]
     NoUnit {
-        /// What was read.
+        /// The text that was parsed.
         text: String,
-        /// A quantity of the kind that was expected.
+        /// An example of the expected kind of quantity.
         example: &'static str,
     },
     /// The unit is not one of this kind of quantity.
     #[error("`{unit}` is not a unit of {kind}; use one of {units}{hint}")]
     UnknownUnit {
-        /// What stands where the unit belongs.
+        /// The text in the place of the unit.
         unit: String,
         /// The kind of quantity that was expected.
         kind: &'static str,
-        /// The units that are understood.
+        /// The accepted units.
         units: &'static str,
-        /// A likely confusion, or nothing.
+        /// A hint at a likely confusion, or empty.
         hint: &'static str,
     },
-    /// There is no number in front of the unit, or not a finite one.
+    /// There is no number before the unit, or it is not finite.
     #[error("`{text}` does not begin with a number; write {kind} as in \"{example}\"")]
     NoNumber {
-        /// What was read.
+        /// The text that was parsed.
         text: String,
         /// The kind of quantity that was expected.
         kind: &'static str,
-        /// A quantity of that kind.
+        /// An example of that kind.
         example: &'static str,
     },
-    /// The quantity is negative where that has no meaning, or too large to hold.
+    /// The quantity is negative although that has no meaning, or too large.
     #[error("`{text}` is out of range for {kind}")]
     OutOfRange {
-        /// What was read.
+        /// The text that was parsed.
         text: String,
         /// The kind of quantity that was expected.
         kind: &'static str,
     },
 }
 
-/// A kind of quantity: its units with their factors to the base unit, and the words for messages.
+/// A kind of quantity: its units with their factors to the base unit, and its names in messages.
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
     name: &'static str,
@@ -85,7 +85,7 @@ pub(super) const RATE: Kind = Kind {
         ("Gbit", 1e9),
         ("gbit", 1e9),
         ("Gbps", 1e9),
-        // As iperf3 writes them.
+        // As in iperf3.
         ("K", 1e3),
         ("k", 1e3),
         ("M", 1e6),
@@ -117,7 +117,7 @@ pub(super) const SIZE: Kind = Kind {
     refused: &[],
 };
 
-/// Units to print in, largest first, with their size in the base unit; and the unit of zero, as people write it.
+/// Units for printing, largest first, with their size in the base unit; and the unit to print zero in.
 type Units = (&'static [(u64, &'static str)], &'static str);
 
 pub(super) const SPAN_UNITS: Units = (&[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")], "s");
@@ -151,12 +151,12 @@ pub(super) fn signed(text: &str, kind: Kind) -> Result<i128, UnitError> {
     }
 }
 
-/// As [`signed`], for quantities that cannot be negative.
+/// Like [`signed`], for quantities that cannot be negative.
 pub(super) fn unsigned(text: &str, kind: Kind) -> Result<u64, UnitError> {
     u64::try_from(signed(text, kind)?).map_err(|_| UnitError::OutOfRange { text: text.to_string(), kind: kind.name })
 }
 
-/// Prints `value` base units in the largest unit of which there is at least one, exactly, without trailing zeros; zero in
+/// Prints `value` base units exactly and without trailing zeros, in the largest unit that is not above `value`; zero in
 /// `zero_unit`.
 pub(super) fn write_scaled(
     f: &mut fmt::Formatter<'_>,

@@ -9,7 +9,7 @@ use super::{Size, Span};
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing moves.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// A rate of `bps` bits per second.
@@ -59,7 +59,7 @@ impl fmt::Display for Rate {
 
 /// Reads `"15 Mbit/s"`, `"800 kbit/s"`, `"15mbit"`, `"2.5 Gbps"`, and `"15M"` as iperf3 does.
 ///
-/// A lower-case `mbps` is refused: `tc` reads it as megabytes and everybody else as megabits per second.
+/// A lower-case `mbps` is refused: `tc` reads it as megabytes per second, and other tools as megabits per second.
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {

@@ -4,7 +4,7 @@ use super::Span;
 
 /// A value that changes in steps over a run: a link's rate, a source's load.
 ///
-/// Times are spans since the run's start; a step holds from its time on.
+/// Times are spans since the run's start; a step applies from its time on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule<T> {
     initial: T,
@@ -26,13 +26,13 @@ impl<T: Copy> Schedule<T> {
 
     /// A value that starts at `initial` and takes each step's value from the step's time on.
     ///
-    /// Steps are brought into the order of their times; of two at one time the later in the list holds.
+    /// Steps are sorted by time. Of two steps at one time, the later in the list applies.
     pub fn new(initial: T, mut steps: Vec<(Span, T)>) -> Self {
         steps.sort_by_key(|&(at, _)| at);
         Self { initial, steps }
     }
 
-    /// The same from some time after its start on.
+    /// The schedule as seen from `offset` after its start.
     #[must_use]
     pub fn from_offset(&self, offset: Span) -> Self {
         let later = self.steps.iter().filter(|(at, _)| *at > offset);

@@ -9,9 +9,9 @@ use super::parse::UnitError;
 pub struct Share(f64);
 
 impl Share {
-    /// Nothing of it; never.
+    /// Zero.
     pub const NONE: Self = Self(0.0);
-    /// All of it; always.
+    /// The whole.
     pub const ALL: Self = Self(1.0);
 
     /// A share of 0 to 1; `None` outside, and for NaN.
@@ -34,7 +34,7 @@ impl fmt::Display for Share {
 
 /// Reads `"1 %"`, `"0.1%"`.
 ///
-/// A bare number is refused: `tc` reads `1` as one percent, and others as all.
+/// A bare number is refused: `tc` reads `1` as one percent, and other tools as the whole.
 impl FromStr for Share {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {

@@ -6,18 +6,18 @@ use core::str::FromStr;
 use super::parse::{self, UnitError};
 use super::{Rate, Span};
 
-/// A number of bytes; of IP packets, header included, unless said otherwise. Arithmetic saturates.
+/// A number of bytes; of IP packets including headers, unless said otherwise. Arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Size(u64);
 
 impl Size {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The header of IPv4 (RFC 791, Sec. 3.1).
+    /// The size of an IPv4 header (RFC 791, Sec. 3.1).
     pub const IPV4: Self = Self(20);
-    /// What IPv4 and UDP add to a datagram's payload: 20 + 8 bytes (RFC 791, Sec. 3.1; RFC 768).
+    /// The IPv4 and UDP headers of a datagram: 20 + 8 bytes (RFC 791, Sec. 3.1; RFC 768).
     pub const IPV4_UDP: Self = Self(28);
-    /// What IPv6 and UDP add: 40 + 8 bytes (RFC 8200, Sec. 3; RFC 768).
+    /// The IPv6 and UDP headers of a datagram: 40 + 8 bytes (RFC 8200, Sec. 3; RFC 768).
     pub const IPV6_UDP: Self = Self(48);
 
     /// A size of `bytes` bytes.
@@ -30,7 +30,7 @@ impl Size {
         self.0
     }
 
-    /// The rate that carries this much in `time`; `None` if that is not positive.
+    /// The rate that carries this size in `time`; `None` if `time` is not positive.
     pub fn over(self, time: Span) -> Option<Rate> {
         if time > Span::ZERO { Rate::from_bps_f64(self.as_bits() as f64 / time.as_secs_f64()) } else { None }
     }

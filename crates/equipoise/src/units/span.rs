@@ -12,7 +12,7 @@ use super::parse::{self, UnitError};
 pub struct Span(i64);
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// The shortest (most negative) span.
     pub const MIN: Self = Self(i64::MIN);
@@ -59,7 +59,7 @@ impl Span {
         self.0 as f64 / 1e6
     }
 
-    /// The length without its sign; saturates.
+    /// The absolute value; saturates.
     #[must_use]
     pub const fn abs(self) -> Self {
         Self(self.0.saturating_abs())
@@ -94,7 +94,7 @@ impl Mul<i64> for Span {
     }
 }
 
-/// How many whole times `other` fits; `None` where `other` is zero.
+/// The quotient as a whole number; `None` if `other` is zero.
 impl Div for Span {
     type Output = Option<i64>;
     fn div(self, other: Self) -> Option<i64> {

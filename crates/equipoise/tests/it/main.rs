@@ -1,4 +1,4 @@
-//! What the core does with the models of paths and traffic, which stand on it, and beside foreign code.
+//! Tests of the core with models of paths and traffic from other crates, and with other implementations.
 
 mod gcc;
 mod inline;

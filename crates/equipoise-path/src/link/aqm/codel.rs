@@ -3,15 +3,15 @@ use equipoise::units::{Instant, Size, Span};
 use super::line::{Line, Waiting};
 use super::{Aqm, Drop, Queued, Room, Told, marks};
 
-/// Controlled delay: a queue whose standing delay is kept short by dropping at its head, more and more often.
+/// Controlled delay (CoDel): keeps a queue's standing delay short by dropping packets at its head, more and more often.
 ///
-/// Source: RFC 8289; packets whose ends understand marks are marked in place of dropped (RFC 8290, Sec. 4.2). `target` is the delay that may stand, `interval` how long it may be exceeded: the round-trip times
-/// for which the control is made.
+/// Source: RFC 8289; ECN-capable packets are marked instead of dropped (RFC 8290, Sec. 4.2). `target` is the acceptable
+/// standing delay, and `interval` how long it may be exceeded: the round-trip times for which the control is designed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codel {
-    /// A minimum of the waiting time above this is a standing queue; shorter, and the link idles now and then.
+    /// A minimum of the waiting time above this is a standing queue. A smaller value lets the link idle at times.
     pub target: Span,
-    /// The time over which the minimum counts; about the longest usual round-trip time.
+    /// The time over which the minimum is taken: about the longest usual round-trip time.
     pub interval: Span,
 }
 
@@ -22,24 +22,24 @@ impl Default for Codel {
     }
 }
 
-/// The decision whether to drop a packet that is taken from the queue.
+/// Decides whether to drop a packet that is taken from the queue.
 ///
-/// Source: RFC 8289, Sec. 5.4 to 5.6, whose names stand behind the fields.
+/// Source: RFC 8289, Sec. 5.4 to 5.6; its names are given with the fields.
 #[derive(Clone, Debug)]
 struct Law<C> {
     codel: Codel,
     /// When the delay will have been above target for an interval (`first_above_time_`); `None` while it is below.
     first_above: Option<Instant<C>>,
-    /// When to drop next (`drop_next_`).
+    /// When to drop the next packet (`drop_next_`).
     drop_next: Instant<C>,
-    /// Drops since entering the dropping state (`count_`), and what it began with (`lastcount_`).
+    /// Number of drops since entering the dropping state (`count_`), and its initial value (`lastcount_`).
     count: u32,
     last_count: u32,
     dropping: bool,
 }
 
-/// If the state is entered again within so many intervals, it goes on with about the frequency it had (RFC 8289,
-/// Sec. 5.4).
+/// If the state is entered again within this number of intervals, it continues at about the previous drop frequency
+/// (RFC 8289, Sec. 5.4).
 const MEMORY_INTERVALS: i64 = 16;
 
 impl<C> Law<C> {
@@ -47,7 +47,7 @@ impl<C> Law<C> {
         Self { codel, first_above: None, drop_next: Instant::ZERO, count: 0, last_count: 0, dropping: false }
     }
 
-    /// Whether a packet may be dropped that waited for `sojourn`, with `small` where hardly anything waits behind it
+    /// Whether a packet that waited for `sojourn` may be dropped; `small` if hardly anything is queued after it
     /// (`dodequeue`).
     fn may_drop(&mut self, now: Instant<C>, sojourn: Span, small: bool) -> bool {
         if sojourn < self.codel.target || small {
@@ -69,7 +69,7 @@ impl<C> Law<C> {
         at + Span::from_nanos(gap as i64)
     }
 
-    /// The dropping state begins.
+    /// Enters the dropping state.
     fn enter(&mut self, now: Instant<C>) {
         self.dropping = true;
         let delta = self.count.wrapping_sub(self.last_count);
@@ -80,7 +80,7 @@ impl<C> Law<C> {
     }
 }
 
-/// A queue under CoDel.
+/// A queue with CoDel.
 #[derive(Clone, Debug)]
 pub(super) struct CodelLine<C, P> {
     line: Line<C, P>,
@@ -103,7 +103,7 @@ impl<C, P: Queued> CodelLine<C, P> {
         &self.line
     }
 
-    /// The first packet, whatever the law says.
+    /// Takes the first packet, without applying the law.
     pub(super) fn pop(&mut self, now: Instant<C>) -> Option<Waiting<C, P>> {
         self.line.pop(now)
     }
@@ -119,7 +119,7 @@ impl<C, P: Queued> CodelLine<C, P> {
         (Some(head), may_drop)
     }
 
-    /// The head of the queue where the law drops or marks packets, at `now`.
+    /// Takes the head of the queue at `now`, in the dropping state, in which packets are dropped or marked.
     fn while_dropping(
         &mut self,
         now: Instant<C>,
@@ -165,7 +165,8 @@ impl<C, P: Queued> Aqm<C, P> for CodelLine<C, P> {
         if !may_drop {
             return Some(head);
         }
-        // A packet may be dropped only while more than the largest one's bytes wait behind it, so there is one.
+        // A packet may be dropped only if more bytes than the largest packet's are queued after it, so there is a next
+        // one.
         let next = if marks(&mut head.packet, told) {
             Some(head)
         } else {

@@ -3,22 +3,24 @@ use equipoise::units::{Instant, Size, Span};
 use super::line::{Line, Waiting};
 use super::{Aqm, Drop, Ecn, Queued, Room, Told, marks};
 
-/// Two queues with one congestion between them: a classic one, and one of low latency for traffic that takes marks in fine grains (L4S).
+/// Two queues with coupled congestion signals: a classic queue, and a low-latency queue for traffic that responds to
+/// fine-grained marks (L4S).
 ///
-/// Source: RFC 9332, Sec. 2.4, 2.5 and App. A, with its edge cases: a PI controller on the longer delay of the two gives a probability, with
-/// whose square the classic queue drops or marks, and with `coupling` times it the other one marks; that marks by its own short delay, too. Of
-/// each 16 bytes one is the classic queue's where both have packets (weighted round robin, as recommended there).
+/// Source: RFC 9332, Sec. 2.4, 2.5 and App. A, with its edge cases: a PI controller computes a probability from the
+/// longer of the two delays. The classic queue drops or marks with its square, and the low-latency queue marks with
+/// `coupling` times it. The low-latency queue also marks by its own short delay. If both have packets, one of 16 bytes
+/// belongs to the classic queue (weighted round robin, as recommended there).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2 {
-    /// The delay that the classic queue is held at.
+    /// The target delay of the classic queue.
     pub target: Span,
     /// The longest usual round-trip time (`RTT_max`).
     pub longest_round_trip: Span,
-    /// k: by which the low-latency queue's probability exceeds the base.
+    /// k: factor from the base probability to that of the low-latency queue.
     pub coupling: f64,
-    /// Above this delay the low-latency queue marks some (`minTh`).
+    /// Above this delay the low-latency queue marks some packets (`minTh`).
     pub min_threshold: Span,
-    /// Above so much more it marks all.
+    /// Above the threshold by this much it marks all packets.
     pub range: Span,
 }
 
@@ -35,10 +37,10 @@ impl Default for DualPi2 {
     }
 }
 
-/// Of so many bytes one is the classic queue's.
+/// One byte of this many belongs to the classic queue.
 const CLASSIC_SHARE: i64 = 16;
 
-/// What follows of the queues' delays (RFC 9332, App. A).
+/// The probabilities that follow from the queues' delays (RFC 9332, App. A).
 #[derive(Clone, Copy, Debug)]
 struct Law {
     dual: DualPi2,
@@ -53,7 +55,7 @@ impl Law {
         dual.target.min(Span::from_nanos(dual.longest_round_trip.as_nanos() / 3))
     }
 
-    /// `dualpi2_update`, on the longer delay of both.
+    /// `dualpi2_update`, with the longer delay of both.
     fn update(&mut self, delay: Span) {
         let (update, longest) = (Self::every(&self.dual).as_secs_f64(), self.dual.longest_round_trip.as_secs_f64());
         let (alpha, beta) = (0.1 * update / (longest * longest), 0.3 / longest);
@@ -72,7 +74,7 @@ impl Law {
         self.base * self.base
     }
 
-    /// Whether the classic probability is so high that marks are of no use (`p_Cmax`).
+    /// Whether the classic probability is so high that marks have no effect (`p_Cmax`).
     fn is_overloaded(&self) -> bool {
         self.classic() >= (1.0 / (self.dual.coupling * self.dual.coupling)).min(1.0)
     }
@@ -84,7 +86,7 @@ impl Law {
     }
 }
 
-/// Makes events of a probability without chance, which would add delay to the signal (`recur`).
+/// Generates events at a probability without randomness, which would add delay to the signal (`recur`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Recurrence(f64);
 
@@ -107,7 +109,7 @@ pub(super) struct DualQueue<C, P> {
     law: Law,
     recurrences: [Recurrence; 2],
     next_update: Instant<C>,
-    /// Above zero, and the classic queue is next.
+    /// If above zero, the classic queue is next.
     credit: i64,
 }
 
@@ -127,14 +129,14 @@ impl<C, P: Queued> DualQueue<C, P> {
             self.next_update = self.next_update + every;
             let rests = self.len() == 0 && self.law.base == 0.0 && self.law.before == Span::ZERO;
             if rests && self.next_update <= now {
-                // However long it was idle.
+                // Bounded for any length of an idle time.
                 let looks = (now - self.next_update).as_nanos() / every.as_nanos().max(1);
                 self.next_update = self.next_update + every * (looks + 1);
             }
         }
     }
 
-    /// Whether the low-latency queue is next; it is given what it takes from the other's share.
+    /// Whether the low-latency queue is next; adjusts the credit of the classic queue.
     fn is_low_latency_next(&mut self) -> bool {
         match (self.low_latency.is_empty(), self.classic.is_empty()) {
             (false, false) => self.credit <= 0,
@@ -148,7 +150,7 @@ impl<C, P: Queued> DualQueue<C, P> {
     fn is_kept_low_latency(&mut self, head: &mut Waiting<C, P>, now: Instant<C>, told: &mut impl Told<P>) -> bool {
         let (coupled, recurrence) = (self.law.coupled(), &mut self.recurrences[0]);
         if coupled < 1.0 {
-            // One packet alone may take longer than the threshold to be served.
+            // A single packet alone may take longer than the threshold to be served.
             let native = if self.low_latency.is_empty() { 0.0 } else { self.law.native(now - head.arrived) };
             if recurrence.happens(native.max(coupled)) {
                 marks(&mut head.packet, told);

@@ -9,30 +9,30 @@ use super::{Aqm, Drop, Queued, Room, Told};
 use crate::link::QueueLimit;
 use crate::link::impairment::Chance;
 
-/// Flows in queues of their own, which are served in turn, new ones first, each under CoDel.
+/// A queue per flow, each with CoDel, served round robin with new flows first.
 ///
-/// Source: RFC 8290, Sec. 4. Where all of them together are too long, half of the longest one is dropped from its head.
+/// Source: RFC 8290, Sec. 4. If the total is too long, half of the longest queue is dropped from its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodel {
-    /// What each queue is under.
+    /// The CoDel parameters of each queue.
     pub codel: Codel,
-    /// How many queues there are: 1 to 65 536.
+    /// Number of queues: 1 to 65 536.
     pub flows: u32,
-    /// Bytes that a queue may send in its turn, 64 at the least.
+    /// Bytes that a queue may send per turn, at least 64.
     pub quantum: Size,
 }
 
-/// 1024 queues, a packet of 1500 bytes each turn (RFC 8290, Sec. 5.2).
+/// 1024 queues, with a packet of 1500 bytes per turn (RFC 8290, Sec. 5.2).
 impl Default for FqCodel {
     fn default() -> Self {
         Self { codel: Codel::default(), flows: 1024, quantum: Size::from_bytes(1500) }
     }
 }
 
-/// The most packets that are dropped at once (RFC 8290, Sec. 4.1).
+/// Maximum number of packets dropped at once (RFC 8290, Sec. 4.1).
 const MOST_AT_ONCE: usize = 64;
 
-/// Where a flow stands.
+/// The list that contains a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
     None,
@@ -68,7 +68,8 @@ impl<C, P: Queued> FlowQueues<C, P> {
         Self { fq, salt: chance.number(), flows, new, old, len: 0, bytes: Size::ZERO }
     }
 
-    /// Which queue a flow is in: its number, mixed with the salt so that nobody outside can aim at another's (`SplitMix64`).
+    /// The queue of a flow, from its number mixed with a salt, so that an outsider cannot target another flow's queue
+    /// (`SplitMix64`).
     fn place(&self, flow: u64) -> usize {
         let mut mixed = flow.wrapping_add(self.salt).wrapping_add(0x9E37_79B9_7F4A_7C15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -84,7 +85,7 @@ impl<C, P: Queued> FlowQueues<C, P> {
         }
     }
 
-    /// Half of the longest queue goes, from its head.
+    /// Drops half of the longest queue, from its head.
     fn shorten(&mut self, now: Instant<C>, told: &mut impl Told<P>) {
         let Some(longest) = self.flows.iter_mut().max_by_key(|flow| flow.queue.line().bytes()) else { return };
         for _ in 0..(longest.queue.line().len() / 2).clamp(1, MOST_AT_ONCE) {
@@ -96,7 +97,8 @@ impl<C, P: Queued> FlowQueues<C, P> {
         }
     }
 
-    /// The queue whose turn it is, and whether it is a new one. What has used its credits goes behind all old ones.
+    /// The next queue to serve, and whether it is a new one. A queue without credits moves to the end of the old
+    /// queues.
     fn turn(&mut self) -> Option<(usize, bool)> {
         loop {
             let is_new = !self.new.is_empty();
@@ -113,7 +115,8 @@ impl<C, P: Queued> FlowQueues<C, P> {
         }
     }
 
-    /// A queue was empty in its turn: a new one goes behind the old ones, so that it starves nobody by coming again; an old one goes.
+    /// Handles a queue that is empty in its turn. A new queue moves to the end of the old queues, so that it cannot
+    /// starve others by reappearing; an old queue is removed.
     fn on_empty(&mut self, at: usize, is_new: bool) {
         let list = if is_new { &mut self.new } else { &mut self.old };
         list.pop_front();
@@ -127,7 +130,7 @@ impl<C, P: Queued> FlowQueues<C, P> {
     }
 }
 
-/// Counts what leaves a flow's queue by a drop.
+/// Counts the packets dropped from a flow's queue.
 struct Counting<'a, T> {
     told: &'a mut T,
     dropped: usize,

@@ -11,7 +11,8 @@ use crate::link::impairment::Chance;
 use crate::link::service::Service;
 use crate::link::stats::Usage;
 
-/// A queue that manages itself, before a service. Unlike drop-tail's, its fate is decided when packets leave it.
+/// A queue with active queue management, in front of a service. Unlike in drop-tail, a packet's fate is decided when it
+/// leaves the queue.
 #[derive(Clone, Debug)]
 pub(in crate::link) struct ManagedQueue<C, P, S> {
     service: S,
@@ -19,9 +20,9 @@ pub(in crate::link) struct ManagedQueue<C, P, S> {
     limit: QueueLimit,
     queue: AnyQueue<C, P>,
     origin: Instant<C>,
-    /// End of the last service.
+    /// When the last service ends.
     free_at: Instant<C>,
-    /// Time before it in which nothing was there.
+    /// Total time before it without packets, in nanoseconds.
     idle_ns: u64,
     longest: usize,
 }
@@ -34,7 +35,7 @@ enum AnyQueue<C, P> {
     DualPi2(DualQueue<C, P>),
 }
 
-/// The same of whichever it is.
+/// Applies the same expression to any kind of queue.
 macro_rules! of {
     ($queue:expr, $it:ident => $does:expr) => {
         match $queue {
@@ -47,12 +48,12 @@ macro_rules! of {
 }
 
 impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
-    /// An empty queue under CoDel.
+    /// An empty queue with CoDel.
     pub(in crate::link) fn codel(service: S, limit: QueueLimit, codel: Codel, origin: Instant<C>) -> Self {
         Self::new(service, limit, AnyQueue::Codel(CodelLine::new(codel)), origin)
     }
 
-    /// Empty queues of flows, each under CoDel. `chance` salts which flow is in which.
+    /// Empty queues per flow, each with CoDel. `chance` provides the salt that assigns flows to queues.
     pub(in crate::link) fn fq_codel(
         service: S,
         limit: QueueLimit,
@@ -62,7 +63,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Self::new(service, limit, AnyQueue::FqCodel(FlowQueues::new(fq, chance)), origin)
     }
 
-    /// An empty queue under PIE, which drops by `chance`.
+    /// An empty queue with PIE, which drops at random by `chance`.
     pub(in crate::link) fn pie(
         service: S,
         limit: QueueLimit,
@@ -72,7 +73,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Self::new(service, limit, AnyQueue::Pie(PieLine::new(pie, chance, origin)), origin)
     }
 
-    /// Two empty queues under DualPI2.
+    /// Two empty queues with DualPI2.
     pub(in crate::link) fn dual_pi2(service: S, limit: QueueLimit, dual: DualPi2, origin: Instant<C>) -> Self {
         Self::new(service, limit, AnyQueue::DualPi2(DualQueue::new(dual, origin)), origin)
     }
@@ -81,7 +82,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Self { service, limit, queue, origin, free_at: origin, idle_ns: 0, longest: 0 }
     }
 
-    /// A packet comes in at `now`, after all that was to be taken until then.
+    /// Adds a packet at `now`. All packets that leave before must be taken first.
     pub(in crate::link) fn offer(&mut self, now: Instant<C>, size: Size, packet: P, told: &mut impl Told<P>) {
         let is_empty = self.len() == 0;
         if is_empty && self.free_at <= now {
@@ -92,11 +93,11 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         let at_once = is_empty && self.service.ready(self.free_at) <= now;
         let (room, packet) = (Room { limit: self.limit, at_once }, Waiting { arrived: now, size, packet });
         of!(&mut self.queue, queue => queue.offer(packet, room, told));
-        // As elsewhere the packet in service does not wait.
+        // The packet in service does not count as waiting, as in the other queues.
         self.longest = self.longest.max(self.len().saturating_sub(usize::from(at_once)));
     }
 
-    /// When the next packet is taken from the queue; `None` while there is none.
+    /// When the next packet is taken from the queue; `None` if it is empty.
     pub(in crate::link) fn next(&self) -> Option<Instant<C>> {
         (self.len() > 0).then(|| self.service.ready(self.free_at))
     }
@@ -106,7 +107,8 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         of!(&self.queue, queue => queue.len())
     }
 
-    /// Takes the next packet, if its time is no later than `horizon`: the end of its service, and the packet.
+    /// Takes the next packet if its service begins no later than `horizon`. Returns the end of its service, and the
+    /// packet.
     pub(in crate::link) fn take(&mut self, horizon: Instant<C>, told: &mut impl Told<P>) -> Option<(Instant<C>, P)> {
         let now = self.next().filter(|at| *at <= horizon)?;
         let Waiting { arrived, size, mut packet } = of!(&mut self.queue, queue => queue.take(now, told))?;
@@ -115,7 +117,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Some((self.free_at, packet))
     }
 
-    /// How it was used until `now`.
+    /// The usage until `now`.
     pub(in crate::link) fn usage(&self, now: Instant<C>) -> Usage {
         let elapsed = (now - self.origin).as_nanos();
         let share = |nanos: u64| (elapsed > 0).then(|| nanos as f64 / elapsed as f64);

@@ -1,4 +1,4 @@
-//! Queues that tell of congestion before they are full, by dropping packets or by marking them.
+//! Active queue management: queues that signal congestion before they are full, by dropping or marking packets.
 
 mod codel;
 mod dual_pi2;
@@ -20,23 +20,22 @@ use equipoise::units::{Instant, Size, Span};
 use super::QueueLimit;
 use line::Waiting;
 
-/// Whether the ends of a packet understand marks, and whether it bears one (RFC 3168, Sec. 5; RFC 9331, Sec. 2). The order is that of the
-/// two bits in an IP header.
+/// The ECN field of a packet (RFC 3168, Sec. 5; RFC 9331, Sec. 2). The order is that of the two bits in an IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// They do not: congestion is told by a drop.
+    /// Not ECN-capable: congestion is signalled by a drop.
     #[default]
     NotCapable,
-    /// They do, and want marks as often as anything fine-grained: the low-latency queue's traffic (L4S).
+    /// ECN-capable with fine-grained marks: traffic for the low-latency queue (L4S).
     Ect1,
-    /// They do, and take a mark for a drop.
+    /// ECN-capable; a mark counts like a drop.
     Ect0,
-    /// Congestion was experienced.
+    /// Congestion experienced.
     Marked,
 }
 
 impl Ecn {
-    /// By the two bits.
+    /// The codepoint for two bits.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::NotCapable,
@@ -46,7 +45,7 @@ impl Ecn {
         }
     }
 
-    /// The two bits.
+    /// The two bits of the codepoint.
     pub const fn bits(self) -> u8 {
         match self {
             Self::NotCapable => 0,
@@ -57,49 +56,50 @@ impl Ecn {
     }
 }
 
-/// What a queue sees of a packet beside its size, and what it may do with it.
+/// A packet as seen by a queue, in addition to its size.
 ///
-/// By default nothing: then the packet's ends understand no marks, and all packets are one flow.
+/// By default, packets are not ECN-capable, and all packets belong to one flow.
 pub trait Queued {
-    /// Whether it may be marked.
+    /// The ECN field.
     fn ecn(&self) -> Ecn {
         Ecn::NotCapable
     }
 
-    /// Marks it; of no effect where it may not be marked.
+    /// Marks the packet; no effect if it is not ECN-capable.
     fn mark(&mut self) {}
 
-    /// The same for all packets of a flow.
+    /// A number that is the same for all packets of a flow.
     fn flow(&self) -> u64 {
         0
     }
 
-    /// It waited for so long in the queue and is in service now. Its own transmission, the propagation delay and jitter do not count.
+    /// Called when the packet's service begins, with its waiting time in the queue. Transmission time, propagation
+    /// delay and jitter are not included.
     fn on_waited(&mut self, _wait: Span) {}
 }
 
-/// For tests: numbers of packets, which nobody marks.
+/// For tests: numbers as packets that are not ECN-capable.
 #[cfg(test)]
 impl Queued for u32 {}
 
 /// Why a queue dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drop {
-    /// There was no room.
+    /// The queue was full.
     Full,
-    /// To tell of congestion.
+    /// To signal congestion.
     Early,
 }
 
-/// Hears what a queue does to packets.
+/// Receives a queue's drops and marks.
 pub(super) trait Told<P> {
-    /// A packet was dropped.
+    /// Called when a packet was dropped.
     fn dropped(&mut self, packet: P, why: Drop);
-    /// One was marked.
+    /// Called when a packet was marked.
     fn marked(&mut self);
 }
 
-/// Marks a packet where its ends understand that. Gives whether they do.
+/// Marks a packet if it is ECN-capable. Returns whether it is.
 fn marks<P: Queued>(packet: &mut P, told: &mut impl Told<P>) -> bool {
     let ecn = packet.ecn();
     if ecn != Ecn::NotCapable && ecn != Ecn::Marked {
@@ -109,16 +109,16 @@ fn marks<P: Queued>(packet: &mut P, told: &mut impl Told<P>) -> bool {
     ecn != Ecn::NotCapable
 }
 
-/// The room that there is when a packet comes.
+/// The available room when a packet arrives.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     limit: QueueLimit,
-    /// The packet does not wait: its service begins now.
+    /// The packet does not wait, because its service begins now.
     at_once: bool,
 }
 
 impl Room {
-    /// Whether there is room for a packet of `size` behind what waits.
+    /// Whether there is room for a packet of `size` in addition to the queued ones.
     fn holds(&self, waiting: usize, bytes: Size, size: Size) -> bool {
         let fits = match self.limit {
             QueueLimit::Packets(limit) => waiting < limit as usize,
@@ -129,14 +129,14 @@ impl Room {
     }
 }
 
-/// A queue that manages itself, before a service that takes one packet after the other.
+/// A queue discipline in front of a service that serves one packet after the other.
 trait Aqm<C, P: Queued> {
-    /// A packet comes.
+    /// Adds a packet.
     fn offer(&mut self, packet: Waiting<C, P>, room: Room, told: &mut impl Told<P>);
-    /// The next packet for the service, which is free now; `None` where none is left.
+    /// Takes the next packet for the service, which is idle now; `None` if none is left.
     fn take(&mut self, now: Instant<C>, told: &mut impl Told<P>) -> Option<Waiting<C, P>>;
-    /// Packets that wait.
+    /// Number of queued packets.
     fn len(&self) -> usize;
-    /// How long all packets have waited in it until now, in nanoseconds.
+    /// Total waiting time of all packets until now, in nanoseconds.
     fn waited_ns(&self, now: Instant<C>) -> u64;
 }

@@ -4,18 +4,18 @@ use super::line::{Line, Waiting};
 use super::{Aqm, Drop, Queued, Room, Told, marks};
 use crate::link::impairment::Chance;
 
-/// Proportional integral controller enhanced: packets are dropped as they come, with a probability that follows the queue's delay and its
-/// trend.
+/// Proportional integral controller enhanced (PIE): drops packets on arrival, with a probability that follows the
+/// queue's delay and its trend.
 ///
-/// Source: RFC 8033, Sec. 4 and App. A; marks in place of drops below a probability of a tenth (Sec. 5.1). The delay is how long the first
-/// packet of the queue has waited, nothing where none waits.
+/// Source: RFC 8033, Sec. 4 and App. A; it marks instead of dropping while the probability is below 0.1 (Sec. 5.1). The
+/// delay is the waiting time of the first packet in the queue, or zero if the queue is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pie {
-    /// The delay that it holds (`QDELAY_REF`).
+    /// The target delay (`QDELAY_REF`).
     pub target: Span,
-    /// Time between two looks at the delay (`T_UPDATE`).
+    /// Time between two updates of the probability (`T_UPDATE`).
     pub update: Span,
-    /// For so long a burst may fill an idle queue (`MAX_BURST`).
+    /// Burst that an idle queue accepts without drops (`MAX_BURST`).
     pub burst: Span,
 }
 
@@ -30,11 +30,13 @@ impl Default for Pie {
 /// Weights of the delay's error and of its change, in 1/s (RFC 8033, Sec. 4.2).
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
-/// Below so many bytes nothing is dropped: two packets of usual size.
+/// With fewer queued bytes nothing is dropped: two packets of usual size.
 const FEW: Size = Size::from_bytes(2 * 1500);
-/// Above this probability marks are no sign that anybody minds (RFC 8033, Sec. 5.1).
+/// Above this probability packets are dropped even if they are ECN-capable, because marks seem to have no effect (RFC
+/// 8033, Sec. 5.1).
 const MARKS_UP_TO: f64 = 0.1;
-/// Steps of the probability are smaller by these factors while it is below these values (RFC 8033, Sec. 4.2, App. A).
+/// While the probability is below each of these values, its steps are divided by the factor (RFC 8033, Sec. 4.2, App.
+/// A).
 const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 
 /// The law of the probability.
@@ -50,7 +52,7 @@ struct Law {
 }
 
 impl Law {
-    /// What follows of a delay, once in an update's time (`calculate_drop_prob`).
+    /// Updates the probability from a delay, once per update interval (`calculate_drop_prob`).
     fn update(&mut self, delay: Span) {
         let [error, change] = [delay - self.pie.target, delay - self.before].map(Span::as_secs_f64);
         let step = ALPHA * error + BETA * change;
@@ -64,7 +66,7 @@ impl Law {
         self.allowance = (self.allowance - self.pie.update).max(Span::ZERO);
     }
 
-    /// Whether a packet that comes to `bytes` is to be dropped, by a number drawn evenly from 0 to 1 (`drop_early`).
+    /// Whether to drop a packet that arrives at a queue of `bytes`, by a random number from 0 to 1 (`drop_early`).
     fn drops(&mut self, delay: Span, bytes: Size, drawn: f64) -> bool {
         let half = Span::from_nanos(self.pie.target.as_nanos() / 2);
         if self.probability == 0.0 && delay < half && self.before < half {
@@ -74,13 +76,13 @@ impl Law {
         self.allowance == Span::ZERO && !is_calm && bytes > FEW && drawn < self.probability
     }
 
-    /// Whether further updates of an idle queue change nothing.
+    /// Whether further updates of an idle queue have no effect.
     fn rests(&self) -> bool {
         self.probability == 0.0 && self.before == Span::ZERO && self.allowance == Span::ZERO
     }
 }
 
-/// A queue under PIE.
+/// A queue with PIE.
 #[derive(Clone, Debug)]
 pub(super) struct PieLine<C, P> {
     line: Line<C, P>,
@@ -95,14 +97,14 @@ impl<C, P> PieLine<C, P> {
         Self { line: Line::default(), law, chance, next_update: origin + pie.update }
     }
 
-    /// All looks at the delay until `now`: between two packets nothing else changes it.
+    /// Performs all updates until `now`: between two packets nothing else changes the delay.
     fn look(&mut self, now: Instant<C>) {
         let every = self.law.pie.update;
         while self.next_update <= now {
             self.law.update(self.line.delay(self.next_update));
             self.next_update = self.next_update + every;
             if self.line.is_empty() && self.law.rests() && self.next_update <= now {
-                // However long it was idle.
+                // Bounded for any length of an idle time.
                 let looks = (now - self.next_update).as_nanos() / every.as_nanos().max(1);
                 self.next_update = self.next_update + every * (looks + 1);
             }
@@ -114,7 +116,7 @@ impl<C, P: Queued> Aqm<C, P> for PieLine<C, P> {
     fn offer(&mut self, mut packet: Waiting<C, P>, room: Room, told: &mut impl Told<P>) {
         let now = packet.arrived;
         self.look(now);
-        // Drawn for every packet: what becomes of one does not change what becomes of others.
+        // Drawn for every packet, so that the fate of one packet does not affect the others.
         let drawn = self.chance.even();
         if !room.holds(self.line.len(), self.line.bytes(), packet.size) {
             return told.dropped(packet.packet, Drop::Full);
@@ -163,7 +165,7 @@ mod tests {
         assert!((law.probability - (0.0025 + 0.04375) / 2048.0).abs() < 1e-15);
         let before = law.probability;
         law.update(ms(35));
-        // It stands between 1e-5 and 1e-4: steps of a 128th, by the error alone.
+        // The probability is between 1e-5 and 1e-4: steps are divided by 128, and only the error counts.
         assert!((law.probability - before - 0.0025 / 128.0).abs() < 1e-15);
         law.probability = 0.5;
         law.update(ms(5));

@@ -1,4 +1,4 @@
-//! Queues under load that does not yield, whose steady state is known.
+//! Queues under unresponsive load, with a known steady state.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use equipoise::units::{Rate, Schedule, SenderClock};
 
 type At = Instant<SenderClock>;
 
-/// 1 ms a packet.
+/// 1 ms per packet.
 const PACKET: Size = Size::from_bytes(1000);
 const ROOM: QueueLimit = QueueLimit::Packets(10_000);
 
@@ -34,11 +34,11 @@ impl Queued for Packet {
     }
 }
 
-/// What a queue did.
+/// Record of a queue's actions.
 #[derive(Default)]
 struct Log {
     now: f64,
-    /// Times in s of early drops.
+    /// Times of early drops, in s.
     drops: Vec<f64>,
     full: usize,
     marks: usize,
@@ -73,7 +73,7 @@ fn chance() -> Chance {
     Chance::new(1, 4)
 }
 
-/// Packets of a kind: every so many microseconds one.
+/// Packets of one kind, one every `gap_us` microseconds.
 #[derive(Clone, Copy)]
 struct Source {
     gap_us: u64,
@@ -85,10 +85,10 @@ const fn every(gap_us: u64) -> Source {
     Source { gap_us, ecn: Ecn::NotCapable, flow: 0 }
 }
 
-/// What came out: when its service began, in s, how long it had waited, in ms, and the packet.
+/// The packets served: start of service in s, waiting time in ms, and the packet.
 type Out = Vec<(f64, f64, Packet)>;
 
-/// Sends what all sources send over so many seconds.
+/// Sends the packets of all sources for `seconds`.
 fn run(mut queue: Queue, sources: &[Source], seconds: u64) -> (Out, Log) {
     let (mut out, mut log) = (Vec::new(), Log::default());
     let times =
@@ -109,7 +109,7 @@ fn run(mut queue: Queue, sources: &[Source], seconds: u64) -> (Out, Log) {
     (out, log)
 }
 
-/// The mean wait in ms of a flow in the later half.
+/// The mean wait in ms of a flow in the second half.
 fn settled(out: &Out, flow: u64) -> f64 {
     let end = out.last().map_or(0.0, |(at, ..)| *at);
     let waits: Vec<_> =
@@ -124,7 +124,7 @@ fn below_the_link_s_rate_codel_drops_nothing() {
 
 #[test]
 fn codel_s_first_drop_comes_an_interval_after_the_delay_has_passed_the_target() {
-    // Every packet finds 0.1 ms more than the one before: 5 ms are passed by the one that is sent some 51 ms later.
+    // Every packet waits 0.1 ms longer than the previous one: the one sent at about 51 ms is the first above 5 ms.
     let first = run(codel(), &[every(900)], 2).1.drops[0];
     assert!((0.150..0.170).contains(&first), "{first}");
 }
@@ -133,7 +133,8 @@ fn codel_s_first_drop_comes_an_interval_after_the_delay_has_passed_the_target() 
 fn codel_s_drops_come_closer_by_the_inverse_square_root_of_their_count() {
     let drops = run(codel(), &[every(900)], 2).1.drops;
     assert!(drops.len() > 30, "{}", drops.len());
-    // RFC 8289, Sec. 5.6: after the n-th drop the next follows in 100 ms / √n. Each waits for the next service, of 1 ms.
+    // RFC 8289, Sec. 5.6: the n-th drop is followed by the next after 100 ms / √n. Each waits for the next service, of
+    // 1 ms.
     let mut expected = drops[0];
     for (n, drop) in (1u32..).zip(&drops) {
         assert!((drop - expected).abs() < 0.0021, "drop {n} at {drop}, not at {expected}");
@@ -141,7 +142,7 @@ fn codel_s_drops_come_closer_by_the_inverse_square_root_of_their_count() {
     }
 }
 
-/// A queue marks whom it would have dropped, as often.
+/// A queue marks the packets that it would have dropped, equally often.
 #[test]
 fn codel_marks_as_often_as_it_would_drop() {
     let marked = Source { ecn: Ecn::Ect0, ..every(1010) };
@@ -151,15 +152,15 @@ fn codel_marks_as_often_as_it_would_drop() {
     let drops = run(codel(), &[every(900)], 2).1.drops;
     assert!(log.drops.is_empty() && log.marks.abs_diff(drops.len()) <= 2, "{} marks, {} drops", log.marks, drops.len());
     assert_eq!(out.iter().filter(|(.., packet)| packet.ecn == Ecn::Marked).count(), log.marks);
-    // What is marked already is not counted again.
+    // A packet that is already marked is not counted again.
     assert_eq!(run(codel(), &[Source { ecn: Ecn::Marked, ..every(900) }, brief], 2).1.marks, 0);
 }
 
 #[test]
 fn codel_sheds_an_overload_of_a_tenth_and_leaves_no_standing_queue() {
     let (out, log) = run(codel(), &[every(909)], 60);
-    // Traffic that does not yield makes CoDel swing round its target; a queue without it would hold 3000 packets by the middle of the
-    // run, 3 s.
+    // With unresponsive traffic CoDel oscillates around its target; without CoDel the queue would have 3000 packets, 3
+    // s, by the middle of the run.
     assert!(settled(&out, 0) < 40.0, "{} ms", settled(&out, 0));
     assert!(
         out[out.len() / 2..].iter().any(|(_, wait, _)| *wait < 5.0),
@@ -169,7 +170,7 @@ fn codel_sheds_an_overload_of_a_tenth_and_leaves_no_standing_queue() {
     assert!((shed - 1.0 / 11.0).abs() < 0.01, "{shed}");
 }
 
-/// An integrating law has no error left in the steady state: it sheds what is too much, and holds its target.
+/// An integrating law has no error in steady state: it drops the excess and keeps its target.
 #[test]
 fn pie_sheds_what_is_too_much_and_holds_its_target() {
     let pie = || ManagedQueue::pie(service(), ROOM, (Pie::default(), chance()), At::ZERO);
@@ -178,13 +179,13 @@ fn pie_sheds_what_is_too_much_and_holds_its_target() {
     assert!((shed - 1.0 / 11.0).abs() < 0.004, "{shed}");
     assert!((settled(&out, 0) - 15.0).abs() < 1.5, "{} ms", settled(&out, 0));
     assert_eq!((log.full, log.marks), (0, 0));
-    // Below a tenth it marks; this is less.
+    // Below 0.1 it marks; this load needs less.
     let (_, log) = run(pie(), &[Source { ecn: Ecn::Ect0, ..every(990) }], 100);
     assert!(log.marks > 500 && log.drops.len() < log.marks / 5, "{} marks, {} drops", log.marks, log.drops.len());
     assert!(run(pie(), &[every(1010)], 20).1.drops.is_empty(), "nothing below the link's rate");
 }
 
-/// After an hour of silence a queue is as it was, and that takes no hour.
+/// After an hour of silence a queue is unchanged, and simulating that takes no hour.
 #[test]
 fn a_long_silence_is_no_work() {
     let hour = Source { gap_us: 3_600_000_000, ..every(1) };
@@ -203,12 +204,13 @@ fn flows_share_a_link_equally_and_one_that_needs_little_does_not_wait() {
         [Source { flow: 1, ..every(700) }, Source { flow: 2, ..every(1400) }, Source { flow: 3, ..every(20_000) }];
     let (out, log) = run(fq(), &sources, 60);
     let count = |flow| out.iter().filter(|(at, _, packet)| *at > 30.0 && packet.flow == flow).count() as f64;
-    // Two take half each of what the third leaves, though one sends twice as much.
+    // Two flows each get half of what the third leaves, although one sends twice as much.
     for flow in [1, 2] {
         assert!((count(flow) / 30.0 - 475.0).abs() < 10.0, "flow {flow}: {} a second", count(flow) / 30.0);
     }
     assert!((count(3) / 30.0 - 50.0).abs() < 1.0);
-    // What is in service and, where it came so soon that it counts as an old one, a turn of 1500 bytes of each other flow.
+    // The packet in service, and a turn of 1500 bytes of each other flow if it arrived so soon that it counts as an old
+    // flow.
     let longest = out.iter().filter(|(.., packet)| packet.flow == 3).map(|(_, wait, _)| *wait).fold(0.0, f64::max);
     assert!(longest <= 5.0, "{longest} ms");
     assert!(settled(&out, 3) < 1.5, "{} ms", settled(&out, 3));
@@ -245,7 +247,7 @@ fn dual_pi2_holds_the_classic_queue_and_couples_the_other_one_by_the_square_root
     assert!((marked / all - 2.0 * dropped.sqrt()).abs() < 0.03, "{} of {}", marked / all, 2.0 * dropped.sqrt());
 }
 
-/// Traffic that claims to yield to marks and does not: the low-latency queue sheds it, and holds the classic target.
+/// Traffic that claims to respond to marks but does not: the low-latency queue drops it, and keeps the classic target.
 #[test]
 fn dual_pi2_sheds_what_does_not_yield_to_marks() {
     let dual = ManagedQueue::dual_pi2(service(), ROOM, DualPi2::default(), At::ZERO);
@@ -261,13 +263,13 @@ fn dual_pi2_sheds_what_does_not_yield_to_marks() {
 fn below_the_thresholds_dual_pi2_marks_nothing_and_above_them_all_that_waits() {
     let dual = || ManagedQueue::dual_pi2(service(), ROOM, DualPi2::default(), At::ZERO);
     assert_eq!(run(dual(), &[Source { ecn: Ecn::Ect1, ..every(1000) }], 10).1.marks, 0);
-    // Three at once each 4 ms: waits of 0, 1 and 2 ms; the last of them stands alone.
+    // Three at once every 4 ms: waits of 0, 1 and 2 ms; nothing is queued after the last.
     let burst = [0, 1, 2].map(|flow| Source { flow, ecn: Ecn::Ect1, ..every(4000) });
     let (out, log) = run(dual(), &burst, 10);
     assert_eq!(log.marks, out.iter().filter(|(.., packet)| packet.ecn == Ecn::Marked).count());
     let in_the_middle = |wait: f64| (wait - 1.0).abs() < 1e-6;
     let others = out.iter().filter(|(_, wait, packet)| packet.ecn == Ecn::Marked && !in_the_middle(*wait)).count();
-    // Each change of the delay, of a millisecond or two, gives the base a thousandth for a moment.
+    // Each change of the delay, by a millisecond or two, raises the base to about 0.001 for a moment.
     assert!(others * 50 < log.marks, "{others} of {}", log.marks);
     // 1 ms is half the ramp.
     assert!((log.marks as f64 / 2500.0 - 0.5).abs() < 0.01, "{}", log.marks);

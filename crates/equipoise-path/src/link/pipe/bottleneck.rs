@@ -13,11 +13,11 @@ use equipoise::units::Instant;
 /// The queue and the service in the middle of a path.
 #[derive(Clone, Debug)]
 pub(super) enum Bottleneck<C, P> {
-    /// None.
+    /// No bottleneck.
     Open,
-    /// The end of a packet's service is known when it comes in.
+    /// The end of a packet's service is known when it arrives.
     DropTail(Fifo<C, AnyService<C>>),
-    /// It is known when the service begins.
+    /// The end of a packet's service is known when the service begins.
     Managed(ManagedQueue<C, Parcel<P>, AnyService<C>>),
 }
 
@@ -42,7 +42,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
         })
     }
 
-    /// A packet comes in. Gives the end of its service, where that is known already.
+    /// Adds a packet. Returns the end of its service, if that is already known.
     pub(super) fn offer(
         &mut self,
         now: Instant<C>,
@@ -66,7 +66,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// The next packet whose service begins no later than `horizon`, where that was not known on its arrival.
+    /// The next packet whose service begins no later than `horizon`, if that was not known on its arrival.
     pub(super) fn take(&mut self, horizon: Instant<C>, told: &mut impl Told<Parcel<P>>) -> Option<Served<C, P>> {
         match self {
             Self::Open | Self::DropTail(_) => None,
@@ -74,7 +74,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// When [`take`](Self::take) gives something next.
+    /// When [`take`](Self::take) can return the next packet.
     pub(super) fn next(&self) -> Option<Instant<C>> {
         match self {
             Self::Open | Self::DropTail(_) => None,
@@ -82,7 +82,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// Packets that it keeps.
+    /// Number of packets that it holds.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Open | Self::DropTail(_) => 0,
@@ -90,7 +90,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// How much of the time it was busy until `now`, and how many packets waited.
+    /// How much of the time until `now` it was busy, and how many packets waited.
     pub(super) fn usage(&self, now: Instant<C>) -> Usage {
         match self {
             Self::Open => Usage::default(),

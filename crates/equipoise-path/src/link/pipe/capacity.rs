@@ -1,13 +1,13 @@
 use super::super::{DeliveryTrace, TokenBucket};
 use equipoise::units::{Rate, Schedule, Size, Span};
 
-/// How much the bottleneck carries. All counts are of IP packets: header included, link-layer framing left out.
+/// The capacity of the bottleneck. All counts are of IP packets including headers, without link-layer framing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Capacity {
-    /// Everything at once: no queue.
+    /// Unlimited: no queue.
     #[default]
     Unlimited,
-    /// A rate that is constant or changes in steps; it may be zero for a while (an outage), not for ever.
+    /// A rate that is constant or changes in steps; it may be zero for a while (an outage), but not for ever.
     Rate(Schedule<Rate>),
     /// A rate with bursts: a shaper.
     Shaped(TokenBucket),
@@ -22,7 +22,7 @@ impl From<Schedule<Rate>> for Capacity {
 }
 
 impl Capacity {
-    /// The rate over time, where there is one in the long run; of a trace its mean.
+    /// The long-term rate over time, if there is one; for a trace, its mean.
     pub fn rate(&self) -> Option<Schedule<Rate>> {
         match self {
             Self::Unlimited => None,
@@ -32,9 +32,9 @@ impl Capacity {
         }
     }
 
-    /// What it carries between two moments after its origin, in bits; `None` where that is everything.
+    /// The bits that it carries between two times after its origin; `None` if unlimited.
     ///
-    /// Bursts beyond a shaper's rate do not count.
+    /// Bursts above a shaper's rate do not count.
     pub fn bits(&self, from: Span, to: Span) -> Option<f64> {
         match self {
             Self::Unlimited => None,
@@ -44,13 +44,13 @@ impl Capacity {
         }
     }
 
-    /// The share of what it carries between two moments after its origin that `offered` bytes ask for; `None` where that is nothing or
-    /// everything.
+    /// The load by `offered` bytes between two times after its origin, as a share of the capacity; `None` if the
+    /// capacity is zero or unlimited.
     pub fn load(&self, from: Span, to: Span, offered: Size) -> Option<f64> {
         self.bits(from, to).filter(|bits| *bits > 0.0).map(|bits| offered.as_bits() as f64 / bits)
     }
 
-    /// How long a packet of `size` is in service at the rate of this moment; no time where there is no rate.
+    /// Service time of a packet of `size` at the current rate; zero if there is no rate.
     pub(super) fn serialisation(&self, elapsed: Span, size: Size) -> Span {
         let rate = match self {
             Self::Unlimited => return Span::ZERO,
@@ -62,7 +62,7 @@ impl Capacity {
     }
 }
 
-/// What a rate carries between two moments, in bits.
+/// The bits that a rate carries between two times.
 fn bits(rate: &Schedule<Rate>, from: Span, to: Span) -> f64 {
     let (mut bits, mut at) = (0.0, from);
     while at < to {

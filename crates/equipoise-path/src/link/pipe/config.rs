@@ -12,24 +12,24 @@ use crate::link::{
 };
 use equipoise::units::{Rate, Schedule, Share, Size, Span};
 
-/// Which packets a queue drops, or marks in place of that where their ends understand marks ([`Queued`](crate::link::Queued)).
+/// Which packets a queue drops, or marks if they are ECN-capable ([`Queued`](crate::link::Queued)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Discipline {
-    /// Those that come when it is full; none is marked.
+    /// Packets that arrive when the queue is full; no marks.
     #[default]
     DropTail,
-    /// Those too, and at its head those that keep the delay standing.
+    /// Also packets at its head while there is a standing delay.
     Codel(Codel),
-    /// The same for each flow in a queue of its own.
+    /// CoDel for each flow in its own queue.
     FqCodel(FqCodel),
-    /// Those that come while the delay is long, by chance.
+    /// Packets at random on arrival, while the delay is long.
     Pie(Pie),
-    /// Two queues: one with a short delay, and marks in fine grains, for packets that want these (L4S).
+    /// Two queues: one has a short delay and fine-grained marks, for packets that support them (L4S).
     DualPi2(DualPi2),
 }
 
 impl Discipline {
-    /// The name, as commands and files have it.
+    /// The name in commands and files.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::DropTail => "droptail",
@@ -40,7 +40,7 @@ impl Discipline {
         }
     }
 
-    /// Refuses parameters by which no queue could work, or which would cost more than the queue is worth.
+    /// Rejects parameters with which a queue could not work, or would be too expensive.
     fn check(&self) -> Result<(), PipeError> {
         let discipline = self.name();
         let refuse = |what, found: String, least| Err(PipeError::Discipline { discipline, what, found, least });
@@ -63,7 +63,7 @@ impl Discipline {
         }
     }
 
-    /// Its times by their names, and the least that each may be.
+    /// Its times with their names, and the minimum of each.
     fn times(&self) -> Vec<(&'static str, Span, Span)> {
         match self {
             Self::DropTail => Vec::new(),
@@ -87,46 +87,47 @@ impl Discipline {
     }
 }
 
-/// The least time that a queue may hold, or between two looks at it. Ours: each look costs time, too.
+/// Minimum target delay and minimum time between two updates. Ours: each update takes time, too.
 const LEAST_TIME: Span = Span::from_micros(100);
-/// Queues of flows, at most: Linux's bound.
+/// Maximum number of flow queues: Linux's limit.
 const MOST_FLOWS: u32 = 65_536;
-/// A queue that may send less in its turn would be asked again and again for one packet. Ours.
+/// Minimum quantum: with a smaller one a queue would need very many turns for one packet. Ours.
 const LEAST_QUANTUM: Size = Size::from_bytes(64);
 
-/// A packet comes out later than it came in, so that what it causes comes after its cause.
+/// A packet leaves later than it entered, so that effects follow their cause.
 pub(super) const LEAST_DELAY: Span = Span::from_nanos(1);
 
-/// A bucket that holds less never lets an Ethernet frame's payload pass.
+/// A smaller bucket never passes a full Ethernet payload.
 const LEAST_BURST: Size = Size::from_bytes(1500);
 
-/// One direction of a path: what happens to packets, in this order.
+/// One direction of a path; the impairments apply in this order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PipeConfig {
-    /// Loss on the way to the bottleneck: what is lost takes no room there.
+    /// Loss before the bottleneck: lost packets take no room there.
     pub loss: Loss,
-    /// Who drops what exceeds a rate, before the bottleneck and without a queue; `None` for nobody.
+    /// A policer, which drops packets above a rate before the bottleneck, without a queue; `None` for no policer.
     pub policer: Option<TokenBucket>,
-    /// Share of the packets that come twice, one behind the other.
+    /// Share of the packets that are duplicated, back to back.
     pub duplication: Share,
-    /// Room before the bottleneck.
+    /// Size of the queue before the bottleneck.
     pub queue: QueueLimit,
-    /// What the queue drops.
+    /// The queue discipline.
     pub discipline: Discipline,
-    /// What the bottleneck carries.
+    /// The capacity of the bottleneck.
     pub capacity: Capacity,
-    /// Time from the end of a packet's service to its arrival; not negative. Where it becomes shorter nobody overtakes.
+    /// Time from the end of a packet's service to its arrival; not negative. A delay that becomes shorter does not
+    /// cause reordering.
     pub delay: Schedule<Span>,
-    /// How that time varies.
+    /// The variation of that time.
     pub jitter: Jitter,
-    /// Who leaves the order; `None` for nobody.
+    /// Which packets are reordered; `None` for no reordering.
     pub reordering: Option<Reordering>,
 }
 
-/// Ours: as long as the default of Linux's interfaces.
+/// Ours: the default length of Linux interfaces.
 const DEFAULT_QUEUE: QueueLimit = QueueLimit::Packets(1000);
 
-/// A path on which nothing happens.
+/// A path without impairments.
 impl Default for PipeConfig {
     fn default() -> Self {
         Self {
@@ -143,54 +144,54 @@ impl Default for PipeConfig {
     }
 }
 
-/// Why there can be no such path.
+/// Why a path configuration is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PipeError {
     /// The bottleneck cannot be built.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// A time is negative that cannot be.
+    /// A time is negative.
     #[error("the {what} {found} is negative; it must be zero or more")]
     Negative {
         /// Which time.
         what: &'static str,
-        /// What was asked for.
+        /// The value that was given.
         found: String,
     },
-    /// A parameter of a discipline is too small, or so large that nobody needs it.
-    #[error("the {what} {found} of {discipline} cannot be; it must be at least {least}")]
+    /// A parameter of a discipline is too small or too large.
+    #[error("the {what} {found} of {discipline} is not allowed; it must be at least {least}")]
     Discipline {
         /// Its name.
         discipline: &'static str,
         /// Which parameter.
         what: &'static str,
-        /// What was asked for.
+        /// The value that was given.
         found: String,
-        /// What is possible.
+        /// The allowed values.
         least: String,
     },
-    /// A token bucket would let nothing pass.
+    /// A token bucket would pass nothing.
     #[error("a {who} of {found} lets nothing pass; give it a rate above zero and a burst of {least} or more")]
     Bucket {
-        /// Whose bucket.
+        /// The owner of the bucket.
         who: &'static str,
-        /// What was asked for.
+        /// The value that was given.
         found: String,
-        /// The least burst.
+        /// The minimum burst.
         least: String,
     },
-    /// In a queue that manages itself nobody can say on arrival how long a packet will wait.
+    /// With active queue management the waiting time is not known on arrival, so it cannot be limited.
     #[error("the queue's limit of {found} is a time, which {discipline} cannot keep; give packets or bytes")]
     TimeLimit {
         /// The discipline.
         discipline: &'static str,
-        /// What was asked for.
+        /// The value that was given.
         found: String,
     },
 }
 
-/// A link on which nothing happens by chance.
+/// A link without random impairments.
 impl From<LinkConfig> for PipeConfig {
     fn from(link: LinkConfig) -> Self {
         let LinkConfig { rate, propagation_delay, queue } = link;
@@ -199,14 +200,14 @@ impl From<LinkConfig> for PipeConfig {
 }
 
 impl PipeConfig {
-    /// The same as a link on which nothing happens by chance, if it is one: [`FifoLink`](crate::link::FifoLink) is faster.
+    /// The path as a link without random impairments, if it is one: [`FifoLink`](crate::link::FifoLink) is faster.
     pub fn as_link(&self) -> Option<LinkConfig> {
         let Capacity::Rate(rate) = &self.capacity else { return None };
         let link = LinkConfig { rate: rate.clone(), propagation_delay: self.delay.initial(), queue: self.queue };
         (Self::from(link.clone()) == *self).then_some(link)
     }
 
-    /// The shortest time in which a packet can come through.
+    /// The minimum time for a packet to pass the path.
     pub fn least_delay(&self) -> Span {
         let jitter = match self.jitter {
             Jitter::None | Jitter::HalfNormal(_) => Span::ZERO,
@@ -218,7 +219,7 @@ impl PipeConfig {
         (delay - jitter - ahead).max(LEAST_DELAY)
     }
 
-    /// Refuses what cannot be.
+    /// Rejects invalid configurations.
     pub(super) fn check(&self) -> Result<(), PipeError> {
         let jitter = match self.jitter {
             Jitter::None => Span::ZERO,

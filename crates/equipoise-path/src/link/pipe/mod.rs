@@ -1,4 +1,4 @@
-//! One direction of a path, with all that may happen on it.
+//! One direction of a path, with all impairments.
 
 mod bottleneck;
 mod capacity;
@@ -23,11 +23,10 @@ use config::LEAST_DELAY;
 use equipoise::units::{Instant, Size, Span};
 use parcel::Parcel;
 
-/// One direction of a path: packets go in at one end, and come out at the other later, changed in order or number, or not
-/// at all.
+/// One direction of a path: packets enter at one end and leave at the other, possibly reordered, duplicated or lost.
 ///
-/// `P` stands for the packet; a copy of it is made for a duplicate only. The same configuration, seed and entries give the
-/// same result everywhere. What is under way is bounded by the caller: see [`held`](Self::held).
+/// `P` is the packet type; it is cloned only for a duplicate. The same configuration, seed and entries have the same
+/// result everywhere. The caller must limit the packets in flight: see [`held`](Self::held).
 #[derive(Clone, Debug)]
 pub struct Pipe<C, P> {
     config: PipeConfig,
@@ -40,18 +39,18 @@ pub struct Pipe<C, P> {
     reordering: Chance,
     bottleneck: Bottleneck<C, P>,
     under_way: Agenda<C, Parcel<P>>,
-    /// The latest entry: time does not run backwards.
+    /// The time of the latest entry: time does not go back.
     now: Instant<C>,
-    /// No packet that keeps the order comes out before: the latest of them has just come out.
+    /// When the latest packet that keeps the order leaves; no other one leaves before it.
     latest: Instant<C>,
-    /// The number of the last-sent packet that has left.
+    /// The highest packet number that has left.
     newest: u64,
     held: Size,
     discarded: Vec<P>,
     counts: LinkStats,
 }
 
-/// Streams of random numbers; the order is part of what a seed means.
+/// Streams of random numbers; their order determines the results of a seed.
 const LOSS: u64 = 0;
 const DUPLICATION: u64 = 1;
 const JITTER: u64 = 2;
@@ -59,10 +58,10 @@ const REORDERING: u64 = 3;
 const QUEUE: u64 = 4;
 
 impl<C, P: Clone + Queued> Pipe<C, P> {
-    /// An empty path. Steps and traces of its capacity count from `origin`.
+    /// An empty path. Steps and traces of its capacity start at `origin`.
     ///
     /// # Errors
-    /// [`PipeError`] where the configuration is none of a path.
+    /// [`PipeError`] if the configuration does not describe a path.
     pub fn new(config: PipeConfig, origin: Instant<C>, seed: u64) -> Result<Self, PipeError> {
         config.check()?;
         Ok(Self {
@@ -85,14 +84,14 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         })
     }
 
-    /// A packet of `size` IP bytes comes in at `now`.
+    /// Enters a packet of `size` IP bytes at `now`.
     ///
-    /// Entries are to come in the order of their times; one that lies before the previous is taken to be at the same
-    /// moment. Gives whether a copy was made.
+    /// Entries must be in time order; one before the previous counts as simultaneous with it. Returns whether a copy
+    /// was made.
     pub fn enter(&mut self, now: Instant<C>, size: Size, packet: P) -> bool {
         self.advance(now);
         self.count_entry(size);
-        // All are drawn for every packet: what happens to one does not depend on what happened to others.
+        // All are drawn for every packet, so that one impairment does not affect the others.
         let lost = self.loss.next();
         let twice = self.duplication.happens(self.config.duplication);
         let jitter = self.jitter.jitter(self.config.jitter);
@@ -114,16 +113,16 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             self.counts.duplicated += 1;
             self.held = self.held + size;
             self.offer(parcel.clone());
-            // Without a queue in between the second is at the very moment of the first.
+            // Without a queue in between, the second enters at the time of the first.
             self.advance(now);
         }
         self.offer(parcel);
         twice
     }
 
-    /// A packet comes in at `now` that takes the propagation delay and nothing else: no rate, no loss, no jitter.
+    /// Enters a packet at `now` that only takes the propagation delay: no rate limit, no loss, no jitter.
     ///
-    /// For what is no traffic, such as the resolution of addresses.
+    /// For packets that are not traffic, such as address resolution.
     pub fn bypass(&mut self, now: Instant<C>, size: Size, packet: P) {
         self.advance(now);
         self.count_entry(size);
@@ -132,7 +131,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.under_way.enter(at, parcel);
     }
 
-    /// When something happens next; `None` while nothing is under way.
+    /// The time of the next event; `None` if nothing is in flight.
     pub fn next(&self) -> Option<Instant<C>> {
         match (self.under_way.next(), self.bottleneck.next()) {
             (Some(arrival), Some(service)) => Some(arrival.min(service)),
@@ -140,7 +139,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         }
     }
 
-    /// The least `known` for which [`leave_before`](Self::leave_before) gives or does something; `None` while nothing is under way.
+    /// The smallest `known` for which [`leave_before`](Self::leave_before) returns or does something; `None` if nothing
+    /// is in flight.
     pub fn next_known(&self) -> Option<Instant<C>> {
         let tick = Span::from_nanos(1);
         let arrival = self.under_way.next().map(|at| at - (self.least_delay - tick));
@@ -148,15 +148,15 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         arrival.into_iter().chain(service).min()
     }
 
-    /// The next packet to come out no later than `horizon`, and when.
+    /// The next packet that leaves no later than `horizon`, and when.
     ///
-    /// Nothing should enter before `horizon` any more: what does comes too late for what was decided without it.
+    /// No packet should enter before `horizon` afterwards: it would be too late for decisions made without it.
     pub fn leave(&mut self, horizon: Instant<C>) -> Option<(Instant<C>, P)> {
         self.serve(horizon);
         self.come_out(horizon)
     }
 
-    /// The next packet to come out that nothing which enters at `known` or later can precede, and when.
+    /// The next packet to leave that no packet entering at `known` or later can precede, and when.
     pub fn leave_before(&mut self, known: Instant<C>) -> Option<(Instant<C>, P)> {
         let before = known.as_nanos().checked_sub(1).map(Instant::from_nanos)?;
         self.serve(before);
@@ -176,24 +176,25 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         Some((at, parcel.packet))
     }
 
-    /// A packet that was lost or dropped, so that the caller can use its memory again.
+    /// A packet that was lost or dropped, so that the caller can reuse its memory.
     ///
-    /// Asked for until `None` after every entry and departure it stays short; what is not asked for is kept.
+    /// Packets are kept until they are taken. Call this until it returns `None`, after every entry and departure, to
+    /// keep the list short.
     pub fn discarded(&mut self) -> Option<P> {
         self.discarded.pop()
     }
 
-    /// IP bytes in the queue and on the way.
+    /// IP bytes in the queue and in flight.
     pub const fn held(&self) -> Size {
         self.held
     }
 
-    /// Packets in the queue and on the way.
+    /// Number of packets in the queue and in flight.
     pub fn in_flight(&self) -> usize {
         self.under_way.len() + self.bottleneck.len()
     }
 
-    /// The configuration it was made from.
+    /// The configuration that it was built from.
     pub const fn config(&self) -> &PipeConfig {
         &self.config
     }
@@ -209,7 +210,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.held = self.held + size;
     }
 
-    /// Brings the packet to the bottleneck at `self.now`.
+    /// Passes the packet to the bottleneck at `self.now`.
     fn offer(&mut self, parcel: Parcel<P>) {
         let now = self.now;
         let (bottleneck, mut ledger) = self.queue();
@@ -218,19 +219,19 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         }
     }
 
-    /// The bottleneck, and who hears what becomes of packets there.
+    /// The bottleneck, and the receiver of its drops and marks.
     fn queue(&mut self) -> (&mut Bottleneck<C, P>, Ledger<'_, P>) {
         let Self { bottleneck, discarded, counts, held, .. } = self;
         (bottleneck, Ledger { counts, held, discarded })
     }
 
-    /// All that happens before something enters at `now`.
+    /// Processes all events before an entry at `now`.
     fn advance(&mut self, now: Instant<C>) {
         self.now = self.now.max(now);
         self.serve(self.now);
     }
 
-    /// All services that begin until `horizon`, where they are not known beforehand.
+    /// Performs all services that begin until `horizon`, if they are not known in advance.
     fn serve(&mut self, horizon: Instant<C>) {
         while let Some((end, parcel)) = self.take(horizon) {
             self.propagate(end, parcel);
@@ -244,12 +245,12 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             if let Some(served) = bottleneck.take(horizon, &mut ledger) {
                 return Some(served);
             }
-            // A queue may drop all that it had, and that was all.
+            // A queue may have dropped all its packets.
             bottleneck.next().filter(|at| *at <= horizon)?;
         }
     }
 
-    /// The way from the bottleneck, which the packet leaves at `end`, to the far end.
+    /// Moves a packet that leaves the bottleneck at `end` towards the far end.
     fn propagate(&mut self, end: Instant<C>, parcel: Parcel<P>) {
         let usual = end + (self.delay_at(end) + parcel.jitter).max(LEAST_DELAY);
         let at = if let Some(by) = parcel.held_back {
@@ -266,7 +267,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.config.delay.at(now - self.origin)
     }
 
-    /// How long after a packet of `size` the next one can come out at the soonest.
+    /// Minimum time after a packet of `size` until the next one can leave.
     fn behind(&self, now: Instant<C>, size: Size) -> Span {
         match self.config.jitter {
             Jitter::HalfNormal(_) => self.config.capacity.serialisation(now - self.origin, size),
@@ -280,7 +281,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
     }
 }
 
-/// Counts what a queue does to packets, and keeps those that it dropped.
+/// Counts a queue's actions, and keeps the packets that it dropped.
 struct Ledger<'a, P> {
     counts: &'a mut LinkStats,
     held: &'a mut Size,

@@ -1,16 +1,16 @@
 use crate::link::aqm::{Ecn, Queued};
 use equipoise::units::{Size, Span};
 
-/// A packet and what has been drawn for it.
+/// A packet and the random numbers drawn for it.
 #[derive(Clone, Debug)]
 pub(super) struct Parcel<P> {
-    /// Its place in the order of entries, from 1; the largest number for one that is outside of that order.
+    /// Its number in entry order, from 1; the largest number for a packet outside of that order.
     pub(super) number: u64,
     /// Its IP bytes.
     pub(super) size: Size,
-    /// By how much its delay differs.
+    /// The deviation of its delay.
     pub(super) jitter: Span,
-    /// By how much it leaves the order, if it does.
+    /// How far it is moved out of order, if it is.
     pub(super) held_back: Option<Span>,
     pub(super) packet: P,
 }

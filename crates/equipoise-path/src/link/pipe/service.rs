@@ -4,7 +4,7 @@ use crate::link::bucket::Bucket;
 use crate::link::service::{RateService, Service};
 use crate::link::trace::TraceService;
 
-/// Either kind of service, where the configuration decides.
+/// The kind of service that the configuration selects.
 #[derive(Clone, Debug)]
 pub(super) enum AnyService<C> {
     Rate(RateService<C>),

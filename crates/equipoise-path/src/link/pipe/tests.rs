@@ -28,7 +28,7 @@ fn rate(mbps: u64) -> Capacity {
     Capacity::Rate(Schedule::constant(Rate::from_bps(mbps * 1_000_000)))
 }
 
-/// Sends packet n at n times `gap_us`; numbers and times in µs of all that come out, and the path.
+/// Sends packet n at n times `gap_us`. Returns numbers and times in µs of all packets that leave, and the path.
 fn run(config: PipeConfig, packets: u32, gap_us: u64, seed: u64) -> (Vec<(u32, u64)>, Pipe<SenderClock, u32>) {
     let mut pipe = Pipe::new(config, At::ZERO, seed).expect("a path");
     let mut out = Vec::new();
@@ -51,7 +51,8 @@ fn a_route_changes_and_nobody_overtakes() {
     let delay = Schedule::new(ms(10), vec![(ms(4), ms(30)), (ms(20), ms(5))]);
     let config = PipeConfig { delay, ..PipeConfig::default() };
     let (out, pipe) = run(config, 7, 4000, 1);
-    // Sent at 0, 4, 8 ... ms. Those of 20 and 24 ms would arrive at 25 and 29 ms, before those of 4 to 16 ms on the long way.
+    // Sent at 0, 4, 8 ... ms. Those of 20 and 24 ms would arrive at 25 and 29 ms, before those of 4 to 16 ms with the
+    // longer delay.
     let at = [10_000, 34_000, 38_000, 42_000, 46_000, 46_000, 46_000];
     assert_eq!(out, (0..).zip(at).collect::<Vec<_>>());
     assert_eq!(pipe.stats(us(50_000)).reordered, 0);
@@ -63,7 +64,7 @@ fn a_packet_comes_no_sooner_behind_another_than_the_bottleneck_takes_for_that_on
     let config = PipeConfig { capacity: rate(8), delay: Span::from_millis(20).into(), jitter, ..PipeConfig::default() };
     let (out, _) = run(config, 20_000, 2000, 1);
     let later = out.iter().map(|(number, at)| at - u64::from(*number) * 2000).collect::<Vec<_>>();
-    // 1 ms of service and 20 ms on the way; the jitter's 15 ms at the most.
+    // 1 ms of service and 20 ms of delay, plus at most 15 ms of jitter.
     let (least, most) = (later.iter().min().expect("packets"), later.iter().max().expect("packets"));
     assert!((21_000..21_200).contains(least) && *most == 36_000, "{least} to {most}");
     let gaps = out.windows(2).map(|pair| pair[1].1 - pair[0].1);
@@ -83,7 +84,7 @@ fn a_policer_drops_what_exceeds_its_rate_and_delays_nobody() {
     assert!((509..=510).contains(&stats.left), "10 kB of burst and 500 kB of rate, {} packets", stats.left);
     let shaper = PipeConfig { capacity: Capacity::Shaped(bucket), ..PipeConfig::default() };
     let (out, _) = run(shaper, 1000, 1000, 1);
-    // Nothing is dropped: the burst is used up after 20 packets, from then on each takes 2 ms.
+    // Nothing is dropped: the burst is used up after 20 packets; from then on each packet takes 2 ms.
     assert_eq!((out.len(), out[18].1, out[999].1), (1000, 18_000, 2 * 999_000 - 18_000));
 }
 
@@ -120,7 +121,7 @@ fn a_share_is_held_back_and_overtaken() {
     let (out, pipe) = run(config, 20_000, 1000, 1);
     let delays = out.iter().map(|(number, at)| at - u64::from(*number) * 1000);
     let late = delays.filter(|delay| *delay == 15_000).count();
-    // Standard error of the share: 0.2 %. One that is held back is overtaken unless all the next are, too.
+    // Standard error of the share: 0.2 %. A delayed packet is overtaken unless all following ones are delayed, too.
     assert!((late as f64 / 20_000.0 - 0.1).abs() < 0.01, "{late}");
     let reordered = pipe.stats(us(0)).reordered;
     assert!(reordered <= late as u64 && reordered > late as u64 * 99 / 100, "{reordered} of {late}");
@@ -172,7 +173,7 @@ fn codel_keeps_the_delay_short_where_drop_tail_fills_its_queue() {
     let drop_tail = PipeConfig { capacity: rate(8), queue: QueueLimit::Packets(500), ..PipeConfig::default() };
     let codel = PipeConfig { discipline: Discipline::Codel(Codel::default()), ..drop_tail.clone() };
     let mean_wait = |config| {
-        // A packet every 909 µs, for which the link takes 1000: 1.1 times what it carries, for 60 s.
+        // A packet every 909 µs that takes the link 1000 µs: 1.1 times its capacity, for 60 s.
         let (out, pipe) = run(config, 66_000, 909, 1);
         let settled = &out[out.len() / 2..];
         let waits = settled.iter().map(|(number, at)| (at - u64::from(*number) * 909) as f64 / 1e3);
@@ -244,7 +245,7 @@ fn impossible_paths_are_refused_by_name() {
     let fq = FqCodel::default();
     let pie = Pie::default();
     for (discipline, named) in [
-        // None of these would ever give out a packet, or only after long thought.
+        // None of these would ever deliver a packet, or only after a very long computation.
         (Discipline::FqCodel(FqCodel { quantum: Size::ZERO, ..fq }), "quantum"),
         (Discipline::FqCodel(FqCodel { flows: 0, ..fq }), "number of queues"),
         (Discipline::FqCodel(FqCodel { flows: u32::MAX, ..fq }), "number of queues"),
@@ -267,7 +268,7 @@ fn impossible_paths_are_refused_by_name() {
     assert!(matches!(error, PipeError::Bucket { who: "shaper", .. }), "{error}");
 }
 
-/// A packet of any flow, which may be of any kind.
+/// A packet of any flow and any kind.
 #[derive(Clone, Debug)]
 struct Any(u64);
 
@@ -396,7 +397,7 @@ proptest! {
         }
     }
 
-    /// What is asked for ahead of time, as far as nothing that is still to come can change it, is what comes out in the end.
+    /// Packets taken early, if nothing later can change them, are the packets that leave in the end.
     #[test]
     fn what_nothing_can_precede_any_more_comes_out_as_if_all_had_been_waited_for(
         config in any_config(),
@@ -424,17 +425,17 @@ proptest! {
         prop_assert_eq!(run(config.clone(), 100, 300, seed).0, run(config, 100, 300, seed).0);
     }
 
-    /// If it fails, a program that sleeps for this long comes too late.
+    /// If it fails, a program that sleeps for this time wakes too late.
     #[test]
     fn no_packet_is_faster_than_the_least_delay(config in any_config(), seed in any::<u64>()) {
         let least = config.least_delay();
         for (number, at) in run(config, 100, 300, seed).0 {
-            // Times are cut to whole microseconds.
+            // Times are truncated to whole microseconds.
             prop_assert!(us(at + 1) - us(u64::from(number) * 300) > least);
         }
     }
 
-    /// If it fails, how often the program looks decides what happens.
+    /// If it fails, the result depends on how often the program polls.
     #[test]
     fn it_does_not_matter_when_one_looks(config in any_config(), seed in any::<u64>()) {
         let (often, _) = run(config.clone(), 100, 300, seed);

@@ -6,35 +6,35 @@ use thiserror::Error;
 
 use equipoise::units::{Rate, Size};
 
-/// Traces of one video at several bit rates: the sizes of its frames as an encoder made them at each (RFC 8593, Sec. 6.1).
+/// Traces of one video at several bit rates: the sizes of its frames as encoded at each rate (RFC 8593, Sec. 6.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ladder {
     /// Ascending.
     rates: Arc<[Rate]>,
-    /// Sizes in bytes, frame by frame, each at all rates.
+    /// Sizes in bytes, frame by frame, for all rates.
     sizes: Arc<[u32]>,
 }
 
-/// Why a text is no traces of a video at several bit rates.
+/// Why a text is not a valid set of video traces.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {kind}")]
 pub struct LadderError {
-    /// The line, from 1; where something is missing at the end, the last.
+    /// The line, from 1; the last line if something is missing at the end.
     pub line: usize,
-    /// What is wrong there.
+    /// The error in that line.
     pub kind: LadderErrorKind,
 }
 
-/// What is wrong with a line of traces at several bit rates.
+/// The error in a line of traces at several bit rates.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LadderErrorKind {
     /// A column is not a number, or too large.
     #[error("`{text}` is no {field}")]
     NoNumber {
-        /// What it should be.
+        /// The expected content.
         field: &'static str,
-        /// What stands there.
+        /// The text found.
         text: String,
     },
     /// The rates are not in order.
@@ -42,7 +42,7 @@ pub enum LadderErrorKind {
     Order {
         /// The rate found.
         found: u64,
-        /// The one before it; zero before the first.
+        /// The previous rate; zero before the first.
         previous: u64,
     },
     /// A frame does not have one size for each rate.
@@ -53,12 +53,12 @@ pub enum LadderErrorKind {
         /// Rates in the first line.
         expected: usize,
     },
-    /// There are more rates or frames than anybody needs.
+    /// There are too many rates or frames.
     #[error("more than {most} {what}")]
     TooMany {
         /// Rates or frames.
         what: &'static str,
-        /// The most that are read.
+        /// The maximum number.
         most: usize,
     },
     /// The traces are too short to be repeated.
@@ -66,26 +66,27 @@ pub enum LadderErrorKind {
     TooShort {
         /// Frames found.
         found: usize,
-        /// Frames that are left out where a trace begins anew.
+        /// Number of frames skipped when a trace repeats.
         skipped: usize,
     },
 }
 
-/// Beyond any encoder's: a bound on memory, together with the frames.
+/// More than any encoder has; together with the number of frames, a bound on memory.
 const MOST_RATES: usize = 256;
 /// An hour at 30 frames/s.
 const MOST_FRAMES: usize = 108_000;
 
 impl Ladder {
-    /// Frames at the beginning that are left out when the traces begin anew, as there is a large I frame among them
-    /// (RFC 8593, Sec. 6.2.1, `SkipFrames`).
+    /// Number of frames at the start that are skipped when the traces repeat, because they include a large I frame (RFC
+    /// 8593, Sec. 6.2.1, `SkipFrames`).
     pub const SKIPPED: usize = 20;
-    /// Bounds of a frame whose size is scaled beyond the traces (RFC 8593, Sec. 6.2.1, `fs_min` and `fs_max`).
+    /// Bounds of a frame size that is extrapolated beyond the traces (RFC 8593, Sec. 6.2.1, `fs_min` and `fs_max`).
     const SMALLEST: f64 = 10.0;
     const LARGEST: f64 = 1_000_000.0;
 
-    /// Reads traces: in the first line the bit rates in kbit/s, ascending; in each further line the sizes in bytes of one frame at
-    /// these rates. Columns are separated by commas or blanks; lines that begin with `#` and empty ones do not count.
+    /// Reads traces: in the first line the bit rates in kbit/s, ascending; in each further line the sizes in bytes of
+    /// one frame at these rates. Columns are separated by commas or blanks; empty lines and lines that begin with `#`
+    /// are skipped.
     ///
     /// # Errors
     /// [`LadderError`] for the first line that is wrong.
@@ -111,7 +112,7 @@ impl Ladder {
         Ok(Self { rates, sizes: sizes.into() })
     }
 
-    /// How many frames the traces have; more than [`SKIPPED`](Self::SKIPPED).
+    /// Number of frames in the traces; more than [`SKIPPED`](Self::SKIPPED).
     pub fn frames(&self) -> usize {
         self.sizes.len() / self.rates.len()
     }
@@ -122,7 +123,7 @@ impl Ladder {
         (end(self.rates.first()), end(self.rates.last()))
     }
 
-    /// The frame after frame `index`, over the end of the traces (RFC 8593, Sec. 6.2.1).
+    /// The frame after frame `index`, across the end of the traces (RFC 8593, Sec. 6.2.1).
     pub(super) fn after(&self, index: usize) -> usize {
         if index < Self::SKIPPED {
             index + 1
@@ -131,8 +132,8 @@ impl Ladder {
         }
     }
 
-    /// The size of frame `index` at a rate: between those at the neighbouring rates, or scaled beyond the first and the last
-    /// (RFC 8593, Sec. 6.2.1, cases a to c).
+    /// The size of frame `index` at a rate: interpolated between the neighbouring rates, or scaled beyond the first and
+    /// the last (RFC 8593, Sec. 6.2.1, cases a to c).
     pub(super) fn size(&self, index: usize, rate: Rate) -> Size {
         let above = self.rates.partition_point(|it| *it <= rate);
         let bytes = match (above.checked_sub(1), above) {

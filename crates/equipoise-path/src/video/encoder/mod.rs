@@ -1,4 +1,4 @@
-//! Live encoders, of which only the sizes of frames and the times of their capture count.
+//! Live encoders, reduced to frame sizes and capture times.
 
 mod ladder;
 mod model;
@@ -13,10 +13,10 @@ use super::Video;
 use model::ModelledVideo;
 use quantiser::Quantiser;
 
-/// A live encoder: frames, one after another, whose sizes follow a rate as far as the encoder can.
+/// A live encoder: a sequence of frames whose sizes follow a rate as far as the encoder can.
 ///
-/// A frame that is due is either encoded for the rate of that moment ([`encode`](Self::encode)) or not at all
-/// ([`skip`](Self::skip)); nothing is encoded ahead or again.
+/// A due frame is either encoded for the current rate ([`encode`](Self::encode)) or skipped ([`skip`](Self::skip));
+/// frames are never encoded in advance or again.
 #[derive(Clone, Debug)]
 pub struct Encoder(Kind);
 
@@ -27,7 +27,7 @@ enum Kind {
     Constant(Constant),
 }
 
-/// Frames of one size at even times: speech or music at a constant bit rate.
+/// Frames of one size at even times: audio at a constant bit rate.
 #[derive(Clone, Debug)]
 struct Constant {
     frame: Size,
@@ -36,29 +36,30 @@ struct Constant {
 }
 
 impl Encoder {
-    /// The frames of a video, each quantised so that the output follows the rate: at most a ninth below it, where the video has
-    /// enough to send. It ends with the video.
+    /// The frames of a video, quantised so that the output follows the rate: at most a ninth below it, if the video has
+    /// enough data. It ends with the video.
     pub fn quantising(video: Video) -> Self {
         Self(Kind::Quantiser(Quantiser::new(video)))
     }
 
-    /// A model of an encoder (RFC 8593) in a run of this seed; `stream` tells its random numbers from every other's. It has no end.
+    /// A model of an encoder (RFC 8593) in a run with this seed; `stream` selects its own random numbers. It never
+    /// ends.
     ///
     /// # Errors
-    /// [`VideoModelError`] for parameters that no encoder has.
+    /// [`VideoModelError`] for invalid parameters.
     pub fn modelled(model: VideoModel, (seed, stream): (u64, u64)) -> Result<Self, VideoModelError> {
         Ok(Self(Kind::Modelled(ModelledVideo::new(model, (seed, stream))?)))
     }
 
-    /// A constant bit rate, whatever the rate asked for: a frame every `interval`, the first at once, without end. Frames are
-    /// whole bytes, one at least.
+    /// A constant bit rate, which ignores the requested rate: a frame every `interval`, the first at once, without end.
+    /// Frames have whole bytes, at least one.
     pub fn constant(rate: Rate, interval: Span) -> Self {
         let bytes = rate.as_bps_f64() / 8.0 * interval.as_secs_f64();
         let frame = Size::from_bytes((libm::round(bytes) as u64).max(1));
         Self(Kind::Constant(Constant { frame, interval: interval.max(Span::from_micros(1)), next: 0 }))
     }
 
-    /// When the next frame is captured, since the start; `None` after the last.
+    /// When the next frame is captured, after the start; `None` after the last.
     pub fn next_frame(&self) -> Option<Span> {
         match &self.0 {
             Kind::Quantiser(quantiser) => quantiser.next_frame(),
@@ -67,7 +68,7 @@ impl Encoder {
         }
     }
 
-    /// Encodes the next frame for a rate of `target`, without headers, and returns its size; `None` after the last.
+    /// Encodes the next frame for a rate of `target`, without headers. Returns its size; `None` after the last.
     pub fn encode(&mut self, target: Rate) -> Option<Size> {
         match &mut self.0 {
             Kind::Quantiser(quantiser) => quantiser.encode(target),
@@ -79,7 +80,7 @@ impl Encoder {
         }
     }
 
-    /// Passes over the next frame.
+    /// Skips the next frame.
     pub fn skip(&mut self) {
         match &mut self.0 {
             Kind::Quantiser(quantiser) => quantiser.skip(),
@@ -88,7 +89,7 @@ impl Encoder {
         }
     }
 
-    /// Time between two frames in the mean; `None` of a video with fewer than two.
+    /// Mean time between two frames; `None` for a video with fewer than two.
     pub fn frame_interval(&self) -> Option<Span> {
         match &self.0 {
             Kind::Quantiser(quantiser) => quantiser.frame_interval(),
@@ -97,7 +98,7 @@ impl Encoder {
         }
     }
 
-    /// The rate of one that follows none, without headers.
+    /// The rate of a constant-rate encoder, without headers; `None` for others.
     pub fn constant_rate(&self) -> Option<Rate> {
         match &self.0 {
             Kind::Quantiser(_) | Kind::Modelled(_) => None,
@@ -110,7 +111,7 @@ impl Encoder {
 mod tests {
     use super::*;
 
-    /// 20 kbit/s in frames of 20 ms, as the tests of RFC 8867 have it.
+    /// 20 kbit/s in frames of 20 ms, as in the tests of RFC 8867.
     #[test]
     fn audio_has_frames_of_one_size_at_even_times() {
         let mut audio = Encoder::constant(Rate::from_bps(20_000), Span::from_millis(20));

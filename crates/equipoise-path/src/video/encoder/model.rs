@@ -7,85 +7,85 @@ use equipoise::units::{Rate, Size, Span};
 
 /// A model of a live encoder (RFC 8593).
 ///
-/// It takes a new rate only [`reaction`](Self::reaction) after the last one that it took (Sec. 5.1). If the new rate differs
-/// substantially, a burst of the [`transient`](Self::transient) follows: a large frame, and smaller ones that make up for it
-/// (Sec. 5.2). Otherwise frames vary independently about the rate (Sec. 5.3), or as recorded traces have them (Sec. 6), which
-/// together with transients is the hybrid model of Sec. 7.
+/// It accepts a new rate only [`reaction`](Self::reaction) after the last one that it accepted (Sec. 5.1). If the new
+/// rate differs substantially, a [`transient`](Self::transient) follows: a large frame, and smaller ones that
+/// compensate for it (Sec. 5.2). Otherwise frame sizes vary independently around the rate (Sec. 5.3), or follow
+/// recorded traces (Sec. 6); traces with transients are the hybrid model of Sec. 7.
 ///
-/// Readings: the first frame begins a transient, as it has no other to be predicted from. A burst frame that leaves the frames
-/// behind it less than [`SMALLEST`](Self::SMALLEST) each is smaller than [`Transient::burst`], so that the mean of the
-/// transient stays the rate asked for.
+/// Readings: the first frame begins a transient, because it cannot be predicted from another frame. If the burst frame
+/// would leave less than [`SMALLEST`](Self::SMALLEST) for each of the following frames, it is smaller than
+/// [`Transient::burst`], so that the mean of the transient stays at the requested rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VideoModel {
-    /// Frames captured in a second; above zero.
+    /// Frames per second; above zero.
     pub frame_rate: f64,
-    /// The lowest rate that it can have, without headers (`R_min`).
+    /// The lowest rate that it supports, without headers (`R_min`).
     pub min_rate: Rate,
-    /// The highest (`R_max`).
+    /// The highest rate that it supports (`R_max`).
     pub max_rate: Rate,
-    /// For how long no further rate is taken (`tau_v`).
+    /// How long no further rate is accepted (`tau_v`).
     pub reaction: Span,
-    /// What follows a substantial change of the rate; `None` for nothing.
+    /// The reaction to a substantial change of the rate; `None` for no reaction.
     pub transient: Option<Transient>,
-    /// Scale of the Laplace distribution of frame intervals, over their mean (`SCALE_t`).
+    /// Scale of the Laplace distribution of frame intervals, relative to their mean (`SCALE_t`).
     pub interval_spread: f64,
-    /// Scale of the Laplace distribution of frame sizes, over their mean (`SCALE_B`); of no effect with traces.
+    /// Scale of the Laplace distribution of frame sizes, relative to their mean (`SCALE_B`); no effect with traces.
     pub size_spread: f64,
-    /// Recorded frames, in place of independent sizes.
+    /// Recorded frames, instead of independent sizes.
     pub traces: Option<Ladder>,
 }
 
-/// What follows a substantial change of the rate (RFC 8593, Sec. 5.2).
+/// The reaction to a substantial change of the rate (RFC 8593, Sec. 5.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transient {
-    /// How many frames it has (`K_d`).
+    /// Number of frames (`K_d`).
     pub frames: u32,
-    /// The size of the first (`K_B`).
+    /// Size of the first frame (`K_B`).
     pub burst: Size,
-    /// What change is substantial, over the rate before.
+    /// The minimum relative change of the rate that is substantial.
     pub threshold: f64,
 }
 
-/// Why there is no such encoder.
+/// Why the parameters of an encoder are invalid.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum VideoModelError {
-    /// The frame rate is none.
+    /// The frame rate is invalid.
     #[error("a frame rate of {found}; it must be above 0 and at most {most} frames/s")]
     FrameRate {
-        /// What was asked for.
+        /// The value that was given.
         found: f64,
-        /// The most.
+        /// The maximum.
         most: f64,
     },
-    /// There is no rate between the lowest and the highest.
+    /// The lowest rate is above the highest, or zero.
     #[error("rates from {min} to {max}; the lowest must be above zero, and the highest not below it")]
     Rates {
-        /// The lowest.
+        /// The lowest rate.
         min: Rate,
-        /// The highest.
+        /// The highest rate.
         max: Rate,
     },
-    /// A spread that would leave no mean.
+    /// A spread for which the mean could not be kept.
     #[error("a spread of {found}; it must be 0 to 1")]
     Spread {
-        /// What was asked for.
+        /// The value that was given.
         found: f64,
     },
-    /// Time does not run backwards.
+    /// The reaction time is negative.
     #[error("a reaction of {found}; it must not be negative")]
     Reaction {
-        /// What was asked for.
+        /// The value that was given.
         found: Span,
     },
-    /// A transient of no frames, or from no change on.
+    /// A transient with too few frames, or with an invalid threshold.
     #[error(
         "a transient of {frames} frames from a change by {threshold} on; it must have two or more frames, and the change be 0 or more"
     )]
     Transient {
-        /// How many frames were asked for.
+        /// The number of frames that was given.
         frames: u32,
-        /// From what change on.
+        /// The threshold that was given.
         threshold: f64,
     },
 }
@@ -119,7 +119,7 @@ impl VideoModel {
     /// The smallest frame of a transient, in bytes: `fs_min` of RFC 8593, Sec. 6.2.1.
     pub const SMALLEST: u64 = 10;
 
-    /// Refuses what no encoder has.
+    /// Checks the parameters.
     ///
     /// # Errors
     /// [`VideoModelError`] for the first parameter that is wrong.
@@ -149,23 +149,23 @@ impl VideoModel {
     }
 }
 
-/// A modelled encoder at work.
+/// The state of a modelled encoder.
 #[derive(Clone, Debug)]
 pub(super) struct ModelledVideo {
     model: VideoModel,
     interval: Span,
     random: Generator,
     next: Span,
-    /// The rate that it has taken, and when; `None` before the first frame.
+    /// The last accepted rate, and when; `None` before the first frame.
     taken: Option<(Rate, Span)>,
-    /// Frames of the transient that are still to come, and their size.
+    /// Remaining frames of the transient, and their size.
     transient: (u32, Size),
     /// The next frame of the traces.
     index: usize,
 }
 
 impl ModelledVideo {
-    /// The shortest time between two frames. Ours: two at one moment would be one.
+    /// The minimum time between two frames. Ours: two at the same time would be one.
     const SHORTEST: Span = Span::from_micros(1);
 
     pub(super) fn new(model: VideoModel, (seed, stream): (u64, u64)) -> Result<Self, VideoModelError> {
@@ -204,7 +204,7 @@ impl ModelledVideo {
         self.next = self.next + Span::from_secs_f64(gap).unwrap_or(self.interval).max(Self::SHORTEST);
     }
 
-    /// Takes a rate if it is time to; returns the size of the burst frame if one is due.
+    /// Accepts a rate if it is time to. Returns the size of the burst frame if one is due.
     fn follow(&mut self, target: Rate) -> Option<Size> {
         let change = match self.taken {
             Some((rate, _)) if rate == target => return None,
@@ -223,7 +223,7 @@ impl ModelledVideo {
         Some(Size::from_bytes(libm::round(burst) as u64))
     }
 
-    /// The size of a frame outside of transients.
+    /// The size of a frame outside transients.
     fn steady(&mut self) -> Size {
         let rate = self.taken.map_or(self.model.min_rate, |(rate, _)| rate);
         if let Some(traces) = &self.model.traces {
@@ -235,7 +235,7 @@ impl ModelledVideo {
         Size::from_bytes((libm::round(bytes) as u64).max(1))
     }
 
-    /// Mean size of a frame in bytes at the rate that was taken (`B0`).
+    /// Mean frame size in bytes at the accepted rate (`B0`).
     fn mean_size(&self) -> f64 {
         let rate = self.taken.map_or(self.model.min_rate, |(rate, _)| rate);
         rate.as_bps_f64() / 8.0 / self.model.frame_rate
@@ -293,18 +293,18 @@ mod tests {
         let mean = first.iter().sum::<u64>() as f64 / 8.0;
         assert!((mean - 4166.7).abs() < 1.0, "{mean}");
         sizes(&mut encoder, MBPS, 30);
-        // At the lowest rate the burst is what eight frames have, less the smallest frames.
+        // At the lowest rate the burst frame takes the data of eight frames, less the smallest frames.
         let lowest = sizes(&mut encoder, Rate::from_bps(1), 8);
         assert_eq!(lowest, [4930, 10, 10, 10, 10, 10, 10, 10]);
     }
 
-    /// If it fails, the encoder follows at once, or never, or beyond what it can.
+    /// If it fails, the encoder follows at once, or never, or beyond its range.
     #[test]
     fn a_rate_is_taken_a_reaction_after_the_last_one_and_within_the_range() {
         let even = VideoModel { frame_rate: 25.0, interval_spread: 0.0, size_spread: 0.0, ..VideoModel::default() };
         let mut encoder = encoder(VideoModel { transient: None, ..even });
         assert_eq!(encoder.encode(MBPS).as_bytes(), 5000);
-        // 40 to 160 ms after the first: not yet; at 200 ms.
+        // 40 to 160 ms after the first frame: not yet; at 200 ms: accepted.
         assert_eq!(sizes(&mut encoder, Rate::from_bps(500_000), 5), [5000, 5000, 5000, 5000, 2500]);
         sizes(&mut encoder, MBPS, 5);
         assert_eq!(sizes(&mut encoder, Rate::from_bps(9_000_000), 5)[4], 7500, "1.5 Mbit/s");

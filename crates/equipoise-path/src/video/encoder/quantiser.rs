@@ -5,14 +5,14 @@ use equipoise::units::{Rate, Size, Span};
 
 /// The frames of a video, quantised so that they follow a rate.
 ///
-/// The frames of the video are taken for those of the finest quantiser. Each step of the quantiser parameter makes a frame
-/// 2^(1/6) times smaller, as six steps double the quantiser's step in H.264, and with it about halve the bits. For each
-/// frame the smallest parameter is taken by which the mean of the last [`Quantiser::WINDOW`] frames, quantised so, keeps to
-/// the target. So the rate lies at most a ninth below the target, where the video has enough to send, but for what the
-/// window has yet to learn of a new scene. A frame is never made larger, nor lost altogether.
+/// The frames of the video are assumed to be encoded with the finest quantiser. Each step of the quantiser parameter
+/// makes a frame 2^(1/6) times smaller, because six steps double the quantiser step in H.264, which about halves the
+/// bits. For each frame the smallest parameter is chosen for which the mean of the last [`Quantiser::WINDOW`] frames is
+/// within the target. So the rate is at most a ninth below the target if the video has enough data, except while the
+/// window adapts to a new scene. A frame is never made larger, and never dropped.
 ///
-/// Reading: Subramanya 2003 leaves open how its sources follow their rate, and sends the whole content; so does
-/// [`Content`](crate::source::Content). This is for sessions that are to stay live instead.
+/// Reading: Subramanya 2003 does not say how its sources follow their rate, and sends the whole content, like
+/// [`Content`](crate::source::Content). This quantiser is for sessions that must stay live.
 #[derive(Clone, Debug)]
 pub(super) struct Quantiser {
     video: Video,
@@ -23,9 +23,10 @@ pub(super) struct Quantiser {
 }
 
 impl Quantiser {
-    /// Frames whose mean the parameter is chosen by. Ours: two groups of twelve, a second of most traces.
+    /// Number of frames in the mean from which the parameter is chosen. Ours: two groups of twelve, a second of most
+    /// traces.
     const WINDOW: usize = 24;
-    /// Steps of the parameter by which a frame shrinks to a half.
+    /// Steps of the parameter that halve a frame.
     const STEPS: f64 = 6.0;
     /// The coarsest quantiser of H.264.
     const COARSEST: f64 = 51.0;

@@ -1,4 +1,4 @@
-//! Two ends that send and receive, and the way between them.
+//! Two ends that send and receive, and the path between them.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -18,17 +18,18 @@ const EPOCH: u64 = 1_795_000_000_000_000_000;
 const MILLI: u64 = 1_000_000;
 pub(super) const SSRCS: [u32; 2] = [0xAAAA, 0xBBBB];
 
-/// A datagram that an end sent.
+/// A datagram sent by an end.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
-    /// Since the beginning, in ms.
+    /// Time since the start, in ms.
     pub(super) at_ms: u64,
     pub(super) from: usize,
     pub(super) bytes: Vec<u8>,
 }
 
 impl Said {
-    /// Its packets in short: `SR` or `RR` with its number of blocks, and `report` and `request` for parts of its extension.
+    /// A summary of its packets: `SR` or `RR` with the number of blocks, and `report` and `request` for the parts of
+    /// its extension.
     fn words(&self) -> String {
         let word = |packet| match packet {
             RtcpPacket::SenderReport(report) => format!("SR{}{}", report.blocks().count(), parts(report.extension)),
@@ -51,7 +52,7 @@ fn parts(extension: &[u8]) -> &'static str {
     }
 }
 
-/// What happens to a datagram: from which end, when in ms, its bytes; the ways of its copies in ms.
+/// The fate of a datagram, from its sending end, time in ms and bytes: the delays of its copies in ms.
 pub(super) type Way = Box<dyn FnMut(usize, u64, &[u8]) -> Vec<u64>>;
 
 pub(super) struct Ends {
@@ -59,7 +60,7 @@ pub(super) struct Ends {
     pub(super) near: Duplex<SenderClock>,
     pub(super) far: Duplex<ReceiverClock>,
     way: Way,
-    /// When it arrives, its order, at which end, its bytes.
+    /// Arrival time, order, receiving end, bytes.
     in_flight: Vec<(u64, usize, usize, Vec<u8>)>,
     order: usize,
     pub(super) reports: Vec<Said>,
@@ -67,7 +68,7 @@ pub(super) struct Ends {
     pub(super) given: [Vec<u8>; 2],
 }
 
-/// One turn of an end; returns when it wants to be woken.
+/// One turn of an end. Returns its next wake-up.
 fn turn<C>(end: &mut Duplex<C>, now: u64, input: Option<Input<'_>>, take: &mut impl FnMut(Output<'_>)) -> Option<u64> {
     if let Some(input) = input {
         end.handle(Instant::from_nanos(now), input);
@@ -82,7 +83,7 @@ pub(super) fn cbr(bps: u64) -> BoxedController {
     Box::new(Cbr::new(Rate::from_bps(bps)))
 }
 
-/// What an end sends: 1000-byte packets, a request each second.
+/// The sending configuration of an end: 1000-byte packets, one request per second.
 pub(super) fn sending(end: usize) -> SenderConfig {
     let stream = StreamConfig::new(SSRCS[end], 96, Size::from_bytes(1000), ["near@test", "far@test"][end]);
     SenderConfig::new(stream, Span::from_secs(1), Instant::from_nanos(EPOCH), end as u64 + 1)
@@ -108,7 +109,7 @@ impl Ends {
         }
     }
 
-    /// Both ends send 100 packets a second over a way of 10 ms.
+    /// Both ends send 100 packets per second with a delay of 10 ms.
     pub(super) fn plain() -> Self {
         Self::new([config(0), config(1)], [cbr(800_000), cbr(800_000)], Box::new(|_, _, _| vec![10]))
     }
@@ -157,13 +158,13 @@ impl Ends {
         self.now = until;
     }
 
-    /// What the ends said in RTCP after this moment.
+    /// The ends' RTCP packets after this time.
     pub(super) fn lines(&self, after_ms: u64) -> Vec<String> {
         let said = self.reports.iter().filter(|said| said.at_ms >= after_ms);
         said.map(|said| format!("{} {} {}", said.at_ms, ["near", "far"][said.from], said.words())).collect()
     }
 
-    /// The same without regular compounds.
+    /// The ends' RTCP packets without the regular compounds.
     pub(super) fn exchange(&self, after_ms: u64) -> Vec<String> {
         self.lines(after_ms).into_iter().filter(|line| !line.contains("SDES")).collect()
     }
@@ -181,7 +182,7 @@ impl Ends {
     }
 }
 
-/// The reports of an interval: samples and loss, as one end has applied them.
+/// The interval reports that an end has applied: samples and loss.
 pub(super) fn applied(ends: &Ends, end: usize) -> Vec<(u64, f64)> {
     let report = |(_, from, event): &(u64, usize, Event)| match event {
         Event::ReportApplied { delay, fraction_lost, .. } if *from == end => {

@@ -1,4 +1,4 @@
-//! A sender's feedback by packet: the history of what left, and what reports do to it.
+//! A sender's per-packet feedback: the history of sent packets, and how reports change it.
 
 use alloc::boxed::Box;
 
@@ -17,34 +17,34 @@ use crate::rtp::stream::{SessionError, check_reporting};
 use crate::wire::feedback::{ArrivalFeedback, ArrivalReport, PacketStatus};
 use crate::{DropReason, Event};
 
-/// What a sender keeps for feedback by packet.
+/// A sender's state for per-packet feedback.
 #[derive(Debug)]
 pub(super) struct ByPacket {
     format: Format,
     history: History,
-    /// The transport-wide number of the next packet, which is none of RTP's.
+    /// The transport-wide number of the next packet, which is independent of RTP's.
     next_transport: u64,
     traps: Option<Traps>,
-    /// When the last report came, and how long the application had been waited for by then.
+    /// When the last report arrived, and the total time by then for which the pacer had waited for the application.
     reported: (Instant<SenderClock>, Span),
-    /// The time from one report to the next.
+    /// Time between two reports.
     interval: Span,
-    /// When the last request that is answered was sent.
+    /// When the last answered request was sent.
     answered: Instant<SenderClock>,
-    /// How a law of intervals gets them of the packets.
+    /// How per-packet feedback is summarised for an interval law.
     intervals: IntervalConfig,
 }
 
-/// So many packets are remembered: 0.8 s of 100 Mbit/s.
+/// Number of packets remembered: 0.8 s at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// One transport-wide number in so many is left out.
+/// One transport-wide number in this many is skipped.
 const TRAP_EVERY: u32 = 64;
-/// Streams of a session's seed from which its transport-wide numbers and traps come.
+/// Streams of the session's seed for its transport-wide numbers and traps.
 const NUMBER_STREAM: u64 = 3;
 const TRAP_STREAM: u64 = 4;
 
 impl ByPacket {
-    /// What `config` asks for; `None` if its session has no feedback by packet.
+    /// The state for `config`; `None` if its session has no per-packet feedback.
     ///
     /// # Errors
     /// [`SessionError::FeedbackInterval`] and [`SessionError::TransportWide`].
@@ -78,7 +78,7 @@ impl ByPacket {
         }))
     }
 
-    /// A number like those that the headers of packets say, where they say one.
+    /// A sample transport-wide number, if packet headers carry one.
     pub(super) const fn like(&self) -> Option<u16> {
         match self.format {
             Format::CongestionFeedback => None,
@@ -86,7 +86,7 @@ impl ByPacket {
         }
     }
 
-    /// `controller` as reports by packet feed it: a law of intervals gets them of the packets.
+    /// Adapts `controller` to per-packet feedback: an interval law gets summaries of the packets.
     pub(super) fn adapt(&self, controller: BoxedController) -> BoxedController {
         let needs = controller.needs();
         if needs.contains(Needs::INTERVALS) && !needs.contains(Needs::PLAYOUT) {
@@ -96,7 +96,7 @@ impl ByPacket {
         }
     }
 
-    /// The number that the next packet has among all of its transport, where its header says one.
+    /// The transport-wide number of the next packet, if its header carries one.
     pub(super) fn number(&mut self) -> Option<u16> {
         if self.format == Format::CongestionFeedback {
             return None;
@@ -107,7 +107,7 @@ impl ByPacket {
         Some(self.next_transport as u16)
     }
 
-    /// The packet with this number in its stream left at `now`.
+    /// Records that the packet with this number in its stream left at `now`.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, sequence: u64, size: Size) -> SentPacket {
         let number = match self.format {
             Format::CongestionFeedback => sequence,
@@ -120,26 +120,27 @@ impl ByPacket {
         SentPacket::new(number, size, self.history.in_flight())
     }
 
-    /// Data under way.
+    /// Data in flight.
     pub(super) const fn in_flight(&self) -> Size {
         self.history.in_flight()
     }
 
-    /// The request that was sent at `asked` is answered: what left before the one that was answered before is not under way any more, if
-    /// reports on it had the time to come. Where nothing arrives no report on packets comes, and nothing else would empty the window.
+    /// Records that the request sent at `asked` was answered. Packets sent before the previously answered request are
+    /// no longer in flight, if there was enough time for their reports. If nothing arrives, no per-packet report
+    /// arrives either, and nothing else would empty the window.
     pub(super) fn on_answer(&mut self, asked: Instant<SenderClock>) {
         let before = core::mem::replace(&mut self.answered, asked);
         self.history.give_up_before(before - self.interval * 2);
     }
 
-    /// Nothing has been heard for so long that nothing is known of what is under way.
+    /// Treats all packets in flight as unknown, because nothing was received for too long.
     pub(super) fn on_silence(&mut self) {
         self.history.on_silence();
     }
 }
 
 impl Sender {
-    /// A packet of feedback came, in whichever format.
+    /// Processes a feedback packet in either format.
     pub(super) fn on_feedback(
         &mut self,
         now: Instant<SenderClock>,
@@ -160,7 +161,7 @@ impl Sender {
         }
     }
 
-    /// A report tells of single packets.
+    /// Processes a report on single packets.
     fn on_arrivals<I>(&mut self, now: Instant<SenderClock>, report: &ArrivalReport<I>) -> Result<(), DropReason>
     where
         I: Iterator<Item = PacketStatus> + Clone,

@@ -1,4 +1,4 @@
-//! What a sender asks and what it is told.
+//! A sender's requests, and the reports that it receives.
 
 use super::Sender;
 use super::by_packet::ByPacket;
@@ -14,21 +14,21 @@ use equipoise::control::IntervalSummary;
 use equipoise::units::{Instant, SenderClock};
 
 impl Sender {
-    /// The next request is due: a half of an end that has sent nothing for two turns lets it be, and is no sender in what its end
-    /// reports (RFC 3550, Sec. 6.4).
+    /// Handles the due time of a request. The sending role of an end that has sent nothing for two report intervals
+    /// skips it, and is not a sender in its end's reports (RFC 3550, Sec. 6.4).
     pub(super) fn take_turn(&mut self, now: Instant<SenderClock>) {
         let rests = self.shared.is_some() && !self.is_active();
         self.turns = [self.turns[1], self.packetiser.next_sequence()];
         if rests {
             self.exchange.rest(now);
-            // Without media there is nothing that a report could say.
+            // Without media there is nothing to report.
             self.breakers.on_heard(now);
         } else {
             self.request_or_skip(now);
         }
     }
 
-    /// Asks for a report, or, where three are missing, tells the controller and lets this one be.
+    /// Sends a request. If three reports are missing, notifies the controller and skips this one.
     fn request_or_skip(&mut self, now: Instant<SenderClock>) {
         let has_stopped = self.breakers.has_stopped();
         let is_silent = self.exchange.is_silent(now) && !has_stopped;
@@ -75,7 +75,7 @@ impl Sender {
                 other => match ArrivalFeedback::of(&other) {
                     Some(Ok(feedback)) => self.on_feedback(now, feedback),
                     Some(Err(_)) => Err(DropReason::Malformed),
-                    // Descriptions and whatever else a compound may hold is nobody's business here.
+                    // Descriptions and other packets of a compound are ignored here.
                     None => self.on_request(now, &other),
                 },
             };
@@ -85,7 +85,7 @@ impl Sender {
         }
     }
 
-    /// A packet came that may ask for something of the media.
+    /// Processes a packet that may request missing packets.
     fn on_request(&mut self, now: Instant<SenderClock>, packet: &RtcpPacket<'_>) -> Result<(), DropReason> {
         let Some(nack) = Nack::of(packet) else { return self.on_key_frames(now, packet) };
         let nack = nack.map_err(|_| DropReason::Malformed)?;
@@ -95,14 +95,14 @@ impl Sender {
         }
         let repeats = self.repeats.as_mut().ok_or(DropReason::Stray)?;
         nack.numbers().take(RepeatQueue::MOST_PACKETS).for_each(|number| repeats.want(now, number));
-        // The pacer has waited, and is not late with it; the application goes on waiting.
+        // The pacer was idle and is not late with this packet; the application is still waiting.
         if repeats.is_ready() && !self.has_media() {
             self.pacer.rested_until(now);
         }
         Ok(())
     }
 
-    /// A packet came that may ask for a key frame.
+    /// Processes a packet that may request a key frame.
     pub(in crate::rtp) fn on_key_frames(
         &mut self,
         now: Instant<SenderClock>,
@@ -113,7 +113,7 @@ impl Sender {
         self.key_frames.take(now, packet, ends, &mut self.outbox)
     }
 
-    /// A report came, or the part of a sender report that is one.
+    /// Processes a report, or the report part of a sender report.
     pub(in crate::rtp) fn on_report(
         &mut self,
         now: Instant<SenderClock>,
@@ -134,7 +134,7 @@ impl Sender {
             Told::Interval { asked, summary, proof, round_trip } => {
                 self.by_packet.iter_mut().for_each(|by_packet| by_packet.on_answer(asked));
                 let trip = self.breakers.on_report(now, proof, round_trip);
-                // Where a clock was set, the rate stays: what the clocks did says nothing of the path.
+                // If a clock was set, the rate stays, because the clocks say nothing about the path.
                 if let Some(summary) = summary {
                     self.on_interval(now, summary, proof);
                 }
@@ -145,10 +145,10 @@ impl Sender {
         if is_guess { Err(DropReason::Stray) } else { Ok(()) }
     }
 
-    /// A report has told of an interval.
+    /// Applies the summary of an interval.
     fn on_interval(&mut self, now: Instant<SenderClock>, summary: IntervalSummary, proof: Proof) {
         if !self.exchange.receiver_cuts() {
-            // From here on packets are those of the present rate; no way has to be guessed.
+            // Packets from here on have the current rate, so no delay has to be estimated.
             self.exchange.begin(now);
         }
         self.governor.on_interval(now, summary, proof);

@@ -1,4 +1,4 @@
-//! Congestion control feedback (RFC 8888): reports on several streams, with 16 bits for each packet.
+//! Congestion control feedback (RFC 8888): reports on several streams, with 16 bits per packet.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use crate::wire::reader::Reader;
 use crate::wire::rtcp::packet;
 use crate::wire::{NtpTime, WireError};
 
-/// A congestion control feedback packet as read.
+/// A parsed congestion control feedback packet.
 ///
 /// Source: RFC 8888, Sec. 3.1.
 ///
@@ -25,8 +25,8 @@ use crate::wire::{NtpTime, WireError};
 ///
 /// A metric block is R (1), ECN (2) and the arrival time offset (13): 1/1024 s before the report timestamp.
 ///
-/// Reading: `num_reports` is the number of metric blocks. The RFC has them for `begin_seq` to `begin_seq + num_reports`
-/// inclusive, and none if it is 0, which does not go together; other implementations count as it is done here.
+/// Reading: `num_reports` is the number of metric blocks, as in other implementations. The RFC's text (blocks for
+/// `begin_seq` to `begin_seq + num_reports` inclusive, and none if it is 0) contradicts itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionFeedback<'a> {
     /// Synchronisation source of the reporter.
@@ -41,37 +41,38 @@ pub struct CongestionFeedback<'a> {
 pub struct StreamFeedback<'a> {
     /// Synchronisation source of the stream.
     pub ssrc: u32,
-    /// Sequence number of the first packet; that of the highest packet if the report is on none.
+    /// Sequence number of the first packet; that of the highest packet if the report covers none.
     pub begin: u16,
     timestamp: u32,
     metrics: &'a [u8],
 }
 
 pub(super) const RECEIVED: u16 = 0x8000;
-/// The largest offset that is one, in 1/1024 s.
+/// The largest exact offset, in 1/1024 s.
 pub(super) const LONGEST_OFFSET: u16 = 0x1FFD;
-/// The offset is longer than that.
+/// The offset is larger than that.
 pub(super) const OVER_RANGE: u16 = 0x1FFE;
-/// The arrival was not measured, or it lies after the report timestamp.
+/// The arrival was not measured, or is after the report timestamp.
 pub(super) const UNAVAILABLE: u16 = 0x1FFF;
-/// Units of the offset in a second.
+/// Units of the offset per second.
 const OFFSETS_PER_S: u64 = 1024;
-/// Units of the report timestamp in a second.
+/// Units of the report timestamp per second.
 const TIMESTAMPS_PER_S: u128 = 1 << 16;
 const NANOS_PER_S: u64 = 1_000_000_000;
 const BLOCK_HEAD: usize = 8;
 const TIMESTAMP_LEN: usize = 4;
 
 impl<'a> CongestionFeedback<'a> {
-    /// The most packets that one report on a stream tells of: a quarter of the sequence numbers.
+    /// Maximum number of packets in one report on a stream: a quarter of the sequence numbers.
     pub const MAX_REPORTS: u16 = 16_384;
 
-    /// Reads what follows the RTCP header.
+    /// Parses the packet after its RTCP header.
     ///
-    /// The padding behind an odd number of metric blocks, and the rest of a block whose packet did not arrive, are not looked at.
+    /// The padding after an odd number of metric blocks, and the rest of a block whose packet did not arrive, are
+    /// ignored.
     ///
     /// # Errors
-    /// [`WireError`] if blocks do not end where the report timestamp begins, or if there are more than
+    /// [`WireError`] if the blocks do not end at the report timestamp, or if there are more than
     /// [`MAX_REPORTS`](Self::MAX_REPORTS) on a stream. Offsets count from the packet's first byte.
     pub fn parse(body: &'a [u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(body, 4);
@@ -85,10 +86,10 @@ impl<'a> CongestionFeedback<'a> {
         Ok(Self { ssrc, timestamp, blocks })
     }
 
-    /// The reports on its streams.
+    /// The reports per stream.
     pub fn streams(&self) -> impl Iterator<Item = StreamFeedback<'a>> + Clone + use<'a> {
         let (mut rest, timestamp) = (self.blocks, self.timestamp);
-        // The whole has been checked: an error is the end.
+        // Everything was validated before: an error is the end.
         core::iter::from_fn(move || next_stream(&mut rest, timestamp).ok().flatten())
     }
 }
@@ -113,17 +114,17 @@ fn next_stream<'a>(reader: &mut Reader<'a>, timestamp: u32) -> Result<Option<Str
 }
 
 impl<'a> StreamFeedback<'a> {
-    /// Number of packets that it tells of.
+    /// Number of packets that it covers.
     pub const fn len(&self) -> usize {
         self.metrics.len() / 2
     }
 
-    /// Whether it tells of no packet.
+    /// Whether it covers no packets.
     pub const fn is_empty(&self) -> bool {
         self.metrics.is_empty()
     }
 
-    /// The report in neutral form. Its times are those nearest to `near`, as the timestamp wraps every 18 hours.
+    /// The report in neutral form, with times nearest to `near`, because the timestamp wraps every 18 hours.
     pub fn report(&self, near: Instant<ReceiverClock>) -> ArrivalReport<StreamPackets<'a>> {
         let made = moment(self.timestamp, near);
         let packets = StreamPackets { sequence: self.begin, made, metrics: self.metrics };
@@ -156,7 +157,7 @@ impl Iterator for StreamPackets<'_> {
     }
 }
 
-/// What a metric block says.
+/// The arrival in a metric block.
 #[expect(clippy::arithmetic_side_effects, reason = "instants and spans saturate")]
 pub(super) fn arrival(metric: u16, made: Instant<ReceiverClock>) -> Option<PacketArrival> {
     if metric & RECEIVED == 0 {
@@ -198,19 +199,19 @@ fn offset_span(offset: u16) -> Span {
     Span::from_nanos(nanos.cast_signed())
 }
 
-/// The moment nearest to `near` that a report timestamp stands for.
+/// The time nearest to `near` with this report timestamp.
 fn moment(timestamp: u32, near: Instant<ReceiverClock>) -> Instant<ReceiverClock> {
-    // The timestamp is one of the receiver's clock, to which NTP's arithmetic is the same.
+    // The timestamp is on the receiver's clock, to which the same NTP arithmetic applies.
     let near: Instant<SenderClock> = near.assume_clock();
     NtpTime::from_middle_near(timestamp, NtpTime::from_instant(near)).to_instant_near(near).assume_clock()
 }
 
-/// The first report timestamp that is not before `at`, and its moment.
+/// The first report timestamp that is not before `at`, and its exact time.
 ///
-/// Rounded up, so that what arrived just before the report does not lie after it.
+/// Rounded up, so that packets that arrived just before the report are not after it.
 fn timestamp(at: Instant<ReceiverClock>) -> (u32, Instant<ReceiverClock>) {
     let second = u128::from(NANOS_PER_S);
-    // Half a nanosecond less: the moment of a timestamp, which is rounded to nanoseconds, keeps that timestamp.
+    // Half a nanosecond less, so that the time of a timestamp, which is rounded to nanoseconds, keeps that timestamp.
     let halves = u128::from(at.as_nanos()).saturating_mul(2).saturating_sub(1);
     let ticks = halves.saturating_mul(TIMESTAMPS_PER_S).div_ceil(second.saturating_mul(2));
     let nanos = ticks.saturating_mul(second).saturating_add(TIMESTAMPS_PER_S / 2) / TIMESTAMPS_PER_S;
@@ -223,18 +224,19 @@ fn timestamp(at: Instant<ReceiverClock>) -> (u32, Instant<ReceiverClock>) {
 #[derive(Debug)]
 pub struct StreamWriter<'o> {
     out: &'o mut Vec<u8>,
-    /// Where the packet has to end, its timestamp left out.
+    /// Where the packet must end, without its timestamp.
     end: usize,
     made: Instant<ReceiverClock>,
 }
 
 impl StreamWriter<'_> {
-    /// Appends a report on as many of `packets` as fit, and takes these off its front. Returns how many.
+    /// Appends a report on as many of `packets` as fit, and consumes these. Returns their number.
     ///
-    /// If some are left, another feedback packet has to carry them.
+    /// If some are left, another feedback packet must carry them.
     ///
     /// # Errors
-    /// [`FeedbackError`] if there is no room for one packet, or if the numbers do not follow each other. Then nothing is appended.
+    /// [`FeedbackError`] if there is no room for one packet, or if the numbers are not consecutive. Then nothing is
+    /// appended.
     pub fn stream(
         &mut self,
         ssrc: u32,
@@ -269,7 +271,7 @@ impl StreamWriter<'_> {
         Ok(usize::from(count))
     }
 
-    /// Appends a report that nothing has arrived on a stream whose highest number so far is `highest`.
+    /// Appends a report without arrivals, for a stream whose highest number so far is `highest`.
     ///
     /// # Errors
     /// [`FeedbackError::NoRoom`] if it does not fit.
@@ -289,9 +291,11 @@ impl StreamWriter<'_> {
     }
 }
 
-/// Appends a feedback packet of `ssrc`, made at `at`, of at most `limit` bytes, or 12 without any report. `write` appends the reports on streams.
+/// Appends a feedback packet of `ssrc`, made at `at`, of at most `limit` bytes, or 12 without any report. `write`
+/// appends the reports on streams.
 ///
-/// A path's limit is its MTU less the headers of IP, UDP and SRTP, so that no packet is fragmented (RFC 8888, Sec. 3.1).
+/// The limit of a path is its MTU less the headers of IP, UDP and SRTP, so that no packet is fragmented (RFC 8888, Sec.
+/// 3.1).
 pub fn encode_congestion_feedback<R>(
     ssrc: u32,
     at: Instant<ReceiverClock>,

@@ -22,7 +22,7 @@ fn arrived(sequence: u16, time: ArrivalTime, ecn: Ecn) -> PacketStatus {
     PacketStatus { sequence, arrival: Some(PacketArrival { time, ecn }) }
 }
 
-/// A packet of reports on these streams, each of which has to fit.
+/// A packet with reports on these streams, which must fit.
 fn encoded(at: At, streams: &[(u32, Vec<PacketStatus>)]) -> Vec<u8> {
     let mut out = Vec::new();
     encode_congestion_feedback(1, at, AMPLE, &mut out, |writer| {
@@ -43,8 +43,8 @@ fn parsed(datagram: &[u8]) -> Result<CongestionFeedback<'_>, WireError> {
     }
 }
 
-/// RFC 8888, Fig. 1, with the examples of its Sec. 3.1: an offset of 512 is half a second, one above 8189/1024 s is 0x1FFE, what
-/// arrived after the report is 0x1FFF.
+/// RFC 8888, Fig. 1, with the examples of its Sec. 3.1: an offset of 512 is half a second, an offset above 8189/1024 s
+/// is 0x1FFE, an arrival after the report is 0x1FFF.
 #[test]
 fn the_fields_of_the_rfc() {
     let ago = |nanos: i64| ArrivalTime::At(NOW - Span::from_nanos(nanos));
@@ -88,7 +88,7 @@ fn what_does_not_fit_waits_for_the_next_packet() {
     let packets: Vec<_> = (0..700).map(missing).collect();
     let mut rest = packets.iter().copied();
     let mut out = Vec::new();
-    // 4 of the header, 4 of the SSRC, 8 of the block, 4 of the timestamp: 1180 bytes are left.
+    // 4 bytes of header, 4 of SSRC, 8 of block, 4 of timestamp: 1180 bytes are left.
     let taken = encode_congestion_feedback(1, NOW, 1203, &mut out, |writer| writer.stream(2, &mut rest));
     assert_eq!((taken, out.len(), rest.len()), (Ok(590), 1200, 110));
     let mut second = Vec::new();
@@ -134,7 +134,7 @@ fn what_is_wrong_is_named() {
 }
 
 fn statuses() -> impl Strategy<Value = Vec<PacketStatus>> {
-    // Offsets of whole 1/1024 s come back exactly.
+    // Offsets of whole 1/1024 s are exact.
     let time = prop_oneof![
         8 => (0u16..=LONGEST_OFFSET).prop_map(Some),
         1 => Just(Some(OVER_RANGE)),
@@ -193,7 +193,7 @@ proptest! {
     fn a_packet_cut_short_is_refused(packets in statuses(), cut in 1usize..2000) {
         let bytes = encoded(NOW, &[(2, packets)]);
         let body = &bytes[4..bytes.len() - cut.min(bytes.len() - 4)];
-        // What is left may be read as another report only at the end of a block of even length.
+        // The remainder may be read as another report only at the end of a block of even length.
         if let Ok(feedback) = CongestionFeedback::parse(body) {
             prop_assert!(feedback.streams().count() <= 1);
             prop_assert!(body.len() == 8, "{} bytes", body.len());

@@ -1,14 +1,15 @@
-//! Packet status symbols, the chunks that hold them, and the deltas that they announce
+//! Packet status symbols, the chunks that hold them, and their deltas
 //! (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1.1 to 3.1.5).
 
 use equipoise::units::{Instant, ReceiverClock};
 
 use super::{Consecutive, FeedbackError, PacketStatus};
 
-/// What a chunk says of a packet.
+/// The status of a packet in a chunk.
 ///
-/// Reading: the draft reserves 3 in its table and calls it "received, without delta" in its example; it is taken for that. Its text
-/// on vectors of one bit has the meanings of 0 and 1 the wrong way round; its example and all implementations have 1 for received.
+/// Reading: the draft reserves 3 in its table but calls it "received, without delta" in its example; the example
+/// applies here. Its text on one-bit vectors swaps the meanings of 0 and 1; in its example and in all implementations 1
+/// means received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     /// Not received.
@@ -31,7 +32,7 @@ impl Symbol {
         }
     }
 
-    /// Length of the delta that it announces, in bytes.
+    /// Length of its delta, in bytes.
     pub(super) const fn delta_len(self) -> usize {
         match self {
             Self::Missing | Self::Untimed => 0,
@@ -41,9 +42,9 @@ impl Symbol {
     }
 }
 
-/// A chunk begins with this bit if it is a vector.
+/// Set in a vector chunk.
 const VECTOR: u16 = 0x8000;
-/// The symbols of a vector have two bits.
+/// Set if the symbols of a vector have two bits.
 const TWO_BITS: u16 = 0x4000;
 /// The longest run, in symbols.
 const MAX_RUN: u16 = 0x1FFF;
@@ -55,17 +56,17 @@ const TWOS: usize = 7;
 /// The symbols of a chunk.
 #[derive(Clone, Debug)]
 pub(super) enum Symbols {
-    /// One symbol again and again.
+    /// One symbol, repeated.
     Run { symbol: Symbol, left: u16 },
-    /// One after the other, the next one in the upper bits.
+    /// A sequence of symbols, the next one in the upper bits.
     Vector { bits: u16, width: u32, left: u16 },
 }
 
 impl Symbols {
-    /// None.
+    /// No symbols.
     pub(super) const EMPTY: Self = Self::Run { symbol: Symbol::Missing, left: 0 };
 
-    /// Those of a chunk.
+    /// The symbols of a chunk.
     pub(super) const fn of(chunk: u16) -> Self {
         if chunk & VECTOR == 0 {
             Self::Run { symbol: Symbol::of(chunk >> 13), left: chunk & MAX_RUN }
@@ -76,7 +77,7 @@ impl Symbols {
         }
     }
 
-    /// How many of the first `most` symbols there are, and how long their deltas are together.
+    /// Number of symbols, up to `most`, and the total length of their deltas.
     pub(super) fn measure(self, most: u16) -> (u16, usize) {
         if let Self::Run { symbol, left } = self {
             let count = left.min(most);
@@ -108,7 +109,7 @@ impl Iterator for Symbols {
     }
 }
 
-/// The symbol of a packet, with its delta in 250 µs if it announces one.
+/// The symbol of a packet, with its delta in 250 µs if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) symbol: Symbol,
@@ -118,12 +119,12 @@ pub(super) struct Mark {
 /// Unit of deltas.
 pub(super) const TICK_NS: u64 = 250_000;
 
-/// A moment in 250 µs, rounded to the nearest.
+/// A time in 250 µs, rounded to the nearest.
 pub(super) const fn tick(at: Instant<ReceiverClock>) -> i64 {
     (at.as_nanos().saturating_add(TICK_NS / 2) / TICK_NS).cast_signed()
 }
 
-/// Packets as marks, up to the first one whose delta does not fit.
+/// Packets as marks, up to the first packet whose delta cannot be represented.
 #[derive(Clone, Debug)]
 pub(super) struct Marks<I> {
     packets: I,
@@ -133,7 +134,7 @@ pub(super) struct Marks<I> {
 }
 
 impl<I: Iterator<Item = PacketStatus>> Marks<I> {
-    /// Those of `packets`, whose first delta counts from `reference`.
+    /// The marks of `packets`; the first delta is relative to `reference`.
     pub(super) fn new(packets: I, reference: i64) -> Self {
         Self { packets, consecutive: Consecutive::default(), tick: reference }
     }
@@ -161,19 +162,19 @@ impl<I: Iterator<Item = PacketStatus>> Iterator for Marks<I> {
 /// A chunk for the next packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// As it goes over the network.
+    /// The encoded chunk.
     pub(super) word: u16,
-    /// Packets that it tells of.
+    /// Number of packets that it covers.
     pub(super) symbols: usize,
     /// Length of their deltas in bytes.
     pub(super) deltas: usize,
-    /// It is not full, so that nothing can follow it.
+    /// It is not full, so nothing can follow it.
     pub(super) is_last: bool,
 }
 
 impl Chunk {
-    /// The chunk that tells of the most of these marks, of at most `most`, whose deltas have `room` bytes; `None` if there is not
-    /// one that fits.
+    /// The chunk that covers the most of these marks, at most `most`, whose deltas fit into `room` bytes; `None` if
+    /// there is none.
     pub(super) fn of(
         marks: impl Iterator<Item = Result<Mark, FeedbackError>>,
         room: usize,
@@ -235,7 +236,7 @@ mod tests {
         prop_oneof![4 => Just(Symbol::Small), 3 => Just(Symbol::Missing), 1 => Just(Symbol::Large)]
     }
 
-    /// Chunks of these, one after the other.
+    /// Encodes these symbols into chunks.
     fn chunks(symbols: &[Symbol]) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         let mut rest = symbols;
@@ -248,7 +249,7 @@ mod tests {
         chunks
     }
 
-    /// The fewest chunks that can hold these, by trying all.
+    /// The minimum number of chunks for these symbols, by trying all.
     fn fewest(symbols: &[Symbol]) -> usize {
         let mut best = vec_of(symbols.len() + 1);
         for at in (0..symbols.len()).rev() {
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_chunks_of_the_draft() {
-        // Sec. 3.1.3: 221 packets not received, 24 received without delta. Sec. 3.1.4: one and two bits a symbol.
+        // Sec. 3.1.3: 221 packets not received, 24 received without delta. Sec. 3.1.4: one and two bits per symbol.
         let all = |chunk: u16| Symbols::of(chunk).map(|symbol| symbol as u16).collect::<Vec<_>>();
         assert_eq!(all(0b0000_0000_1101_1101), core::iter::repeat_n(0, 221).collect::<Vec<_>>());
         assert_eq!(all(0b0110_0000_0001_1000), core::iter::repeat_n(3, 24).collect::<Vec<_>>());

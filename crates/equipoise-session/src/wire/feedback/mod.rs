@@ -1,10 +1,10 @@
-//! Feedback by packet: RFC 8888 and transport-wide congestion control, in one neutral form.
+//! Per-packet feedback: RFC 8888 and transport-wide congestion control, in one neutral form.
 //!
-//! Both formats say of consecutive sequence numbers which packets arrived, and when. Each is read into, and written from, a
-//! sequence of [`PacketStatus`], so that a session can use either one without other code. Reading allocates nothing: a report
-//! is checked as a whole when it is parsed, and its packets are read while they are iterated.
+//! Both formats state for consecutive sequence numbers which packets arrived, and when. Each is parsed into, and
+//! written from, a sequence of [`PacketStatus`], so that a session uses the same code for both. Parsing does not
+//! allocate: a report is validated as a whole when it is parsed, and its packets are decoded during iteration.
 //!
-//! What the receiver keeps for its next report, and what the sender knows of its packets, is in [`crate::feedback`].
+//! The receiver's record of arrivals and the sender's packet history are in [`crate::feedback`].
 
 mod congestion;
 #[cfg(test)]
@@ -24,7 +24,7 @@ use super::WireError;
 use super::rtcp::RtcpPacket;
 use crate::Ecn;
 
-/// What a report says of one packet.
+/// The status of one packet in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketStatus {
     /// Sequence number of the packet: that of its RTP header in RFC 8888, the transport-wide one otherwise. It wraps.
@@ -36,25 +36,25 @@ pub struct PacketStatus {
 /// How a packet arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketArrival {
-    /// When.
+    /// The arrival time.
     pub time: ArrivalTime,
-    /// What its IP header said of congestion; [`Ecn::NotCapable`] also if the format does not carry it.
+    /// ECN field of its IP header; [`Ecn::NotCapable`] also if the format does not carry it.
     pub ecn: Ecn,
 }
 
-/// When a packet arrived, as far as a report can tell.
+/// The arrival time of a packet, as far as a report can express it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalTime {
     /// At this moment, to the format's resolution: 1/1024 s in RFC 8888, 250 µs in transport-wide feedback.
     At(Instant<ReceiverClock>),
-    /// Before this moment: longer ago than the format can express (RFC 8888's 0x1FFE).
+    /// Before this time: longer ago than the format can express (RFC 8888's 0x1FFE).
     Before(Instant<ReceiverClock>),
     /// The receiver did not measure it.
     Unknown,
 }
 
 impl ArrivalTime {
-    /// The moment; `None` if it is not known exactly.
+    /// The time; `None` if it is not known exactly.
     pub const fn measured(self) -> Option<Instant<ReceiverClock>> {
         match self {
             Self::At(at) => Some(at),
@@ -63,12 +63,12 @@ impl ArrivalTime {
     }
 }
 
-/// One report on one sequence of packets, whatever its format.
+/// A report on one sequence of packets, in either format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivalReport<I> {
-    /// Synchronisation source of the packets; in transport-wide feedback that of any stream of the transport.
+    /// Synchronisation source of the packets; in transport-wide feedback, that of any stream of the transport.
     pub ssrc: u32,
-    /// When the report was made; `None` if the format does not say.
+    /// When the report was made; `None` if the format does not include it.
     pub made: Option<Instant<ReceiverClock>>,
     /// The packets, an [`Iterator`] of [`PacketStatus`] by consecutive sequence numbers.
     pub packets: I,
@@ -94,7 +94,7 @@ impl<'a> ArrivalFeedback<'a> {
     /// Reads a packet of a compound; `None` if it is a packet of another kind.
     ///
     /// # Errors
-    /// [`WireError`] if what is inside does not fit together. Offsets count from the packet's first byte.
+    /// [`WireError`] if its content is inconsistent. Offsets count from the packet's first byte.
     pub fn of(packet: &RtcpPacket<'a>) -> Option<Result<Self, WireError>> {
         match *packet {
             RtcpPacket::Other { packet_type: TRANSPORT_LAYER_FEEDBACK, count: CONGESTION_FORMAT, body } => {
@@ -108,10 +108,10 @@ impl<'a> ArrivalFeedback<'a> {
     }
 }
 
-/// Whether a packet of this type and format may be padded to the word by less than a word.
+/// Whether a packet of this type and format may have padding of less than a word.
 ///
-/// Reading: draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1 has zeros behind the last delta, and libwebrtc sets the
-/// padding bit for these one to three bytes, where RFC 3550, Sec. 6.4.1 wants whole words.
+/// Reading: draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1 has zeros after the last delta, and libwebrtc
+/// sets the padding bit for these one to three bytes, although RFC 3550, Sec. 6.4.1 requires whole words.
 pub(super) const fn is_padded_to_the_word(packet_type: u8, format: u8) -> bool {
     packet_type == TRANSPORT_LAYER_FEEDBACK && format == TRANSPORT_FORMAT
 }
@@ -119,25 +119,25 @@ pub(super) const fn is_padded_to_the_word(packet_type: u8, format: u8) -> bool {
 /// Why a report cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FeedbackError {
-    /// A report has a place for each number, so that none may be left out or come twice.
+    /// A report covers every number, so none may be skipped or duplicated.
     #[error("packet {found} follows packet {before} in a report on consecutive numbers; {} would", before.wrapping_add(1))]
     Gap {
-        /// The packet before.
+        /// The previous packet.
         before: u16,
-        /// The one that followed.
+        /// The packet that followed.
         found: u16,
     },
     /// Not even one packet's status fits.
-    #[error("a report on a packet needs {need} bytes more, {have} are left of what it may have")]
+    #[error("a report on a packet needs {need} more bytes; {have} are left")]
     NoRoom {
-        /// Bytes that are needed.
+        /// Bytes needed.
         need: usize,
-        /// Bytes that are left.
+        /// Bytes available.
         have: usize,
     },
 }
 
-/// The numbers of a report follow each other.
+/// Checks that the numbers of a report are consecutive.
 #[derive(Clone, Copy, Debug, Default)]
 struct Consecutive {
     before: Option<u16>,
@@ -152,5 +152,5 @@ impl Consecutive {
     }
 }
 
-/// The longest that an RTCP packet can be, in bytes: its length field counts words less one in 16 bits.
+/// Maximum length of an RTCP packet in bytes: its 16-bit length field counts words less one.
 const LONGEST: usize = 4 << 16;

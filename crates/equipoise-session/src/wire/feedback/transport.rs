@@ -14,7 +14,7 @@ use crate::wire::WireError;
 use crate::wire::reader::Reader;
 use crate::wire::rtcp::packet;
 
-/// A transport-wide feedback packet as read.
+/// A parsed transport-wide feedback packet.
 ///
 /// Source: draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1.
 ///
@@ -29,8 +29,8 @@ use crate::wire::rtcp::packet;
 /// | | packet status chunks, 16 bits each |
 /// | | receive deltas in 250 µs: 8 bits, or 16 bits and signed |
 ///
-/// The first delta counts from the reference time, each other one from the packet before that has one. The format carries no marks
-/// of congestion and does not say when the report was made.
+/// The first delta is relative to the reference time, each further one to the previous packet with a delta. The format
+/// has no congestion marks and does not include the time of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportFeedback<'a> {
     /// Synchronisation source of the reporter.
@@ -39,26 +39,26 @@ pub struct TransportFeedback<'a> {
     pub media_ssrc: u32,
     /// Transport-wide sequence number of the first packet.
     pub base: u16,
-    /// Number of packets that it tells of.
+    /// Number of packets that it covers.
     pub count: u16,
-    /// Reference time in 64 ms, of 24 bits; it wraps every 12 days.
+    /// Reference time in units of 64 ms, with 24 bits; it wraps every 12 days.
     pub reference: i32,
-    /// Feedback packets before this one; wraps. A gap tells of lost feedback.
+    /// Number of feedback packets before this one; wraps. A gap shows lost feedback.
     pub number: u8,
     chunks: &'a [u8],
     deltas: &'a [u8],
 }
 
-/// Length of everything before the chunks, with the RTCP header.
+/// Length of everything before the chunks, including the RTCP header.
 const HEAD: usize = 20;
-/// Ticks of 250 µs in a unit of the reference time.
+/// Ticks of 250 µs per unit of the reference time.
 const TICKS_PER_REFERENCE: i64 = 256;
 
 impl<'a> TransportFeedback<'a> {
-    /// Reads what follows the RTCP header.
+    /// Parses the packet after its RTCP header.
     ///
-    /// Chunks are read until they have told of all packets; what a last chunk holds beyond them, and what follows the deltas, is
-    /// not looked at.
+    /// Chunks are read until all packets are covered. The rest of the last chunk, and data after the deltas, are
+    /// ignored.
     ///
     /// # Errors
     /// [`WireError::Truncated`] if chunks or deltas are missing. Offsets count from the packet's first byte.
@@ -80,7 +80,7 @@ impl<'a> TransportFeedback<'a> {
             media_ssrc,
             base,
             count,
-            // Shifting down carries the sign of the 24 bits.
+            // Shifting right extends the sign of the 24 bits.
             reference: times.cast_signed() >> 8,
             number: times as u8,
             chunks: behind.get(..chunks_len).unwrap_or_default(),
@@ -88,13 +88,13 @@ impl<'a> TransportFeedback<'a> {
         })
     }
 
-    /// The report in neutral form. Its times are those nearest to `near`, as the reference time wraps every 12 days.
+    /// The report in neutral form, with times nearest to `near`, because the reference time wraps every 12 days.
     ///
-    /// Reading: the draft has the reference time on a clock of which nobody knows anything; moments are those of the receiver's
-    /// clock if the receiver takes it from there, as [`encode_transport_feedback`] does, and differ by a constant otherwise.
+    /// Reading: in the draft the reference time is on an arbitrary clock. If the receiver uses its own clock, as
+    /// [`encode_transport_feedback`] does, the times are on the receiver's clock; otherwise they differ by a constant.
     pub fn report(&self, near: Instant<ReceiverClock>) -> ArrivalReport<TransportPackets<'a>> {
         let units = tick(near) / TICKS_PER_REFERENCE;
-        // The difference in 24 bits, with its sign.
+        // The difference of the 24-bit values, sign-extended.
         let ahead = self.reference.wrapping_sub(units as i32).wrapping_shl(8) >> 8;
         let packets = TransportPackets {
             sequence: self.base,
@@ -170,27 +170,29 @@ impl Iterator for TransportPackets<'_> {
     }
 }
 
-/// What a transport-wide feedback packet says of itself.
+/// The fixed fields of a transport-wide feedback packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportHead {
     /// Synchronisation source of the reporter.
     pub ssrc: u32,
     /// Synchronisation source of a stream of the transport.
     pub media_ssrc: u32,
-    /// Feedback packets before this one; wraps.
+    /// Number of feedback packets before this one; wraps.
     pub number: u8,
     /// When the report is made: its reference time, if no packet has arrived.
     pub at: Instant<ReceiverClock>,
 }
 
-/// Appends a feedback packet of at most `limit` bytes on as many of `packets` as fit, and takes these off their front. Returns how
-/// many.
+/// Appends a feedback packet of at most `limit` bytes on as many of `packets` as fit, and consumes these. Returns their
+/// number.
 ///
-/// It ends before a packet that arrived more than 8.19 s before or after the one before it, as that delta has no form. If packets
-/// are left, further feedback packets have to carry them, each with the next `number`. Marks of congestion are left out.
+/// It ends before a packet that arrived more than 8.19 s before or after the previous one, because that delta cannot be
+/// represented. If packets are left, further feedback packets must carry them, each with the next `number`. Congestion
+/// marks are left out.
 ///
 /// # Errors
-/// [`FeedbackError`] if there is no room for one packet, or if the numbers do not follow each other. Then nothing is appended.
+/// [`FeedbackError`] if there is no room for one packet, or if the numbers are not consecutive. Then nothing is
+/// appended.
 pub fn encode_transport_feedback<I>(
     head: &TransportHead,
     packets: &mut I,
@@ -210,7 +212,7 @@ where
         for word in [head.ssrc, head.media_ssrc, u32::from(first.sequence) << 16, times] {
             out.extend_from_slice(&word.to_be_bytes());
         }
-        // Whole words, as the last one is filled up.
+        // Whole words, because the last one is padded.
         let count = write_chunks(&marks, limit.min(LONGEST) & !3, out)?;
         for mark in marks.flatten().take(count) {
             match mark.symbol {
@@ -233,7 +235,7 @@ where
     count
 }
 
-/// Appends the chunks of as many marks as fit with their deltas into a packet of `limit` bytes. Returns how many.
+/// Appends the chunks of as many marks as fit with their deltas into a packet of `limit` bytes. Returns their number.
 fn write_chunks<I>(marks: &Marks<I>, limit: usize, out: &mut Vec<u8>) -> Result<usize, FeedbackError>
 where
     I: Iterator<Item = PacketStatus> + Clone,
@@ -256,6 +258,6 @@ where
         }
         ahead.by_ref().take(chunk.symbols).for_each(drop);
     }
-    // The first delta always has a form, so that only room can be missing.
+    // The first delta can always be represented, so only room can be missing.
     if count == 0 { Err(FeedbackError::NoRoom { need: HEAD + 4, have: limit }) } else { Ok(count) }
 }

@@ -12,7 +12,7 @@ type At = Instant<ReceiverClock>;
 
 const AMPLE: usize = 262_144;
 
-/// A moment of so many units of 250 µs.
+/// A time of `ticks` units of 250 µs.
 fn ticks(ticks: u64) -> At {
     Instant::from_nanos(ticks * TICK_NS)
 }
@@ -29,7 +29,7 @@ fn statuses(base: u16, arrivals: &[Option<At>]) -> Vec<PacketStatus> {
 
 const HEAD: TransportHead = TransportHead { ssrc: 1, media_ssrc: 2, number: 7, at: Instant::ZERO };
 
-/// As many packets of feedback of at most `limit` bytes as it takes.
+/// The packets encoded into feedback packets of at most `limit` bytes.
 fn encoded(packets: &[PacketStatus], limit: usize) -> Vec<Vec<u8>> {
     let (mut rest, mut all) = (packets.iter().copied(), Vec::new());
     while rest.len() > 0 {
@@ -59,7 +59,7 @@ fn found(datagrams: &[Vec<u8>], near: At) -> Vec<PacketStatus> {
 
 #[test]
 fn the_fields_of_the_draft() {
-    // 4 units of 64 ms and a half; 63.75 ms later, 250 µs before that, 64 ms after that.
+    // 4.5 units of 64 ms; 63.75 ms later, 250 µs before that, 64 ms after that.
     let times = [1024 + 128, 1024 + 128 + 255, 1024 + 128 + 254, 1024 + 128 + 254 + 256];
     let [a, b, c, d] = times.map(|time| Some(ticks(time)));
     let packets = statuses(0xFFFF, &[a, None, b, c, d]);
@@ -68,7 +68,7 @@ fn the_fields_of_the_draft() {
         &[0x8F, 205, 0, 7, 0, 0, 0, 1, 0, 0, 0, 2][..],
         &[0xFF, 0xFF, 0, 5],
         &[0, 0, 4, 7],
-        // Two bits a symbol: small, none, small, large, large.
+        // Two bits per symbol: small, none, small, large, large.
         &[0b1101_0001, 0b1010_0000],
         &[128, 255, 0xFF, 0xFF, 1, 0],
     ];
@@ -84,7 +84,7 @@ fn the_fields_of_the_draft() {
     assert_eq!(report.packets.collect::<Vec<_>>(), packets);
 }
 
-/// A packet as libwebrtc pads it: one byte, counted by the padding bit, in front of another packet.
+/// A packet as padded by libwebrtc: one byte, counted by the padding bit, followed by another packet.
 #[test]
 fn padding_to_the_word_is_taken_off_wherever_the_packet_stands() {
     let mut bytes = encoded(&statuses(1, &[Some(ticks(0))]), AMPLE).remove(0);
@@ -106,7 +106,7 @@ fn the_reference_time_wraps_and_has_a_sign() {
     assert_eq!(near(0x00FF_FFFF), near(0x0100_0005));
     assert_eq!(near(0x0100_0005), status(1, Some(ticks(256 * 0x00FF_FFFF + 9))));
     assert_eq!(near(0x0200_0005), status(1, Some(ticks(256 * 0x01FF_FFFF + 9))));
-    // Before the zero of the clock nothing can be.
+    // Times before the zero of the clock saturate.
     bytes[16..19].copy_from_slice(&[0xFF, 0xFF, 0xF0]);
     assert_eq!(found(&[bytes], Instant::ZERO), [status(1, Some(Instant::ZERO))]);
 }
@@ -140,11 +140,11 @@ fn what_is_wrong_is_named() {
     assert_eq!(TransportFeedback::parse(&[0; 12]).err(), truncated("reference time", 16, 4, 0));
     assert_eq!(parse(0, &[]), None);
     assert_eq!(parse(1, &[]), truncated("packet status chunk", 20, 2, 0));
-    // A run of two with small deltas, of which one is missing; and empty runs for ever.
+    // A run of two with small deltas, of which one is missing; and endless empty runs.
     assert_eq!(parse(2, &[0x20, 2, 9]), truncated("receive deltas", 22, 2, 1));
     assert_eq!(parse(2, &[0x20, 2, 9, 9]), None);
     assert_eq!(parse(2, &[0; 100]), truncated("packet status chunk", 120, 2, 0));
-    // A run longer than the count announces no more deltas than that.
+    // For a run longer than the count, only the deltas up to the count are needed.
     assert_eq!(parse(2, &[0x3F, 0xFF, 9, 9]), None);
 }
 
@@ -162,7 +162,7 @@ fn a_gap_or_no_room_is_refused_and_leaves_nothing_behind() {
     assert_eq!(out.len(), 1);
 }
 
-/// Packets in a row at 1000 a second take a run and a byte each; one lost in a hundred costs little more.
+/// Consecutive packets at 1000 per second take a run and a byte each; one loss in a hundred costs little more.
 #[test]
 fn ordinary_feedback_is_short() {
     let all: Vec<_> = (0..1000).map(|number| Some(ticks(1000 + 4 * number))).collect();
@@ -171,7 +171,7 @@ fn ordinary_feedback_is_short() {
     assert!(encoded(&statuses(0, &some), AMPLE)[0].len() < 1100);
 }
 
-/// How long after the one before a packet arrived, in 250 µs; `None` for a loss.
+/// Time between two arrivals in 250 µs; `None` for a loss.
 fn step() -> impl Strategy<Value = Option<i64>> {
     prop_oneof![
         6 => (0i64..256).prop_map(Some),
@@ -202,7 +202,7 @@ proptest! {
         let packets = statuses(base, &arrivals);
         let near = arrivals.iter().flatten().next().copied().unwrap_or(ticks(1 << 35)) + Span::from_secs(apart_s);
         let datagrams = encoded(&packets, limit);
-        // Deltas of more than six days in sum do not lead into another wrap.
+        // Deltas with a sum of more than six days do not cause another wrap.
         prop_assert_eq!(found(&datagrams, near), packets);
     }
 

@@ -1,4 +1,4 @@
-//! What leaves a sender: which segment is next, whether it may go now, and what is noted of it.
+//! The transmission of segments: which segment is next, whether it may leave now, and bookkeeping.
 
 use equipoise::units::Rate;
 
@@ -6,27 +6,27 @@ use super::{Phase, Sender};
 use crate::Time;
 use crate::tcp::{LossRecovery, Segment};
 
-/// What to send next.
+/// The next segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// A segment that was never sent.
+    /// A new segment.
     New(u64),
-    /// A segment that was.
+    /// A retransmission.
     Again(u64),
-    /// The last one again, once in a recovery that began when `end` was the next to be sent.
+    /// The last segment again, once per recovery; `end` was the next new segment when the recovery began.
     Rescue { number: u64, end: u64 },
 }
 
-/// Segments that the first duplicate acknowledgements let out beyond the window (RFC 3042, Sec. 2).
+/// Number of segments that the first duplicate acknowledgements allow beyond the window (RFC 3042, Sec. 2).
 const LIMITED_TRANSMIT: u64 = 2;
-/// How much faster than a window a round trip measuring senders pace, so that the window is what limits them; in slow
-/// start, where it doubles, and after. Ours: the first is Linux's; its 1.2 after slow start leaves a sixth of each round
-/// trip silent, which others that measure take for more room than there is.
+/// Pacing rate of measuring senders relative to the window per round trip, so that the window is the limit; in slow
+/// start, in which the window doubles, and after it. Ours: the first is Linux's; its 1.2 after slow start leaves a
+/// sixth of each round trip idle, which other measuring connections mistake for free capacity.
 const SLOW_START_GAIN: f64 = 2.0;
 const PACING_GAIN: f64 = 1.05;
 
 impl Sender {
-    /// The segment that is to be sent next, as far as the windows allow (RFC 6675, Sec. 4, `NextSeg`).
+    /// The next segment to send, as far as the windows allow (RFC 6675, Sec. 4, `NextSeg`).
     pub(super) fn choose(&mut self, now: Time) -> Option<Next> {
         if self.pressing
             && let Some(number) = self.board.next_lost()
@@ -55,7 +55,7 @@ impl Sender {
         self.without_new_data()
     }
 
-    /// What recovery may send again for want of new data (RFC 6675, Sec. 4, `NextSeg`, rules 3 and 4).
+    /// A segment that recovery may retransmit if there is no new data (RFC 6675, Sec. 4, `NextSeg`, rules 3 and 4).
     fn without_new_data(&mut self) -> Option<Next> {
         let Phase::Recovery { end } = self.phase else { return None };
         if self.config.recovery != LossRecovery::Sack {
@@ -69,10 +69,10 @@ impl Sender {
         Some(Next::Rescue { number, end })
     }
 
-    /// Segments on the path, as far as the sender can tell.
+    /// Number of segments on the path, as estimated by the sender.
     fn pipe(&self) -> u64 {
         let counted = match (self.config.recovery, self.phase) {
-            // Without limited transmit, duplicate acknowledgements make no room before recovery.
+            // Without limited transmit, duplicate acknowledgements do not make room before recovery.
             (_, Phase::Open) if !self.config.limited_transmit => return self.board.in_flight(),
             (LossRecovery::Sack, _) => return self.board.pipe(),
             (LossRecovery::NewReno, Phase::Open) => self.duplicates.min(LIMITED_TRANSMIT),
@@ -89,7 +89,7 @@ impl Sender {
         }
     }
 
-    /// Whether pace and measurement let a segment out.
+    /// Whether pacing and measurement allow a segment to leave.
     pub(super) fn may_leave(&mut self, now: Time, next: Next) -> bool {
         let room = if let Next::New(number) = next {
             let windows = (self.window() - self.pipe()).min(self.peer_window - self.board.in_flight());
@@ -100,8 +100,8 @@ impl Sender {
         self.departures.allow(now, self.pace(), room)
     }
 
-    /// The pace of the window law; without one, of the measurement, which has to find the others' segments among its own
-    /// and not behind them.
+    /// The pacing rate of the window law; without one, that of the measurement, which needs cross traffic between its
+    /// own segments and not after them.
     fn pace(&self) -> Option<Rate> {
         self.law.pacing_rate().or_else(|| {
             let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();
@@ -137,7 +137,7 @@ impl Sender {
         let again = !matches!(next, Next::New(_));
         self.departures.on_sent(now, (number, again), segment.size(), self.pace());
         self.report_sent(now, number, segment.size());
-        // RFC 6298, Sec. 5.1 and 5.6: it has run out or was off; whatever else puts it off does so itself.
+        // RFC 6298, Sec. 5.1 and 5.6: it has expired or was off; other code restarts it where necessary.
         if !self.timer.is_set() {
             self.timer.set(Some(now + self.round_trips.timeout()));
         }

@@ -1,4 +1,4 @@
-//! What holds on any path.
+//! Invariants on any path.
 
 use equipoise::control::Cbr;
 use equipoise::control::adapt::Windowed;
@@ -18,7 +18,7 @@ fn faults(lost: u64, doubled: u64, jitter: u64) -> impl Strategy<Value = Faults>
     )
 }
 
-/// The path itself has no bottleneck: without a receive window a window would grow without end.
+/// The path has no bottleneck: without a receive window the window would grow without bound.
 fn receivers() -> impl Strategy<Value = ReceiverConfig> {
     (1u64..60, any::<bool>()).prop_map(|(window, delayed)| {
         let delayed_acks = delayed.then_some(DelayedAcks::STANDARD);
@@ -30,7 +30,7 @@ fn reno(window: f64) -> Law {
     Law::Window(Box::new(Reno::new(window)))
 }
 
-/// Reno as a window law and as a controller, and a rate whose window is open.
+/// Reno as a window law and as a controller, and a rate without a window.
 fn laws() -> impl Strategy<Value = fn(f64) -> Law> {
     let windowed: fn(f64) -> Law = |window| Law::Controller(Box::new(Windowed::new(Reno::new(window), PACKET)));
     let rate: fn(f64) -> Law = |window| Law::Controller(Box::new(Cbr::new(Rate::from_bps((1e6 * window) as u64))));
@@ -38,8 +38,8 @@ fn laws() -> impl Strategy<Value = fn(f64) -> Law> {
 }
 
 proptest! {
-    /// Each byte of a transfer is delivered once, and the sender knows in the end. Within 100 000 s: 150 segments of which
-    /// every one would need five attempts, each after a minute, take half of that.
+    /// Each byte of a transfer is delivered once, and the sender learns of it. The limit is 100 000 s: 150 segments
+    /// that each need five attempts, each after a minute, take half of that.
     #[test]
     fn a_transfer_ends_on_any_path(
         faults in faults(300, 100, 200),
@@ -63,7 +63,7 @@ proptest! {
         prop_assert_eq!(path.receiver.delivered(), Size::from_bytes(bytes));
         let segments = bytes.div_ceil(FULL);
         prop_assert_eq!((stats.acknowledged, stats.in_flight), (segments, 0));
-        // Every segment has one size, whenever it is sent.
+        // Every segment always has the same size.
         prop_assert_eq!(path.came.len() as u64, segments);
         prop_assert_eq!(path.came.iter().map(|(_, payload)| payload).sum::<u64>(), bytes);
         let (received, duplicates) = path.receiver.received();
@@ -71,8 +71,8 @@ proptest! {
         prop_assert_eq!(path.sender.wake(), None, "nothing is left to wait for");
     }
 
-    /// On a path that keeps the order, what is taken for lost is lost: then never more is under way than the window holds,
-    /// but for the segment that opens a recovery and the one that RFC 6675, Sec. 4, rule 4 does not count.
+    /// On a path without reordering, a segment assumed lost is lost. Then never more than the window is in flight,
+    /// except the segment that starts a recovery and the one that RFC 6675, Sec. 4, rule 4 does not count.
     #[test]
     fn never_more_than_a_window_is_on_the_path(
         faults in faults(200, 0, 0),
@@ -81,7 +81,7 @@ proptest! {
         limited_transmit in any::<bool>(),
         window in 1.0f64..60.0,
     ) {
-        // Without a handshake the first window would not know what the receiver has room for.
+        // Without a handshake the first window would not know the receive window.
         let config = SenderConfig { limited_transmit, handshake: true, ..bulk(recovery) };
         let mut path = Path::new(config, reno(window), far, faults);
         let until = Time::ZERO + Span::from_secs(60);
@@ -89,7 +89,7 @@ proptest! {
         prop_assert_eq!(path.excess, None);
     }
 
-    /// The same path gives the same connection.
+    /// The same path yields the same connection.
     #[test]
     fn the_same_path_gives_the_same_connection(faults in faults(100, 100, 100), recovery in recoveries(), far in receivers()) {
         let run = || {
@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// Without any fault a window of 20 on a round trip of 100 ms is a rate.
+/// Without faults, a window of 20 per round trip of 100 ms is a rate.
 #[test]
 fn a_window_each_round_trip() {
     let faults = Faults { data_lost: 0, acks_lost: 0, doubled: 0, jitter: 0, seed: 1 };
@@ -109,7 +109,7 @@ fn a_window_each_round_trip() {
         let mut path =
             Path::new(bulk(recovery), Law::Window(Box::new(Fixed::new(20.0, 10.0))), ReceiverConfig::new(), faults);
         while path.step(Time::ZERO + Span::from_secs(10)) {}
-        // The last acknowledgement is 50 ms old, and covers what was sent before.
+        // The last acknowledgement is 50 ms old, and covers segments sent before that.
         assert_eq!(path.sender.stats().acknowledged, 2000);
         let stats = path.sender.stats();
         assert_eq!((stats.recoveries, stats.timeouts, stats.sent), (0, 0, 2020));

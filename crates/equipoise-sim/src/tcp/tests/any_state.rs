@@ -1,4 +1,4 @@
-//! The scoreboard against a recount by the words of RFC 6675, and the sender against a peer that says anything.
+//! The scoreboard against a recount by the text of RFC 6675, and the sender against an arbitrary peer.
 
 use proptest::prelude::*;
 
@@ -6,18 +6,18 @@ use super::*;
 use crate::tcp::Supply;
 use crate::tcp::scoreboard::Scoreboard;
 
-/// What RFC 6675, Sec. 2 to 4 calls the scoreboard, counted anew at every question.
+/// The scoreboard of RFC 6675, Sec. 2 to 4, recounted at every query.
 ///
-/// Beyond the text: a segment may be given up for lost by the timer or by a duplicate acknowledgement.
+/// In addition to the text: a segment may be marked as lost by the timer or by a duplicate acknowledgement.
 #[derive(Debug, Default)]
 struct Recount {
-    /// First octet that is not acknowledged, in segments: `HighACK` + 1.
+    /// First unacknowledged octet, in segments: `HighACK` + 1.
     first: u64,
-    /// Behind `HighData`.
+    /// `HighData` + 1.
     next: u64,
     sacked: Vec<u64>,
     given_up: Vec<u64>,
-    /// Behind `HighRxt`.
+    /// `HighRxt` + 1.
     resent_before: u64,
 }
 
@@ -28,7 +28,7 @@ impl Recount {
     fn is_sacked(&self, number: u64) -> bool {
         self.sacked.contains(&number)
     }
-    /// `IsLost`: `DupThresh` segments behind it were selectively acknowledged.
+    /// `IsLost`: `DupThresh` later segments were selectively acknowledged.
     fn is_lost(&self, number: u64) -> bool {
         self.given_up.contains(&number) || self.sacked.iter().filter(|sacked| **sacked > number).count() >= 3
     }
@@ -46,7 +46,7 @@ impl Recount {
         let highest = self.sacked.iter().max()?;
         self.flight().find(|number| !self.is_sacked(*number) && *number >= self.resent_before && number < highest)
     }
-    /// The same for what this recovery has not sent again yet.
+    /// The last unacknowledged segment that this recovery has not retransmitted yet.
     fn rule_4(&self) -> Option<u64> {
         self.flight().rfind(|number| !self.is_sacked(*number)).filter(|number| *number >= self.resent_before)
     }
@@ -89,7 +89,7 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Step> {
-    // Blocks are told from the first segment on; those of a peer that lies reach anywhere.
+    // Blocks are numbered from the first segment on; those of a dishonest peer can be anywhere.
     let near = proptest::collection::vec((0u64..40, 0u64..12), 0..4);
     prop_oneof![
         4 => (1u64..8).prop_map(Step::New),
@@ -149,7 +149,7 @@ fn take(step: &Step, board: &mut Scoreboard, recount: &mut Recount) {
     }
 }
 
-/// A number that a peer may say: a likely one, or any.
+/// A number that a peer may send: a likely one, or any.
 fn said() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0u64..60, 1 => any::<u64>(), 1 => (0u64..3).prop_map(|less| u64::MAX - less)]
 }
@@ -183,15 +183,15 @@ proptest! {
             }
             let first_is_lost = recount.first < recount.next
                 && !recount.is_sacked(recount.first) && recount.is_lost(recount.first);
-            // One that a peer took back its word on is of no interest before the timer runs out.
+            // A segment on which a peer reneged is irrelevant until the timer expires.
             if !recount.is_sacked(recount.first) {
                 prop_assert_eq!(board.first_is_lost(), first_is_lost, "{:?}", step);
             }
         }
     }
 
-    /// A peer that lies harms itself only: no panic, no endless loop, no timer that stands still, and with an end of the
-    /// lies the transfer ends.
+    /// A dishonest peer harms only itself: no panic, no endless loop, no stuck timer, and the transfer ends when it
+    /// becomes honest.
     #[test]
     fn no_acknowledgement_harms_a_sender(
         steps in proptest::collection::vec((0i64..1500, segments()), 1..60),
@@ -217,7 +217,7 @@ proptest! {
         prop_assert!(talk.stats().finished.is_some(), "{:?}", talk.stats());
     }
 
-    /// Nor does any segment a receiver.
+    /// Nor does any segment harm a receiver.
     #[test]
     fn no_segment_harms_a_receiver(steps in proptest::collection::vec((0i64..300, segments()), 1..60), window in said()) {
         let config = crate::tcp::ReceiverConfig { window: window.max(1), ..crate::tcp::ReceiverConfig::new() };
@@ -234,14 +234,14 @@ proptest! {
     }
 }
 
-/// A block as long as there are numbers costs no more than what is under way.
+/// A block that covers all numbers costs no more than the segments in flight.
 #[test]
 fn a_block_of_everything_is_clipped_to_what_is_under_way() {
     let mut talk = Talk::new(bulk(LossRecovery::Sack), Fixed::new(5.0, 3.0));
     talk.sends(0..5).after(100).sack(0, &[(1, u64::MAX), (u64::MAX, 0), (0, 0)]);
-    // 1 to 4 count as come; of the window of three, one is taken by what is sent again.
+    // 1 to 4 count as arrived; one segment of the window of three is taken by the retransmission.
     talk.sends([0, 5, 6]);
-    // Segments that had not been sent yet are not acknowledged by it.
+    // Segments that were not sent yet are not acknowledged by it.
     talk.sack(0, &[(1, 5)]).is_quiet();
     talk.ack(u64::MAX).is_quiet();
     assert_eq!(talk.stats().acknowledged, 0);

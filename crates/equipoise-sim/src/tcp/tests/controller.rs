@@ -1,11 +1,11 @@
-//! A controller in the place of a window law: what acknowledgements tell it, and how its allowance holds.
+//! A controller instead of a window law: the feedback from acknowledgements, and the effect of its allowance.
 
 use equipoise::control::{Allowance, Controller, Ecn, Fate, Feedback, Needs, SentPacket};
 
 use super::*;
 use crate::tcp::{Supply, TcpError};
 
-/// What a controller was told: packets by number, and whether they arrived.
+/// Feedback to a controller: packets by number, and whether they arrived.
 #[derive(Clone, Debug, PartialEq)]
 enum News {
     Sent { number: u64, size: u64, in_flight: u64 },
@@ -14,7 +14,7 @@ enum News {
     Timer,
 }
 
-/// Allows the same whatever it is told, and keeps a list of it.
+/// A constant allowance, with a record of the feedback.
 #[derive(Clone, Debug)]
 struct Steady {
     allowance: Allowance,
@@ -36,7 +36,7 @@ impl Steady {
         self.news.lock().unwrap().push(news);
     }
 
-    /// What it was told since the last look, departures aside.
+    /// The feedback since the last call, without departures.
     fn news(&self) -> Vec<News> {
         let news = std::mem::take(&mut *self.news.lock().unwrap());
         news.into_iter().filter(|news| !matches!(news, News::Sent { .. })).collect()
@@ -100,12 +100,12 @@ fn each_acknowledgement_is_one_feedback_on_the_packets_that_it_covers() {
     assert_eq!(sent, expected.collect::<Vec<_>>());
     talk.after(100).ack(1).sends([4]).after(20).ack(3).sends([5, 6]);
     assert_eq!(law.news(), [arrived(0..1, 100, 4), arrived(1..3, 120, 4)]);
-    // An acknowledgement that says nothing new is no feedback.
+    // An acknowledgement without new information is not feedback.
     talk.ack(3).is_quiet();
     assert_eq!(law.news(), []);
 }
 
-/// The segment that is sent again is a packet of its own, whose round trip is that of neither (Karn).
+/// A retransmission is a packet of its own, and yields no round-trip time (Karn 1987).
 #[test]
 fn losses_and_what_came_behind_them_are_told_once_each_in_the_order_of_departure() {
     let law = Steady::window(6);
@@ -120,7 +120,7 @@ fn losses_and_what_came_behind_them_are_told_once_each_in_the_order_of_departure
         app_limited: false,
     };
     assert_eq!(law.news(), [of(&[1], &[], 6), of(&[3], &[], 5), of(&[4], &[0], 4)]);
-    // Packet 6 carries segment 0 again; those behind it carry new ones.
+    // Packet 6 is a retransmission of segment 0; the following packets carry new segments.
     talk.sends([0, 6, 7, 8]).after(100).sack(3, &[(3, 5)]);
     assert_eq!(law.news(), [of(&[2, 6], &[], 6)]);
 }
@@ -138,18 +138,19 @@ fn a_timeout_is_told_and_what_it_gives_up() {
         app_limited: false,
     };
     assert_eq!(law.news(), [News::TimedOut { in_flight: 3 }, lost(&[0, 1, 2])]);
-    // It runs out again: packet 3 is lost, and the timeout is no news. One segment is all that leaves until the answer.
+    // It expires again: packet 3 is lost, and the timeout is not reported again. Only one segment leaves until the
+    // acknowledgement.
     talk.after(2000).sends([0]);
     assert_eq!(law.news(), [lost(&[3])]);
     talk.ack(1).sends([1, 2, 3]);
 }
 
-/// If it fails, a rate without a window sends at full speed into a path that is gone.
+/// If it fails, a rate without a window sends at full speed into a dead path.
 #[test]
 fn after_a_timeout_a_rate_sends_one_segment_at_a_time_until_an_acknowledgement() {
     let law = Steady::new(Allowance::rate(Rate::from_bps(1_200_000)));
     let mut talk = talk(bulk(LossRecovery::Sack), &law);
-    // A segment in each 10 ms; the timer runs out after 1 s.
+    // A segment every 10 ms; the timer expires after 1 s.
     talk.after(995).sends(0..100);
     talk.after(2900);
     assert_eq!(talk.out.len(), 1 + 1, "one at 1 s and one at 3 s");
@@ -209,7 +210,7 @@ fn a_timer_is_served_once_for_each_time_that_is_asked_for() {
     assert!(talk.sender.wake().is_some_and(|wake| wake > Time::from_nanos(30_000_000)), "it was not put off");
 }
 
-/// If it fails, a controller waits for feedback that never comes.
+/// If it fails, a controller waits for feedback that never arrives.
 #[test]
 fn what_acknowledgements_do_not_tell_is_refused_by_name() {
     for needs in [Needs::INTERVALS, Needs::PACKETS.and(Needs::ECN)] {

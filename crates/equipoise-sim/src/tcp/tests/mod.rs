@@ -1,4 +1,4 @@
-//! Dialogues in virtual time, and what holds on any path.
+//! Dialogues in virtual time, and invariants on any path.
 
 mod any_path;
 mod any_state;
@@ -18,7 +18,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 use super::{Ack, Law, LossRecovery, SackBlocks, Segment, Sender, SenderConfig, SenderStats};
 use crate::Time;
 
-/// 1460 bytes of data each.
+/// With 1460 bytes of data each.
 const PACKET: Size = Size::from_bytes(1500);
 const FULL: u64 = 1460;
 
@@ -31,7 +31,7 @@ fn bulk(recovery: LossRecovery) -> SenderConfig {
     SenderConfig { recovery, handshake: false, ..SenderConfig::new(PACKET) }
 }
 
-/// What a law was told.
+/// The calls to a law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Told {
     Ack(Acknowledged),
@@ -40,7 +40,7 @@ enum Told {
     Restart { window: f64 },
 }
 
-/// A window that stays as it is but for the given reactions, and keeps a list of what it was told.
+/// A constant window, except for the given reactions, with a record of its calls.
 #[derive(Clone, Debug)]
 struct Fixed {
     window: f64,
@@ -58,7 +58,7 @@ impl Fixed {
         self.told.lock().unwrap().push(told);
     }
 
-    /// What it was told, acknowledgements aside.
+    /// Its calls, without acknowledgements.
     fn news(&self) -> Vec<Told> {
         self.told.lock().unwrap().iter().copied().filter(|told| !matches!(told, Told::Ack(_))).collect()
     }
@@ -99,7 +99,7 @@ impl WindowController for Fixed {
     }
 }
 
-/// A sender whose peer is played by the test.
+/// A sender whose peer is the test.
 struct Talk {
     sender: Sender,
     now: Time,
@@ -129,7 +129,7 @@ impl Talk {
         }
     }
 
-    /// Time passes, and timers run out in it.
+    /// Advances time, with all timers in between.
     fn after(&mut self, millis: i64) -> &mut Self {
         let until = self.now + ms(millis);
         for wakes in 0.. {
@@ -143,7 +143,7 @@ impl Talk {
         self
     }
 
-    /// The peer says something, and the sender does what it likes.
+    /// Passes a segment of the peer to the sender.
     fn hears(&mut self, segment: Segment) -> &mut Self {
         self.sender.on_segment(self.now, segment);
         self.drain();
@@ -159,7 +159,7 @@ impl Talk {
         self.hears(Segment::Ack(Ack { next, window: 1 << 30, sacked }))
     }
 
-    /// These data were sent since the last look, in this order, and nothing else.
+    /// Asserts that exactly these segments were sent since the last check, in this order.
     #[track_caller]
     fn sends(&mut self, numbers: impl IntoIterator<Item = u64>) -> &mut Self {
         let sent = self.out.drain(..).map(|segment| match segment {
@@ -170,7 +170,7 @@ impl Talk {
         self
     }
 
-    /// Nothing was sent since the last look.
+    /// Asserts that nothing was sent since the last check.
     #[track_caller]
     fn is_quiet(&mut self) -> &mut Self {
         assert_eq!(self.out, []);

@@ -13,11 +13,11 @@ fn one_lost_segment_is_sent_again_on_the_third_duplicate_and_recovery_ends_with_
     let law = Fixed::new(10.0, 5.0);
     let mut talk = Talk::new(bulk(NEW_RENO), law.clone());
     talk.sends(0..10);
-    // Segment 0 is lost, 1 to 9 come. The first two duplicates let a new segment out each.
+    // Segment 0 is lost, 1 to 9 arrive. The first two duplicates each allow a new segment.
     talk.after(100).ack(0).sends([10]).ack(0).sends([11]);
     talk.ack(0).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 10 }], "limited transmit does not count");
-    // Of 12 under way as many have left as there were duplicates: room in a window of 5 from the eighth on.
+    // Of 12 in flight, one has left per duplicate: there is room in a window of 5 from the eighth duplicate on.
     for _ in 4..8 {
         talk.ack(0).is_quiet();
     }
@@ -36,10 +36,10 @@ fn one_lost_segment_is_sent_again_on_the_third_duplicate_and_recovery_ends_with_
 fn of_three_lost_segments_one_is_sent_again_each_round_trip() {
     let mut talk = Talk::new(without_limited_transmit(), Fixed::new(10.0, 5.0));
     talk.sends(0..10);
-    // 0, 3 and 6 are lost; seven come.
+    // 0, 3 and 6 are lost; seven segments arrive.
     talk.after(100).ack(0).ack(0).is_quiet().ack(0).sends([0]);
     talk.ack(0).ack(0).is_quiet().ack(0).sends([10]).ack(0).sends([11]);
-    // A partial acknowledgement sends the next lost segment and leaves room for one more.
+    // A partial acknowledgement retransmits the next lost segment and leaves room for one more.
     talk.after(100).ack(3).sends([3, 12]).ack(3).sends([13]).ack(3).sends([14]);
     talk.after(100).ack(6).sends([6, 15]).ack(6).sends([16]).ack(6).sends([17]).ack(6).sends([18]);
     talk.after(100).ack(15).sends([19]);
@@ -47,7 +47,7 @@ fn of_three_lost_segments_one_is_sent_again_each_round_trip() {
     assert_eq!((stats.recoveries, stats.resent_in_recovery, stats.timeouts), (1, 3, 0));
 }
 
-/// RFC 6582, Sec. 4, the impatient variant: only the first partial acknowledgement puts the timer off.
+/// RFC 6582, Sec. 4, the impatient variant: only the first partial acknowledgement restarts the timer.
 #[test]
 fn many_losses_in_a_window_end_in_a_timeout() {
     let mut talk = Talk::new(without_limited_transmit(), Fixed::new(10.0, 5.0));
@@ -85,24 +85,24 @@ fn reordering_by_two_is_no_loss_and_by_three_one_that_is_over_at_once() {
     }
 }
 
-/// RFC 6582, Sec. 3.2, steps 2 and 4: duplicates of what was sent again for nothing are no sign of loss.
+/// RFC 6582, Sec. 3.2, steps 2 and 4: duplicates caused by unnecessary retransmissions do not indicate a loss.
 #[test]
 fn duplicates_after_a_timeout_are_no_sign_of_loss() {
     let law = Fixed::new(6.0, 3.0);
     let mut talk = Talk::new(bulk(NEW_RENO), law.clone());
     talk.sends(0..6);
-    // Nothing is lost, but the acknowledgements come late.
+    // Nothing is lost, but the acknowledgements are late.
     talk.after(1000).sends([0]);
     for next in 1..6 {
         talk.ack(next).sends([next]);
     }
     talk.ack(6).sends([6]);
-    // What was sent again brings six duplicates; two of them let a segment out each.
+    // The retransmissions cause six duplicates; two of them each allow a segment.
     talk.after(100).ack(6).sends([7]).ack(6).sends([8]);
     talk.ack(6).ack(6).ack(6).ack(6).is_quiet();
     assert_eq!(talk.stats().recoveries, 0);
     assert_eq!(law.news(), [Told::Timeout { in_flight: 6 }]);
-    // Once more than that is acknowledged, three duplicates count again.
+    // After more than that is acknowledged, three duplicates count again.
     talk.ack(7).sends([]).ack(9).sends([9]).ack(9).ack(9).ack(9);
     assert_eq!(talk.stats().recoveries, 1);
 }
@@ -116,7 +116,7 @@ fn duplicates_behind_a_recovery_that_ended_exactly_are_no_sign_of_loss() {
     assert_eq!(talk.stats().recoveries, 1);
 }
 
-/// An acknowledgement covers all before it: whatever others were lost.
+/// An acknowledgement covers everything before it, even if others were lost.
 #[test]
 fn lost_acknowledgements_cost_nothing() {
     let law = Fixed::new(10.0, 5.0);
@@ -128,7 +128,7 @@ fn lost_acknowledgements_cost_nothing() {
     assert_eq!((talk.stats().timeouts, talk.stats().recoveries), (0, 0));
 }
 
-/// An old acknowledgement, overtaken by a later one, says nothing.
+/// An old acknowledgement, overtaken by a later one, has no effect.
 #[test]
 fn acknowledgements_out_of_order_are_no_duplicates() {
     let mut talk = Talk::new(bulk(NEW_RENO), Fixed::new(10.0, 5.0));

@@ -1,17 +1,17 @@
-//! Two hosts and a path between them that loses, delays and doubles what it likes.
+//! Two hosts and a path between them with random loss, delay and duplication.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::tcp::{Receiver, ReceiverConfig};
 
-/// What a path does to segments, in parts of 1000.
+/// Faults of a path, in parts of 1000.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Faults {
     pub(super) data_lost: u64,
     pub(super) acks_lost: u64,
     pub(super) doubled: u64,
-    /// Delay beyond `DELAY` that is drawn for each segment, in milliseconds at most: what lets one overtake another.
+    /// Maximum random delay in addition to `DELAY` for each segment, in milliseconds, which causes reordering.
     pub(super) jitter: u64,
     pub(super) seed: u64,
 }
@@ -23,16 +23,16 @@ pub(super) struct Path {
     pub(super) receiver: Receiver,
     pub(super) now: Time,
     faults: Faults,
-    /// By time of arrival and order of departure.
+    /// By arrival time and order of departure.
     under_way: BTreeMap<(Time, u64), (bool, Segment)>,
     draws: u64,
     sent: u64,
-    /// Each data segment that came, by number, and how much.
+    /// Each data segment that arrived, by number, and its size.
     pub(super) came: BTreeSet<(u64, u64)>,
-    /// Where first a burst took more onto the path than the window holds.
+    /// The first time at which a burst put more onto the path than the window allows.
     pub(super) excess: Option<String>,
     last_timeout: (u64, Time),
-    /// Segments that a burst may take onto the path beyond a window: rule 4's.
+    /// Number of segments that a burst may put onto the path beyond the window: by rule 4.
     beyond: u64,
 }
 
@@ -54,7 +54,7 @@ impl Path {
         }
     }
 
-    /// Below `bound`, from the seed (Steele 2014).
+    /// A random number below `bound`, from the seed (Steele 2014).
     fn draw(&mut self, bound: u64) -> u64 {
         self.draws = self.draws.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut drawn = self.draws;
@@ -76,8 +76,8 @@ impl Path {
         }
     }
 
-    /// The sender sends what it may, and is watched: no burst takes more than a window onto the path, but for the one
-    /// segment that opens a recovery.
+    /// Lets the sender send, and checks that no burst puts more than a window onto the path, except the segment that
+    /// starts a recovery.
     fn pump(&mut self) {
         let before = self.data_under_way();
         let mut bursts = 0;
@@ -90,7 +90,7 @@ impl Path {
         if stats.timeouts != self.last_timeout.0 {
             self.last_timeout = (stats.timeouts, self.now);
         }
-        // The timer gives up segments that may still be under way.
+        // The timer may mark segments as lost that are still in flight.
         let settled = stats.timeouts == 0 || self.now - self.last_timeout.1 > DELAY + DELAY;
         let after = self.data_under_way();
         if settled && after > (before + 1).max(stats.window as u64 + self.beyond) {
@@ -98,8 +98,9 @@ impl Path {
         }
     }
 
-    /// Data segments on the path, without those that were sent again for nothing, of which the sender cannot know: what is
-    /// acknowledged, and second copies. A recovery forgets what the one before it has sent again (RFC 6675, Sec. 5, step 4.3).
+    /// Data segments on the path, without unnecessary retransmissions, which the sender cannot know: acknowledged
+    /// segments and second copies. A recovery does not count retransmissions of the previous one (RFC 6675, Sec. 5,
+    /// step 4.3).
     fn data_under_way(&self) -> u64 {
         let first = self.sender.stats().acknowledged;
         let number = |(_, segment): &(bool, Segment)| match segment {
@@ -109,7 +110,7 @@ impl Path {
         self.under_way.values().filter_map(number).collect::<BTreeSet<_>>().len() as u64
     }
 
-    /// What happens next; false where nothing ever will, or not before `until`.
+    /// Processes the next event. Returns false if there is none before `until`.
     pub(super) fn step(&mut self, until: Time) -> bool {
         let arrival = self.under_way.first_key_value().map(|((at, _), _)| *at);
         let next = [arrival, self.sender.wake(), self.receiver.wake()].into_iter().flatten().min();

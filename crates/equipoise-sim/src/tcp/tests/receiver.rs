@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::tcp::{DelayedAcks, Receiver, ReceiverConfig, TcpError};
 
-/// A receiver whose peer is played by the test.
+/// A receiver whose peer is the test.
 struct Listener {
     receiver: Receiver,
     now: Time,
@@ -22,14 +22,14 @@ impl Listener {
         self.receiver.on_segment(self.now, Segment::Data { number, payload: Size::from_bytes(FULL) })
     }
 
-    /// Says nothing yet.
+    /// Asserts that it does not answer yet.
     #[track_caller]
     fn keeps(&mut self, number: u64) -> &mut Self {
         assert_eq!(self.gets(number), None);
         self
     }
 
-    /// Answers at once that `next` is the next, and what came behind.
+    /// Asserts that it answers at once, with `next` expected next and these blocks.
     #[track_caller]
     fn answers(&mut self, number: u64, next: u64, blocks: &[(u64, u64)]) -> &mut Self {
         let answer = self.gets(number);
@@ -38,7 +38,7 @@ impl Listener {
         self
     }
 
-    /// What the timer brings within so many milliseconds, and when.
+    /// The timer's answer within `millis`, and when.
     fn after(&mut self, millis: i64) -> Option<(Time, Segment)> {
         let until = self.now + ms(millis);
         while let Some(wake) = self.receiver.wake().filter(|wake| *wake <= until) {
@@ -62,7 +62,7 @@ fn every_second_segment_is_answered_and_a_lone_one_after_200_ms() {
     listener.keeps(0).answers(1, 2, &[]).keeps(2);
     assert_eq!(listener.after(1000), Some((Time::ZERO + ms(200), ack(3))));
     assert_eq!(listener.after(1000), None);
-    // The timer counts from the first that waits, not from one that was answered.
+    // The timer starts at the first unacknowledged segment, not at one that was answered.
     let begun = listener.now;
     listener.keeps(3);
     assert_eq!(listener.after(150), None);
@@ -96,13 +96,13 @@ fn a_gap_and_what_fills_it_are_answered_at_once() {
 fn what_came_before_is_answered_at_once_and_delivered_once() {
     let mut listener = Listener::new(ReceiverConfig::new());
     listener.keeps(0).answers(0, 1, &[]).answers(3, 1, &[(3, 4)]).answers(5, 1, &[(5, 6), (3, 4)]);
-    // Its range is the one to tell of first.
+    // Its range is reported first.
     listener.answers(3, 1, &[(3, 4), (5, 6)]).answers(0, 1, &[(3, 4), (5, 6)]);
     assert_eq!(listener.receiver.received(), (6, 3));
     assert_eq!(listener.receiver.delivered(), Size::from_bytes(3 * FULL));
 }
 
-/// RFC 2018, Sec. 4: as many blocks as fit, also where one of the last three has gone.
+/// RFC 2018, Sec. 4: as many blocks as fit, even if one of the last three is gone.
 #[test]
 fn an_older_range_moves_up_where_a_newer_one_is_gone() {
     let mut listener = Listener::new(ReceiverConfig::new());
@@ -136,7 +136,7 @@ fn acknowledgements_are_as_long_as_their_blocks() {
     }
 }
 
-/// The maximal runs of what came behind `next`, each with the time of its last segment, the latest first.
+/// The maximal runs of segments received after `next`, each with the time of its last segment, the latest first.
 fn runs(came: &BTreeMap<u64, usize>, next: u64) -> Vec<(u64, u64)> {
     let mut runs: Vec<(usize, u64, u64)> = Vec::new();
     for (&number, &last) in came.range(next..) {
@@ -150,7 +150,8 @@ fn runs(came: &BTreeMap<u64, usize>, next: u64) -> Vec<(u64, u64)> {
 }
 
 proptest! {
-    /// Against a set of all that came: the next is the first that is missing, the blocks are the runs behind it.
+    /// Compares with a set of all received segments: the next is the first missing one, and the blocks are the runs
+    /// after it.
     #[test]
     fn the_answers_are_those_of_a_set(numbers in proptest::collection::vec(0u64..40, 1..200), window in 1u64..50) {
         let config = ReceiverConfig { window, delayed_acks: None, sack: true };
@@ -171,7 +172,7 @@ proptest! {
         }
     }
 
-    /// No segment waits for longer than the timer says, and no more of them than are allowed.
+    /// No segment waits longer than the timer allows, and no more segments wait than are allowed.
     #[test]
     fn no_segment_waits_too_long(steps in proptest::collection::vec((0u64..12, 0i64..150), 1..100)) {
         let mut listener = Listener::new(ReceiverConfig::new());

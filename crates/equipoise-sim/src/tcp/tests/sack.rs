@@ -19,7 +19,7 @@ fn one_lost_segment_is_sent_again_once_three_behind_it_have_come() {
     talk.sends(0..10).after(100);
     talk.sack(0, &[(1, 2)]).sends([10]).sack(0, &[(1, 3)]).sends([11]).sack(0, &[(1, 4)]).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 10 }], "limited transmit does not count");
-    // On the path are those that were neither acknowledged nor lost, and what was sent again: 12 - 1 - 3 + 1 = 9.
+    // On the path are those neither acknowledged nor lost, plus retransmissions: 12 - 1 - 3 + 1 = 9.
     for end in 5..8 {
         talk.sack(0, &[(1, end)]).is_quiet();
     }
@@ -37,13 +37,13 @@ fn three_lost_segments_are_sent_again_in_one_round_trip() {
     talk.sends(0..10).after(100);
     // 0, 3 and 6 are lost.
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet();
-    // Pipe: 10 - 3 acknowledged - 1 lost + 1 sent again = 7.
+    // Pipe: 10 - 3 acknowledged - 1 lost + 1 retransmitted = 7.
     talk.sack(0, &[(4, 5), (1, 3)]).sends([0]);
     talk.sack(0, &[(4, 6), (1, 3)]).is_quiet();
     // Now 3 is lost, too: 10 - 5 - 2 + 1 = 4.
     talk.sack(0, &[(7, 8), (4, 6), (1, 3)]).sends([3]);
     talk.sack(0, &[(7, 9), (4, 6), (1, 3)]).sends([10]);
-    // And 6: 11 - 7 - 3 + 2 = 3.
+    // And 6 is lost: 11 - 7 - 3 + 2 = 3.
     talk.sack(0, &[(7, 10), (4, 6), (1, 3)]).sends([6, 11]);
     talk.after(100).sack(3, &[(7, 10), (4, 6)]).sends([12]).sack(6, &[(7, 10)]).sends([13]);
     talk.sack(6, &[(7, 11)]).sends([14]).ack(11).sends([15]);
@@ -68,7 +68,8 @@ fn reordering_by_two_is_no_loss_and_by_three_one_that_is_over_at_once() {
     }
 }
 
-/// What duplicates acknowledge nothing selectively is no sign of loss (RFC 6675, Sec. 2), after a timeout and before.
+/// A duplicate without a new selective acknowledgement does not indicate a loss (RFC 6675, Sec. 2), after a timeout and
+/// before.
 #[test]
 fn duplicates_without_news_are_no_sign_of_loss() {
     let mut talk = Talk::new(bulk(SACK), Fixed::new(6.0, 3.0));
@@ -80,7 +81,7 @@ fn duplicates_without_news_are_no_sign_of_loss() {
     assert_eq!(talk.stats().recoveries, 0);
 }
 
-/// RFC 6675, Sec. 5.1: a retransmission that is lost waits for the timer, and what has come is not sent again.
+/// RFC 6675, Sec. 5.1: a lost retransmission waits for the timer, and received segments are not retransmitted.
 #[test]
 fn a_lost_retransmission_takes_a_timeout_that_spares_what_has_come() {
     let law = Fixed::new(6.0, 6.0);
@@ -90,7 +91,7 @@ fn a_lost_retransmission_takes_a_timeout_that_spares_what_has_come() {
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet().sack(0, &[(1, 4)]).sends([0, 5]);
     talk.sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.after(100).sack(0, &[(1, 6)]).is_quiet();
-    // The timer was set anew with the first retransmission.
+    // The timer was restarted with the first retransmission.
     talk.after(899).is_quiet().after(1).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 6 }, Told::Timeout { in_flight: 6 }]);
     talk.after(100).ack(6).is_quiet();
@@ -111,7 +112,7 @@ fn after_a_timeout_no_recovery_begins_before_all_that_was_lost_is_acknowledged()
     assert_eq!((talk.stats().resent_after_timeout, law.news().len()), (4, 1));
 }
 
-/// RFC 6675, Sec. 4, `NextSeg`, rule 4: the last segments have none behind them that could tell of their loss.
+/// RFC 6675, Sec. 4, `NextSeg`, rule 4: the last segments have no later ones that could reveal their loss.
 #[test]
 fn the_tail_is_sent_again_once_for_want_of_new_data() {
     let mut talk = Talk::new(transfer(10), Fixed::new(10.0, 5.0));
@@ -126,13 +127,13 @@ fn the_tail_is_sent_again_once_for_want_of_new_data() {
     assert_eq!((talk.stats().timeouts, talk.stats().resent_in_recovery), (0, 2));
 }
 
-/// RFC 6675, Sec. 4, `NextSeg`, rule 3: what may be lost goes before nothing at all.
+/// RFC 6675, Sec. 4, `NextSeg`, rule 3: possibly lost segments are sent if there is no new data.
 #[test]
 fn for_want_of_new_data_doubtful_segments_are_sent_again() {
     let mut talk = Talk::new(transfer(10), Fixed::new(10.0, 10.0));
     talk.sends(0..10).after(100);
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet();
-    // No segment below the highest that came is in doubt yet: rule 4.
+    // No segment below the highest one received is doubtful yet: rule 4.
     talk.sack(0, &[(1, 4)]).sends([0, 9]);
     talk.sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.sack(0, &[(7, 8), (5, 6), (1, 4)]).sends([6]);
@@ -141,15 +142,17 @@ fn for_want_of_new_data_doubtful_segments_are_sent_again() {
     assert_eq!(talk.stats().recoveries, 1);
 }
 
-/// `HighRxt` begins anew with each recovery (RFC 6675, Sec. 5, step 4.3): what rule 3 or 4 sent again before may be lost.
+/// `HighRxt` starts anew with each recovery (RFC 6675, Sec. 5, step 4.3): an earlier retransmission by rule 3 or 4 may
+/// be lost.
 #[test]
 fn a_new_recovery_sends_again_what_an_earlier_one_had_sent_in_doubt() {
     let rate = Rate::from_bps(8 * FULL * 10);
     let config = SenderConfig { supply: super::super::Supply::Rate(rate), ..bulk(SACK) };
     let mut talk = Talk::new(SenderConfig { min_rto: Span::from_secs(9), ..config }, Fixed::new(10.0, 10.0));
-    // Ten segments a second, the first after 100 ms; 0 is lost.
+    // Ten segments per second, the first after 100 ms; 0 is lost.
     talk.after(450).sends(0..4).sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).sack(0, &[(1, 4)]).sends([0]);
-    // 4 goes out twice, by rule 2 and by rule 4, and both are lost; 5 comes: 4 is in doubt, is sent again, and lost again.
+    // 4 is sent twice, by rule 2 and by rule 4, and both are lost. 5 arrives: 4 is doubtful, retransmitted, and lost
+    // again.
     talk.after(200).sends([4, 4, 5]).sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.sack(4, &[(5, 6)]);
     assert_eq!(talk.stats().recoveries, 1);
@@ -159,18 +162,19 @@ fn a_new_recovery_sends_again_what_an_earlier_one_had_sent_in_doubt() {
     assert_eq!((talk.stats().in_flight, talk.stats().timeouts), (0, 0));
 }
 
-/// The one retransmission by rule 4 is not used up before the pacer lets it out.
+/// The single retransmission by rule 4 is not used up before the pacer releases it.
 #[test]
 fn a_pacer_does_not_swallow_the_rescue() {
     let law = Fixed { pacing: Some(Rate::from_bps(12_000 * 100)), ..Fixed::new(10.0, 10.0) };
     let mut talk = Talk::new(transfer(5), law);
     talk.after(100).sends(0..5);
-    // 0 and 4 are lost. The retransmission of 0 does not wait for the pacer, what follows it does, for 10 ms.
+    // 0 and 4 are lost. The retransmission of 0 does not wait for the pacer; the next segment does, for 10 ms.
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet().sack(0, &[(1, 4)]).sends([0]);
     talk.after(9).is_quiet().after(1).sends([4]);
 }
 
-/// RFC 2018, Sec. 8: a receiver may drop what it had acknowledged selectively; the timer then forgets all of it.
+/// RFC 2018, Sec. 8: a receiver may drop segments that it had acknowledged selectively; the timer then discards all
+/// these acknowledgements.
 #[test]
 fn a_receiver_that_goes_back_on_its_word_gets_all_again() {
     let mut talk = Talk::new(transfer(4), Reno::new(4.0));

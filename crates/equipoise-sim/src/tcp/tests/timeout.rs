@@ -1,11 +1,11 @@
-//! The retransmission timer (RFC 6298), and what follows when it runs out.
+//! The retransmission timer (RFC 6298), and the reaction when it expires.
 
 use super::*;
 use crate::tcp::Supply;
 
 const BOTH: [LossRecovery; 2] = [LossRecovery::NewReno, LossRecovery::Sack];
 
-/// RFC 6298, Sec. 2.1, 2.5, 5.5: 1 s, doubled each time, and never more than a minute.
+/// RFC 6298, Sec. 2.1, 2.5, 5.5: 1 s, doubled each time, up to a minute.
 #[test]
 fn the_timeout_doubles_up_to_a_minute_and_the_law_hears_of_it_once() {
     for recovery in BOTH {
@@ -20,7 +20,8 @@ fn the_timeout_doubles_up_to_a_minute_and_the_law_hears_of_it_once() {
     }
 }
 
-/// Karn (RFC 6298, Sec. 3 and 5.7): whose answer it is cannot be told, so the timeout stays doubled.
+/// Karn 1987 (RFC 6298, Sec. 3 and 5.7): the acknowledgement of a retransmission is ambiguous, so the timeout stays
+/// doubled.
 #[test]
 fn a_retransmission_measures_no_round_trip_and_the_timeout_stays_doubled() {
     for recovery in BOTH {
@@ -28,7 +29,7 @@ fn a_retransmission_measures_no_round_trip_and_the_timeout_stays_doubled() {
         talk.sends([0]).after(1000).sends([0]).after(50).ack(1).sends([1]);
         assert_eq!(talk.stats().round_trip, None);
         talk.after(1999).is_quiet().after(1).sends([1]).after(10).ack(2).sends([2]);
-        // The first that was sent once only: 80 ms + 4 * 40 ms is less than the least timeout of 1 s.
+        // The first segment sent only once: 80 ms + 4 * 40 ms is less than the minimum timeout of 1 s.
         talk.after(80).ack(3).sends([3]);
         assert_eq!(talk.stats().round_trip, Some(ms(80)));
         talk.after(999).is_quiet().after(1).sends([3]);
@@ -55,16 +56,16 @@ fn the_timeout_follows_mean_and_variation_of_the_round_trips() {
     }
 }
 
-/// RFC 6298, Sec. 5.3: progress puts the timer off, duplicates do not.
+/// RFC 6298, Sec. 5.3: progress restarts the timer, duplicates do not.
 #[test]
 fn progress_puts_the_timer_off() {
     let mut talk = Talk::new(bulk(LossRecovery::NewReno), Fixed::new(3.0, 3.0));
     talk.sends(0..3).after(600).ack(1).sends([3]).after(600).ack(1).sends([4]).after(400);
-    // The sample of 600 ms asks for 600 + 4 * 300 after the acknowledgement.
+    // The sample of 600 ms results in 600 + 4 * 300 after the acknowledgement.
     talk.is_quiet().after(799).is_quiet().after(1).sends([1]);
 }
 
-/// RFC 5681, Sec. 3.1: slow start up to half of what was under way.
+/// RFC 5681, Sec. 3.1: slow start up to half of the data in flight.
 #[test]
 fn after_a_timeout_what_was_lost_is_sent_again_in_slow_start() {
     for recovery in BOTH {
@@ -72,14 +73,15 @@ fn after_a_timeout_what_was_lost_is_sent_again_in_slow_start() {
         talk.sends(0..8).after(1000).sends([0]);
         assert_eq!((talk.stats().window as u64, talk.stats().slow_start_threshold), (1, Some(4.0)));
         talk.after(100).ack(1).sends([1, 2]).after(100).ack(2).sends([3, 4]).ack(3).sends([5, 6]);
-        // The window is four, the threshold: a quarter more for each.
+        // The window has reached the threshold, four: it grows by a quarter per acknowledgement.
         talk.after(100).ack(4).sends([7]).ack(5).sends([8]).ack(6).sends([9]);
         assert_eq!(talk.stats().resent_after_timeout, 8);
         assert_eq!((talk.stats().timeouts, talk.stats().recoveries), (1, 0));
     }
 }
 
-/// A second timeout after progress is another loss (RFC 5681, Sec. 3.1: for a segment that was not yet sent again by timer).
+/// A second timeout after progress is another loss (RFC 5681, Sec. 3.1: for a segment that was not yet retransmitted by
+/// the timer).
 #[test]
 fn the_law_hears_of_a_timeout_again_after_progress() {
     let law = Fixed::new(4.0, 2.0);
@@ -88,7 +90,7 @@ fn the_law_hears_of_a_timeout_again_after_progress() {
     assert_eq!(law.news(), [Told::Timeout { in_flight: 4 }, Told::Timeout { in_flight: 1 }]);
 }
 
-/// RFC 6298, Sec. 5.2: nothing under way, no timer.
+/// RFC 6298, Sec. 5.2: with nothing in flight, the timer is off.
 #[test]
 fn with_all_acknowledged_no_timer_runs() {
     let supply = Supply::Transfer(Size::from_bytes(2 * FULL));

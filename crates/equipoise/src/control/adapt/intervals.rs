@@ -5,44 +5,44 @@ use crate::control::{
 use crate::measure::{ClockMap, DelayMeter, DelaySummary, Notice, PacketPairs, PathClock};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// How [`Intervals`] sums up packets.
+/// The configuration of [`Intervals`].
 #[derive(Clone, Copy, Debug)]
 pub struct IntervalConfig {
-    /// Length of an interval, 1 ms at least; a summary follows the first feedback behind its end.
+    /// Length of an interval, at least 1 ms. The first feedback after its end closes the interval.
     pub interval: Span,
-    /// What delays are counted from.
+    /// The reference for delays.
     pub origin: Origin,
-    /// Resolution of the arrival times, whose rounding adds a variance of a twelfth of its square; zero for exact times.
+    /// Resolution of the arrival times; zero for exact times. Rounding adds a variance of a twelfth of its square.
     /// Transport-wide feedback has 250 µs, RFC 8888 has 1/1024 s.
     pub quantum: Span,
 }
 
 impl IntervalConfig {
-    /// Queueing delays of exact arrival times.
+    /// Queueing delays from exact arrival times.
     pub const fn new(interval: Span) -> Self {
         Self { interval, origin: Origin::Queueing, quantum: Span::ZERO }
     }
 }
 
-/// What delays are counted from.
+/// The reference for delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The departure, by clocks of which it is known how they compare: one-way delays.
+    /// The departure time, on clocks with a known relation: one-way delays.
     Departure(ClockMap),
-    /// The least delay of the path, as [`PathClock`] finds it: queueing delays. No clock has to agree with another.
+    /// The least delay of the path, as estimated by [`PathClock`]: queueing delays. The clocks need not agree.
     Queueing,
-    /// The least round trip so far: queueing delays there and back, a sample for each feedback that has a round trip. It
-    /// serves feedback without arrival times, such as TCP's acknowledgements; the time for which a receiver holds one back
-    /// counts as delay.
+    /// The least round-trip time so far: queueing delays of both directions, one sample per feedback with a round-trip
+    /// time. For feedback without arrival times, such as TCP acknowledgements. The time for which a receiver holds back
+    /// an acknowledgement counts as delay.
     RoundTrip,
 }
 
-/// A controller of interval summaries, fed with packets.
+/// An adapter that feeds per-packet feedback to a controller of interval summaries.
 ///
-/// It does what the receiver of Waki 2013, Sec. 5.1 does: mean and variance of the delay of the packets that left since the
-/// last decision (Eq. 13, 14), the share of packets lost, and the rate of the bottleneck if packets leave in pairs. Feedback
-/// without arrival times, such as TCP's, gives summaries without a delay, upon which AP goes by the round trip alone, unless
-/// delays are counted from [`Origin::RoundTrip`].
+/// It computes what the receiver of Waki 2013, Sec. 5.1 computes: mean and variance of the delay of the packets sent
+/// since the last decision (Eq. 13, 14), the share of packets lost, and the rate of the bottleneck if packets leave in
+/// pairs. Feedback without arrival times, such as TCP's, results in summaries without a delay, for which AP uses the
+/// round-trip time alone. With [`Origin::RoundTrip`] it results in summaries with a delay.
 #[derive(Clone, Debug)]
 pub struct Intervals<C> {
     controller: C,
@@ -51,18 +51,18 @@ pub struct Intervals<C> {
     least_round_trip: Option<Span>,
     meter: DelayMeter,
     pairs: PacketPairs,
-    /// The present interval; `None` before the first feedback.
+    /// The current interval; `None` before the first feedback.
     current: Option<Interval>,
 }
 
-/// What is known of an interval so far.
+/// The state of an interval.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
-    /// Its beginning. The delay of packets that left before tells of an earlier rate.
+    /// Start of the interval. The delay of packets that left before it belongs to an earlier rate.
     began: Instant<SenderClock>,
     packets: u64,
     lost: u64,
-    /// Packets that might be marked and arrived, and how many of them were.
+    /// ECN-capable packets that arrived, and how many of them were marked.
     capable: u64,
     marked: u64,
     arrived: Size,
@@ -70,11 +70,11 @@ struct Interval {
     app_limited: bool,
 }
 
-/// What an interval's packets tell of the delay.
+/// What an interval's packets show of the delay.
 enum Reading {
-    /// These statistics; `None` for too few samples.
+    /// Delay statistics; `None` if there were too few samples.
     Delay(Option<DelaySummary>),
-    /// A clock was set in its course, which says nothing of the path.
+    /// A clock was set during the interval, so its delays say nothing about the path.
     ClockSet,
 }
 
@@ -89,14 +89,14 @@ impl Interval {
 const SHORTEST: Span = Span::from_millis(1);
 
 impl<C: Controller> Intervals<C> {
-    /// An adapter in front of `controller`.
+    /// Creates an adapter for `controller`.
     pub fn new(controller: C, config: IntervalConfig) -> Self {
         let config = IntervalConfig { interval: config.interval.max(SHORTEST), ..config };
         let (clock, meter, pairs) = (PathClock::new(), DelayMeter::new(), PacketPairs::new());
         Self { controller, config, clock, least_round_trip: None, meter, pairs, current: None }
     }
 
-    /// The controller that it feeds.
+    /// The controller behind the adapter.
     pub const fn controller(&self) -> &C {
         &self.controller
     }
@@ -105,7 +105,7 @@ impl<C: Controller> Intervals<C> {
         let first = feedback.packets.first().map_or(now, |packet| packet.departed);
         let mut interval = *self.current.get_or_insert(Interval::new(first));
         for packet in feedback.packets {
-            // Loss is counted of all packets; what left before the interval began is cut out of the delay alone.
+            // All packets count for the loss. Packets that left before the interval are excluded from the delay only.
             interval.packets += 1;
             match packet.fate {
                 Fate::Lost => interval.lost += 1,
@@ -145,9 +145,9 @@ impl<C: Controller> Intervals<C> {
         }
     }
 
-    /// An interval is over.
+    /// Closes an interval and passes its summary to the controller.
     fn close(&mut self, now: Instant<SenderClock>, interval: &Interval) {
-        // The meter takes what left after the cut.
+        // The meter selects packets that left after the cut.
         let cut = interval.began - Span::from_nanos(1);
         let delay = self.delay(now, cut, interval.round_trip);
         self.meter.forget_until(now);
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::control::PacketReport;
 
-    /// Keeps what it is told.
+    /// Keeps all summaries.
     #[derive(Debug, Default)]
     struct Log(Vec<IntervalSummary>);
 
@@ -278,7 +278,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// A packet each 10 ms, whose acknowledgement comes at once; its delay in ms, or that it is lost.
+    /// Sends a packet every 10 ms, acknowledged at once, with the given delays in ms; `None` for a lost packet.
     fn told(config: IntervalConfig, delays_ms: &[Option<u64>]) -> Vec<IntervalSummary> {
         let mut adapter = Intervals::new(Log::default(), config);
         for (number, delay) in (0u64..).zip(delays_ms) {
@@ -307,7 +307,7 @@ mod tests {
         assert!((lost - 1.0).abs() < 1e-9, "{intervals:?}");
     }
 
-    /// If it fails, a law that goes by marks hears of none where feedback is by packet.
+    /// If it fails, a law that uses marks gets none from per-packet feedback.
     #[test]
     fn marks_are_a_share_of_those_that_might_be_marked() {
         let mut adapter = Intervals::new(Log::default(), IntervalConfig::new(Span::from_millis(100)));
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(adapter.controller.0[0].fraction_marked, Some(0.5));
     }
 
-    /// Clocks an hour apart, and a path of 5 ms: what is above the least is the queue.
+    /// Clocks an hour apart and a path of 5 ms: the delay above the minimum is the queue.
     #[test]
     fn a_queueing_delay_needs_no_clocks_that_agree() {
         let delays: Vec<_> = (0..60).map(|number| Some(3_600_000 + 5 + if number % 3 == 0 { 0 } else { 6 })).collect();
@@ -330,7 +330,7 @@ mod tests {
         assert!((last.mean_s - 4e-3).abs() < 1e-3, "{last:?}");
     }
 
-    /// Acknowledgements without arrival times, of round trips of 20 ms and 26 ms: only round trips tell a delay.
+    /// Acknowledgements without arrival times, with round trips of 20 ms and 26 ms: only round trips show a delay.
     #[test]
     fn round_trips_stand_for_delays_that_were_not_measured() {
         let last = |origin| {

@@ -1,8 +1,9 @@
-//! Adapters between kinds of feedback: a law that knows one kind serves a session that has another.
+//! Adapters between kinds of feedback: a law for one kind works in a session that has another.
 //!
-//! - [`Intervals`] makes interval summaries of feedback on single packets: AP, TQ's relatives, LDA or TFRC over TCP's or QUIC's
+//! - [`Intervals`] turns per-packet feedback into interval summaries: AP, LDA or TFRC with TCP or QUIC
 //!   acknowledgements, transport-wide feedback or RFC 8888.
-//! - [`Windowed`] makes a [`Controller`](super::Controller) of a window law: Reno, CUBIC, Vegas or Symbiosis outside TCP.
+//! - [`Windowed`] turns a window law into a [`Controller`](super::Controller): Reno, CUBIC, Vegas or Symbiosis outside
+//!   TCP.
 
 mod intervals;
 mod windowed;

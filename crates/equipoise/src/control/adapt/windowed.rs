@@ -2,21 +2,22 @@ use crate::control::window::{Acknowledged, WindowController};
 use crate::control::{Allowance, Controller, Fate, Feedback, Needs, PacketFeedback, SentPacket};
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// A window law as a controller: feedback on packets becomes acknowledgements and losses in segments, and its window bytes.
+/// A window law as a controller: it converts per-packet feedback into acknowledgements and losses in segments, and the
+/// window into bytes.
 ///
-/// A loss begins recovery. What becomes of packets that left before it began is none of the law's business any more, neither
-/// further losses nor acknowledgements (RFC 9002, Sec. 7.3.2). Acknowledged bytes that do not fill a segment are carried
-/// on, so that a law that counts segments serves a transport that counts bytes.
+/// A loss starts recovery. Later losses and acknowledgements of packets sent before recovery started are not passed to
+/// the law (RFC 9002, Sec. 7.3.2). Acknowledged bytes that do not fill a segment are carried over, so that a law that
+/// counts segments works with a transport that counts bytes.
 #[derive(Clone, Debug)]
 pub struct Windowed<W> {
     law: W,
     /// Size of the IP packet of a full segment.
     packet: Size,
-    /// The number that the next packet will have.
+    /// Number of the next packet.
     next: u64,
-    /// Packets below this number left before the last recovery began.
+    /// Packets below this number were sent before the last recovery started.
     recovery_start: u64,
-    /// Bytes that were acknowledged and not counted yet.
+    /// Acknowledged bytes that are not counted yet.
     carried: u64,
     smoothed: Option<Span>,
     least: Option<Span>,
@@ -26,7 +27,7 @@ pub struct Windowed<W> {
 const NEW_ROUND_TRIP: i64 = 8;
 
 impl<W: WindowController> Windowed<W> {
-    /// A controller of `law`, whose full segments are IP packets of `packet`, which is taken to be one byte at least.
+    /// A controller of `law`. Its full segments are IP packets of `packet`, at least one byte.
     pub fn new(law: W, packet: Size) -> Self {
         let packet = packet.max(Size::from_bytes(1));
         Self { law, packet, next: 0, recovery_start: 0, carried: 0, smoothed: None, least: None }
@@ -65,8 +66,8 @@ impl<W: WindowController> Windowed<W> {
         }
     }
 
-    /// Hands on what was carried. The laws step with each acknowledgement; one for each segment is what a receiver without
-    /// delays would send.
+    /// Passes on the carried bytes, as one acknowledgement per segment: the laws step with each acknowledgement, as if
+    /// a receiver sent one for each segment.
     fn acknowledge(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>, in_flight: u64) {
         while self.carried >= self.packet.as_bytes() {
             self.carried -= self.packet.as_bytes();
@@ -91,7 +92,7 @@ impl<W: WindowController> Controller for Windowed<W> {
                 self.recovery_start = self.next;
                 self.law.on_timeout(now, self.segments(*in_flight));
             }
-            // A transport that acknowledges packets has a timer of its own for silence.
+            // A transport that acknowledges packets has its own timer for silence.
             _ => {}
         }
     }
@@ -160,7 +161,7 @@ mod tests {
         assert!(window(&reno) <= halved, "a new loss");
     }
 
-    /// If it fails, a law that counts segments grows too slowly under small packets.
+    /// If it fails, a law that counts segments grows too slowly with small packets.
     #[test]
     fn bytes_that_do_not_fill_a_segment_are_carried_on() {
         let mut reno = Windowed::new(Reno::new(10.0), PACKET);

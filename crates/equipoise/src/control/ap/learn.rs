@@ -1,48 +1,48 @@
-/// How the coefficient of response b is found.
+/// How the coefficient of response b is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learning {
-    /// It is given, and stays.
+    /// It is configured and stays fixed.
     Fixed,
-    /// A short probing phase at the beginning finds it; then it stays.
+    /// A short probing phase at the start determines it; after that it stays fixed.
     Probed,
-    /// The same, and pushes as small as the noise go on for the whole session, with old answers being forgotten.
+    /// Like `Probed`, followed by small pushes within the noise for the whole session. Old responses are forgotten.
     Adapted,
 }
 
-/// What pushes of the rate have told of b, and how far to push next.
+/// Estimates b from pushes of the rate, and decides the size of the next push.
 ///
-/// The rate is pushed up or down by the toss of a coin. A push of p Mbit/s at a variance of σ² moves the mean by b·p·σ²
-/// (Waki 2013, Eq. 3), so b is the regression of what the report says beyond the expectation on p·σ². The coin makes it
-/// sound: a step of the law answers to the noise of the reports, and would be found guilty of the noise's next turn; a
-/// coin knows nothing of it. The given b stands in the regression as what was known before, to within a half of itself.
+/// The rate is pushed up or down at random. A push of p Mbit/s at a variance of σ² moves the mean by b·p·σ² (Waki 2013,
+/// Eq. 3), so b is the regression of a report's deviation from the expected mean on p·σ². Random pushes keep the
+/// regression unbiased: a step of the law responds to the noise of the reports and is therefore correlated with it, but
+/// a random push is not. The configured b is the prior, with a standard deviation of half its value.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::control) struct Learner {
     learning: Learning,
     given: f64,
-    /// Sum of p·σ²·answer/s², in the unit of b's inverse.
+    /// Sum of p·σ²·deviation/s², in the unit of b's inverse.
     answers: f64,
     /// Sum of (p·σ²)²/s², in the unit of b's inverse squared.
     information: f64,
     reports: u32,
     probed: bool,
-    /// The push in force, in Mbit/s.
+    /// The current push, in Mbit/s.
     push_mbps: f64,
 }
 
-/// The given b is believed to within this share of itself, one standard deviation.
+/// Standard deviation of the configured b, as a share of its value.
 const GIVEN_WITHIN: f64 = 0.5;
-/// The learned b stays between a quarter of the given one and eight times as much: too small a b makes for steps that are
-/// too long, too large a one costs little.
+/// Bounds of the learned b relative to the configured one: too small a b makes steps too long, too large a one costs
+/// little.
 const BOUNDS: (f64, f64) = (0.25, 8.0);
-/// A push while probing, as a share of the headroom.
+/// Size of a push while probing, as a share of the headroom.
 const PROBE: f64 = 0.25;
-/// The probing phase ends when b is known to within this share of itself,
+/// Standard deviation of b, as a share of b, below which the probing phase ends.
 const KNOWN_WITHIN: f64 = 0.25;
-/// but not before so many reports,
+/// Minimum number of reports in the probing phase.
 const LEAST_REPORTS: u32 = 8;
-/// and at the latest after so many.
+/// Maximum number of reports in the probing phase.
 const MOST_REPORTS: u32 = 64;
-/// While adapting, an answer counts for about so many reports.
+/// Effective memory while adapting, in reports.
 const MEMORY: f64 = 64.0;
 
 impl Learner {
@@ -51,20 +51,21 @@ impl Learner {
         Self { learning, given, answers: 0.0, information: 0.0, reports: 0, probed, push_mbps: 0.0 }
     }
 
-    /// b as it is known now, in 1/(s·Mbit/s).
+    /// The current estimate of b, in 1/(s·Mbit/s).
     pub(in crate::control) fn response(&self) -> f64 {
         let known = self.known_before();
         let learned = (known * self.given + self.answers) / (known + self.information);
         if learned.is_finite() { learned.clamp(self.given * BOUNDS.0, self.given * BOUNDS.1) } else { self.given }
     }
 
-    /// The push in force, in Mbit/s.
+    /// The current push, in Mbit/s.
     pub(in crate::control) const fn push_mbps(&self) -> f64 {
         self.push_mbps
     }
 
-    /// Takes a report whose mean lay `surprise_s` beyond what was expected with the push and [`Self::response`], at a delay
-    /// of variance `variance_s2`; what reports bring beyond expectation varies by `noise_s2`.
+    /// Records a report whose mean deviated by `surprise_s` from the mean expected with the push and
+    /// [`Self::response`], at a delay variance of `variance_s2`. The deviations of reports have a variance of
+    /// `noise_s2`.
     pub(in crate::control) fn observe(&mut self, surprise_s: f64, variance_s2: f64, noise_s2: f64) {
         let pushed = self.push_mbps * variance_s2;
         let (answer, information) =
@@ -81,14 +82,14 @@ impl Learner {
         self.probed |= known || self.reports >= MOST_REPORTS;
     }
 
-    /// Tosses for the next push, which `headroom_mbps` and the allowed `unrest` bound. `coin` is any number that the
-    /// pushes have no part in.
+    /// Chooses the next push at random, bounded by `headroom_mbps` and the allowed `unrest`. `coin` is any number that
+    /// is independent of the pushes.
     pub(in crate::control) fn toss(&mut self, headroom_mbps: f64, unrest: f64, coin: f64) {
         let push = self.length_mbps(headroom_mbps, unrest);
         self.push(if heads(coin) { push } else { -push });
     }
 
-    /// How long the next push may be, in Mbit/s.
+    /// The allowed size of the next push, in Mbit/s.
     pub(in crate::control) fn length_mbps(&self, headroom_mbps: f64, unrest: f64) -> f64 {
         let share = match (self.probed, self.learning) {
             (false, _) => PROBE,
@@ -98,17 +99,18 @@ impl Learner {
         if headroom_mbps.is_finite() { share * headroom_mbps } else { 0.0 }
     }
 
-    /// Sets the push, whose sign somebody has tossed for.
+    /// Sets a push whose sign the caller chose at random.
     pub(in crate::control) const fn push(&mut self, mbps: f64) {
         self.push_mbps = mbps;
     }
 
-    /// No push while there is nothing to be learned.
+    /// Stops pushing while nothing can be learned.
     pub(in crate::control) const fn rest(&mut self) {
         self.push_mbps = 0.0;
     }
 
-    /// The information in the given b. Where the answers speak of a larger one, the given is less exact than it looks.
+    /// The information in the configured b. If the responses indicate a larger b, the configured value is less certain
+    /// than assumed.
     fn known_before(&self) -> f64 {
         let heard = (self.answers / self.information).min(self.given * BOUNDS.1);
         let deviation = GIVEN_WITHIN * heard.max(self.given);
@@ -116,9 +118,9 @@ impl Learner {
     }
 }
 
-/// A toss of a coin out of any number.
+/// A random choice derived from any number.
 pub(in crate::control) fn heads(coin: f64) -> bool {
-    // Fibonacci hashing: the lowest digits of the number, which are chance, decide.
+    // Fibonacci hashing: the lowest digits of the number, which are random, decide.
     coin.to_bits().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 == 0
 }
 
@@ -133,7 +135,7 @@ mod tests {
     const VARIANCE: f64 = 1.5e-6;
     const NOISE: f64 = 2.5e-4;
 
-    /// Noise of deviation 1, and a number for the coin.
+    /// Noise with a standard deviation of 1, and a number for the random choice.
     fn chance(state: &mut u64) -> f64 {
         let mut sum = -6.0;
         for _ in 0..12 {
@@ -143,7 +145,7 @@ mod tests {
         sum
     }
 
-    /// A learner after so many reports of a path whose b is `truth`, where the law itself answers to the noise.
+    /// A learner after `reports` reports of a path whose b is `truth`, while the law itself responds to the noise.
     fn taught(learning: Learning, given: f64, truth: f64, reports: u32, seed: u64) -> Learner {
         let (mut learner, mut state) = (Learner::new(learning, given), seed);
         for _ in 0..reports {
@@ -203,7 +205,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever reports claim, b stays within its bounds.
+        /// For any reports, b stays within its bounds.
         #[test]
         fn b_stays_within_its_bounds(given in 0.001f64..1e6, reports in proptest::collection::vec((proptest::num::f64::ANY, proptest::num::f64::ANY, proptest::num::f64::ANY), 1..40)) {
             let mut learner = Learner::new(Learning::Adapted, given);

@@ -1,8 +1,8 @@
-//! The M/D/1 queue in closed form: what AP's coefficient of response follows from.
+//! The M/D/1 queue in closed form, from which AP's coefficient of response follows.
 //!
 //! Source: Waki 2013, Sec. 4.1. Poisson arrivals at λ packets/s, a deterministic service of 1/μ seconds; the time in
-//! the system is waiting and service together. Reading: Eq. 6 is misprinted in the text, its first term wants the third
-//! moment of the service; Eq. 8 is right.
+//! the system is the sum of waiting and service. Reading: Eq. 6 is misprinted, its first term needs the third moment of
+//! the service; Eq. 8 is correct.
 
 use crate::units::Size;
 
@@ -22,29 +22,29 @@ pub fn variance(lambda: f64, mu: f64) -> f64 {
 
 /// Coefficient of response b at load `rho`, in 1/(s·Mbit/s), for packets of `packet`.
 ///
-/// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` per packet/s.
-/// Reading: `rho` is kept between [`LEAST_LOAD`] and 1: below, b grows without bound and steps vanish; above, there is
-/// no steady queue to speak of.
+/// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` per packet/s. Reading: `rho` is clamped to the range [`LEAST_LOAD`] to
+/// 1. Below, b grows without bound and steps vanish. Above, there is no steady queue.
 pub fn response(rho: f64, packet: Size) -> f64 {
     let rho = if rho.is_nan() { LEAST_LOAD } else { rho.clamp(LEAST_LOAD, 1.0) };
     6.0 / (rho * (4.0 - rho)) * packets_per_s_per_mbps(packet)
 }
 
-/// The least load at which [`response`] is taken (ours): 0.05, where b is twelve times its value at 0.8.
+/// The minimum load for [`response`] (ours): 0.05, where b is twelve times its value at 0.8.
 pub const LEAST_LOAD: f64 = 0.05;
 
-/// Rate left over at the bottleneck in Mbit/s, as a variance in s² tells it.
+/// The headroom at the bottleneck in Mbit/s that follows from a delay variance in s².
 ///
 /// Source: Waki 2013, Eq. 9 and 12: the slope of the mean delay is `1 / (2(μ - λ)²)` and it is `b σ²`, hence
-/// `μ - λ = 1 / sqrt(2 b σ²)` packets/s. `response` is b in 1/(s·Mbit/s), `packet` the size that b was converted with.
+/// `μ - λ = 1 / sqrt(2 b σ²)` packets/s. `response` is b in 1/(s·Mbit/s), and `packet` is the packet size for which b
+/// was converted.
 pub fn headroom_mbps(response: f64, variance_s2: f64, packet: Size) -> f64 {
     1.0 / libm::sqrt(2.0 * packets_per_s_per_mbps(packet) * response * variance_s2)
 }
 
-/// Change of the mean time in the system in seconds, where a step in Mbit/s is taken out of a headroom in Mbit/s.
+/// Change of the mean time in the system in seconds, if a rate step in Mbit/s reduces a headroom in Mbit/s.
 ///
-/// Source: Waki 2013, Eq. 7, whose waiting time is `1 / (2(μ - λ))` but for a constant. `None` where the step takes all of
-/// the headroom: there is no steady queue then.
+/// Source: Waki 2013, Eq. 7, whose waiting time is `1 / (2(μ - λ))` plus a constant. `None` if the step takes all of
+/// the headroom, because there is no steady queue then.
 pub fn shift_s(headroom_mbps: f64, step_mbps: f64, packet: Size) -> Option<f64> {
     let per_mbps = packets_per_s_per_mbps(packet);
     let waiting = |headroom: f64| 1.0 / (2.0 * headroom * per_mbps);
@@ -52,7 +52,7 @@ pub fn shift_s(headroom_mbps: f64, step_mbps: f64, packet: Size) -> Option<f64> 
     (left > 0.0 && headroom_mbps.is_finite()).then(|| waiting(left) - waiting(headroom_mbps))
 }
 
-/// Packets/s that make one Mbit/s.
+/// Packets/s per Mbit/s.
 pub(super) fn packets_per_s_per_mbps(packet: Size) -> f64 {
     1e6 / packet.as_bits().max(1) as f64
 }

@@ -1,7 +1,7 @@
-//! Attractor-perturbation (AP) rate control: hold the one-way delay at a target.
+//! Attractor-perturbation (AP) rate control: keeps the one-way delay at a target.
 //!
-//! A system that fluctuates more answers more to a push. So the step of the rate that moves the mean delay to its target
-//! is the delay's error divided by its variance.
+//! A system that fluctuates more responds more to a perturbation. Therefore the rate step that moves the mean delay to
+//! its target is the delay's error divided by its variance.
 //!
 //! Source: Waki 2013, Sec. 5.1.
 //!
@@ -17,28 +17,30 @@
 //! | `σ²` | variance of the one-way delay | s² |
 //! | `b` | coefficient of response | 1/(s·Mbit/s) |
 //!
-//! [`Printed`] is that law and no more. Readings, where the text is silent: too few samples, statistics that are not
-//! numbers, or no variance at all keep the rate; no feedback for three intervals halves it.
+//! [`Printed`] is exactly that law. Readings, where the text is silent: the rate is kept for too few samples,
+//! non-finite statistics, or zero variance. No feedback for three intervals halves it.
 //!
 //! # The robust form (ours)
-//! As printed, the law runs away: the delay's curve over the rate is convex, so a step up, which follows its tangent,
-//! overshoots; beyond the capacity the queue only grows, its variance is that of a ramp, and the step down vanishes. It
-//! takes no more than a first interval with few samples, a short interval, or a high target. [`Ap`] keeps the idea, that
-//! the fluctuation tells how the delay answers, and changes five things:
+//! As printed, the law is unstable. The delay is a convex function of the rate, so a step up along its tangent
+//! overshoots. Beyond the capacity the queue only grows, its variance is that of a ramp, and the step down vanishes. A
+//! first interval with few samples, a short interval, or a high target is enough to cause this. [`Ap`] keeps the idea
+//! that the fluctuation predicts the response of the delay, and changes five things:
 //!
-//! 1. **The whole curve.** The variance tells the headroom h ([`md1::headroom_mbps`]), and waiting is `1 / (2h)`, so the
-//!    step goes along that curve ([`curve_step_mbps`]). It never takes the headroom up, at most half of it.
-//! 2. **A filter.** Each report is weighed so that its noise, which the reports themselves show, moves the rate by a
-//!    given share of the headroom. A report four standard deviations off is a change, and believed at once.
-//! 3. **The variance of noise alone.** A mean that moved from one report to the next explains a part of the variance,
-//!    that of a ramp; it is taken out. A variance rises at once in the estimate, and falls slowly.
-//! 4. **A standing queue is drained.** A mean above twice the target halves the rate until the queue falls fast enough; so
-//!    does a round trip that has outgrown the least one where an interval has no statistics. Nothing more than doubles the rate.
-//! 5. **A full path is remembered** ([`Ceiling`](crate::control::Ceiling)), as a path without others' traffic tells of its
-//!    capacity by nothing else: delay below it is constant, variance none. Losses beyond chance cut the rate to below what
-//!    arrived. Nothing is raised before the last raise can have been seen.
+//! 1. **The whole curve.** The headroom h follows from the variance ([`md1::headroom_mbps`]), and waiting is
+//!    `1 / (2h)`, so the step follows that curve ([`curve_step_mbps`]). It takes at most half of the headroom.
+//! 2. **A filter.** Each report is weighted so that its noise, as measured from the reports, moves the rate by a given
+//!    share of the headroom. A report four standard deviations off is treated as a change and accepted at once.
+//! 3. **The variance of noise alone.** If the mean moved between two reports, a part of the variance is that of a ramp;
+//!    this part is subtracted. The variance estimate rises at once and falls slowly.
+//! 4. **A standing queue is drained.** A mean above twice the target halves the rate until the queue falls fast enough.
+//!    If an interval has no statistics, a round-trip time well above its minimum does the same. No step more than
+//!    doubles the rate.
+//! 5. **A full path is remembered** ([`Ceiling`](crate::control::Ceiling)), because a path without cross traffic
+//!    reveals its capacity in no other way: below capacity the delay is constant and its variance zero. Losses beyond
+//!    chance reduce the rate to below the delivery rate. The rate is not raised again before the effect of the last
+//!    raise can show in feedback.
 //!
-//! b may be learned ([`Learning`]), by small pushes of the rate at the toss of a coin.
+//! b may be learned ([`Learning`]), by small random pushes of the rate.
 
 pub(in crate::control) mod learn;
 pub mod md1;
@@ -54,19 +56,19 @@ use crate::units::Size;
 
 /// The bare law: the step of the sending rate in Mbit/s.
 ///
-/// Source: Waki 2013, Eq. 15. Target and mean in s, variance in s², `response` b in 1/(s·Mbit/s).
-/// `None` where there is no finite step: no variance, no response, or an input that is not a finite number.
+/// Source: Waki 2013, Eq. 15. Target and mean in s, variance in s², `response` b in 1/(s·Mbit/s). `None` if there is no
+/// finite step: zero variance, zero response, or non-finite input.
 pub fn step_mbps(target_s: f64, mean_s: f64, variance_s2: f64, response: f64) -> Option<f64> {
     let step = (target_s - mean_s) / (response * variance_s2);
     (variance_s2 > 0.0 && response > 0.0 && step.is_finite()).then_some(step)
 }
 
-/// The step in Mbit/s that brings the mean to the target along the whole curve of the delay, where
-/// [`step_mbps`] follows its tangent.
+/// The step in Mbit/s that brings the mean to the target along the whole delay curve. [`step_mbps`] follows its tangent
+/// instead.
 ///
-/// Waiting is `1 / (2h)` where the bottleneck has a headroom of h packets/s (Waki 2013, Eq. 7), so an error of E seconds
-/// takes the headroom from h to `h / (1 + 2hE)`. For small errors that is Eq. 15; no error takes more than the headroom.
-/// `None` without a headroom, and for an error that no headroom explains.
+/// Waiting is `1 / (2h)` for a headroom of h packets/s at the bottleneck (Waki 2013, Eq. 7), so an error of E seconds
+/// changes the headroom from h to `h / (1 + 2hE)`. For small errors this is Eq. 15, and no error takes more than the
+/// headroom. `None` without a headroom, and for an error that no headroom explains.
 pub fn curve_step_mbps(target_s: f64, mean_s: f64, headroom_mbps: f64, packet: Size) -> Option<f64> {
     let per_mbps = md1::packets_per_s_per_mbps(packet);
     let left = 1.0 + 2.0 * headroom_mbps * per_mbps * (target_s - mean_s);
@@ -97,7 +99,7 @@ mod tests {
 
     const PACKET: Size = Size::from_bytes(1000);
 
-    /// In an M/D/1 queue the curve is exact: from any load, one step leads to the target's.
+    /// In an M/D/1 queue the curve is exact: from any load, one step leads to the load of the target.
     #[test]
     fn one_step_along_the_curve_leads_to_the_target() {
         let mu = 1875.0;
@@ -119,7 +121,7 @@ mod tests {
     }
 
     proptest! {
-        /// For small errors the curve's step is the tangent's, which is the printed law.
+        /// For small errors the step along the curve equals the step along the tangent, the printed law.
         #[test]
         fn small_errors_give_the_printed_step(variance in 1e-8f64..1e-4, share in -1e-4f64..1e-4) {
             let headroom = md1::headroom_mbps(300.0, variance, PACKET);
@@ -135,10 +137,10 @@ mod tests {
             prop_assert_eq!(step_mbps(target, target, variance, b), Some(0.0));
         }
 
-        /// The law is dimensionally sound: time measured in units k times smaller changes no rate.
+        /// The law is dimensionally consistent: measuring time in units k times smaller changes no rate.
         #[test]
         fn scaling_the_unit_of_time_leaves_the_rate(mean in 1e-4f64..1.0, variance in 1e-9f64..1.0, k in 1e-3f64..1e3) {
-            // b has the unit 1/(s·Mbit/s), so it scales with 1/k where times scale with k.
+            // b has the unit 1/(s·Mbit/s), so it scales with 1/k if times scale with k.
             let here = step_mbps(8.2e-3, mean, variance, 300.0).unwrap();
             let there = step_mbps(8.2e-3 * k, mean * k, variance * k * k, 300.0 / k).unwrap();
             prop_assert!((here - there).abs() <= 1e-9 * here.abs().max(1.0));

@@ -2,35 +2,35 @@ use super::{md1, step_mbps};
 use crate::control::{Allowance, Controller, Feedback, IntervalSummary, PathLoad, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// What a controller of the printed law is made of.
+/// The configuration of a [`Printed`] controller.
 #[derive(Clone, Debug)]
 pub struct PrintedConfig {
-    /// One-way delay to hold.
+    /// The target one-way delay.
     pub target: Span,
-    /// Lowest rate, at which the session starts, and highest.
+    /// Lowest and highest rate. The session starts at the lowest.
     pub limits: RateLimits,
-    /// Where b comes from.
+    /// The source of b.
     pub response: Response,
-    /// Size of an IP packet, which b's unit depends on.
+    /// Size of an IP packet, on which b's unit depends.
     pub packet: Size,
 }
 
-/// Where the coefficient of response b comes from.
+/// The source of the coefficient of response b.
 #[derive(Clone, Debug)]
 pub enum Response {
     /// A constant, in 1/(s·Mbit/s).
     Constant(f64),
-    /// b(ρ) of an M/D/1 queue at the load of the last interval (Waki 2013, Eq. 11), which some world has to know; the
-    /// constant, in 1/(s·Mbit/s), holds until it says so.
+    /// b(ρ) of an M/D/1 queue at the load of the last interval (Waki 2013, Eq. 11), which only a world that sees its
+    /// links can write. Until then the fallback applies, in 1/(s·Mbit/s).
     OfLoad {
-        /// b while the load is unknown.
+        /// b while the load is not known.
         fallback: f64,
-        /// Where the world writes the load.
+        /// The cell in which the world writes the load.
         load: PathLoad,
     },
 }
 
-/// The AP controller of Waki 2013, Sec. 5.1, as printed: nothing but the limits bounds its step.
+/// The AP controller of Waki 2013, Sec. 5.1, as printed: only the rate limits bound its step.
 #[derive(Clone, Debug)]
 pub struct Printed {
     config: PrintedConfig,
@@ -74,7 +74,7 @@ impl Printed {
 }
 
 impl Printed {
-    /// No report comes: half the rate.
+    /// Halves the rate because no report arrives.
     fn on_silence(&mut self) {
         self.rate = self.config.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
@@ -130,7 +130,7 @@ mod tests {
         ap
     }
 
-    /// Rate in Mbit/s and reason after an interval of this mean in ms and variance in ms².
+    /// Rate in Mbit/s and reason after an interval with this mean in ms and variance in ms².
     fn after(ap: &mut Printed, mean_ms: f64, variance_ms2: f64) -> (f64, Option<Reason>) {
         let delay = Some(DelaySummary { mean_s: mean_ms / 1e3, variance_s2: variance_ms2 / 1e6, samples: 100 });
         ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::unmeasured() }));
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(reason, Some(Reason::Law));
     }
 
-    /// Why the printed law is not the default: a queue that fills from empty to 533 ms hardly moves it.
+    /// Why the printed law is not the default: it hardly reacts to a queue that fills from empty to 533 ms.
     #[test]
     fn a_ramp_far_above_the_target_hardly_moves_the_rate() {
         let (rate, _) = after(&mut controller(8.0), 270.0, 23_700.0);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     proptest! {
-        /// No statistics whatever, not even hostile ones, bring the rate out of its limits.
+        /// No statistics, not even hostile ones, move the rate out of its limits.
         #[test]
         fn any_feedback_keeps_the_rate_within_limits(mean in proptest::num::f64::ANY, variance in proptest::num::f64::ANY, load in proptest::option::of(proptest::num::f64::ANY)) {
             let mut ap = controller(3.0);

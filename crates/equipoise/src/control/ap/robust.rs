@@ -6,84 +6,86 @@ use crate::control::{Allowance, Ceiling, Controller, Feedback, IntervalSummary, 
 use crate::measure::DelaySummary;
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// What a robust AP controller is made of.
+/// The configuration of an [`Ap`] controller.
 #[derive(Clone, Copy, Debug)]
 pub struct ApConfig {
-    /// One-way delay to hold.
+    /// The target one-way delay.
     pub target: Span,
-    /// Lowest rate, highest, and the one at which the session starts.
+    /// Lowest rate, highest rate and start rate.
     pub limits: RateLimits,
-    /// Coefficient of response b, in 1/(s·Mbit/s), or what is known of it before it is learned.
+    /// Coefficient of response b, in 1/(s·Mbit/s), or its prior if b is learned.
     pub response: f64,
     /// Whether b is learned.
     pub learning: Learning,
-    /// Share of the headroom by which the noise of the reports may move the rate, root mean square; above 0. Less is
-    /// steadier and finds free capacity later.
+    /// Root mean square movement of the rate that the noise of the reports may cause, as a share of the headroom; above
+    /// 0. A smaller value is steadier and finds free capacity later.
     pub unrest: f64,
-    /// Size of an IP packet, which b's unit depends on.
+    /// Size of an IP packet, on which b's unit depends.
     pub packet: Size,
 }
 
-/// AP that can be trusted: the printed law's idea behind a filter, over the whole curve of the delay.
+/// Robust AP control: the idea of the printed law, with a filter and the whole delay curve.
 #[derive(Clone, Debug)]
 pub struct Ap {
     config: ApConfig,
-    /// The law's rate, from which what is sent differs by the push that b is learned by.
+    /// The law's rate. The allowed rate differs from it by the push from which b is learned.
     rate: Rate,
     path: Option<Path>,
     learner: Learner,
     signs: Signs,
     ceiling: Ceiling,
-    /// When the rate was last raised, and when it was last cut because the path was full.
+    /// When the rate was last raised, and when it was last reduced because the path was full.
     raised: Option<Instant<SenderClock>>,
     cut: Option<Instant<SenderClock>>,
     snapshot: Snapshot,
 }
 
-/// What the reports have told of the path.
+/// The path model, from the reports.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     /// Mean delay of the last report, in seconds.
     last_s: f64,
-    /// Mean delay expected at the present rate, in seconds.
+    /// Mean delay expected at the current rate, in seconds.
     mean_s: f64,
-    /// Variance of the delay around its trend, in s², and the samples behind it.
+    /// Variance of the delay around its trend, in s², and the number of samples in it.
     variance_s2: f64,
     samples: f64,
-    /// Mean and variance of what reports add to the expectation, in s and s². The mean is no noise: the path answers
-    /// otherwise than the curve.
+    /// Mean and variance of the reports' deviations from the expectation, in s and s². The mean is not noise: it shows
+    /// that the path responds differently from the curve.
     bias_s: f64,
     surprise_s2: f64,
 }
 
-/// A mean delay above so many targets is far above: there is a queue to be drained, not a curve to be followed.
+/// A mean delay above this multiple of the target is far above it: a queue must be drained, and the curve does not
+/// apply.
 const FAR_ABOVE: f64 = 2.0;
-/// A report that lies so many standard deviations above the expectation tells of a change, not of noise.
+/// A report this many standard deviations above the expectation is a change, not noise.
 const SURPRISING: f64 = 4.0;
-/// The first report's mean is taken to vary by this share of the delay's variance.
+/// Initial variance of the reports' means, as a share of the delay's variance.
 const FIRST_SURPRISE: f64 = 0.1;
-/// Weight of a report in the surprise, whose tails are long.
+/// Weight of a report in the variance of the deviations, which have long tails.
 const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
-/// Least weight of a report in a variance that falls; while samples are few, each counts the same.
+/// Minimum weight of a report in a falling variance; while samples are few, all count equally.
 const VARIANCE_WEIGHT: f64 = 1.0 / 4.0;
 /// A step up takes at most this share of the headroom.
 const HEADROOM_SHARE: f64 = 0.5;
-/// The rate after losses, as a share of what arrived.
+/// The rate after losses, as a share of the delivery rate.
 const BELOW_DELIVERED: f64 = 0.85;
-/// A path that delivers less than this share of what is sent has a queue that grows: it is full.
+/// A path that delivers less than this share of the sending rate has a growing queue: it is full.
 const GROWING: f64 = 0.95;
-/// A deviation of the delay below this is the ends' own: timers and clocks of common machines are no better.
+/// A standard deviation of the delay below this is caused by the hosts: timers and clocks of common machines are no
+/// better.
 const NOISE_S: f64 = 250e-6;
-/// Without a sign of others' traffic the rate is doubled with reports of at most this distance, in seconds, and raised by less
-/// where they are further apart, as it may exceed the path's for as long as it takes to hear of it.
+/// Without a sign of cross traffic the rate is doubled if reports are at most this far apart, in seconds. It is raised
+/// by less if they are further apart, because it may exceed the capacity until the next report.
 const DOUBLING_S: f64 = 0.5;
-/// A report that speaks of so few packets is no proof of anything.
+/// A report on no more than this number of packets proves nothing.
 const FEW: u64 = 4;
-/// A queue that would be gone within so many reports like the last is being drained already.
+/// A queue that would be gone within this number of reports like the last is already draining.
 const DRAINED_WITHIN: f64 = 2.0;
 
 impl Ap {
-    /// A controller at the rate that it starts with.
+    /// A controller at its start rate.
     pub fn new(config: ApConfig) -> Self {
         Self {
             rate: config.limits.start(),
@@ -124,7 +126,7 @@ impl Ap {
         let decided = self.bounded_mbps(step, headroom, path.mean_s, changed);
         let before = self.rate;
         if interval.app_limited && decided.0 > before.as_mbps_f64() {
-            // The path has shown what it does with less than the rate, which says nothing of more.
+            // The path was tested at less than the rate, which says nothing about a higher rate.
             self.learner.rest();
             return self.decide(before.as_mbps_f64(), Reason::AppLimited, step);
         }
@@ -139,7 +141,7 @@ impl Ap {
         self.push_within_limits();
     }
 
-    /// Rate left over at the bottleneck in Mbit/s, as the path's variance tells it.
+    /// The headroom at the bottleneck in Mbit/s that follows from the path's variance.
     fn headroom_mbps(&self, path: &Path) -> f64 {
         md1::headroom_mbps(self.learner.response(), path.variance_s2, self.config.packet)
     }
@@ -151,14 +153,14 @@ impl Ap {
             && let Some(shift_s) = md1::shift_s(headroom, push, self.config.packet)
         {
             delay.mean_s -= shift_s;
-            // The deviation is in inverse proportion to the headroom.
+            // The standard deviation is in inverse proportion to the headroom.
             let narrower = 1.0 - push / headroom;
             delay.variance_s2 *= narrower * narrower;
         }
         delay
     }
 
-    /// A push that would be cut by a limit teaches nothing.
+    /// Drops a push that a rate limit would cut, because nothing could be learned from it.
     fn push_within_limits(&mut self) {
         let pushed = (self.rate.as_mbps_f64() + self.learner.push_mbps()) * 1e6;
         if self.config.limits.clamp(pushed).1 {
@@ -166,7 +168,7 @@ impl Ap {
         }
     }
 
-    /// The path as this report shows it, and whether it has changed.
+    /// The path model updated by this report, and whether the path has changed.
     fn filtered(&self, delay: &DelaySummary) -> (Path, bool) {
         let mean_s = delay.mean_s;
         let samples = delay.samples as f64;
@@ -181,9 +183,10 @@ impl Ap {
         let Some(path) = self.path else {
             return (fresh(delay.variance_s2, delay.variance_s2 * FIRST_SURPRISE), false);
         };
-        // A ramp from one mean to the next has a variance of its own, which says nothing of the queue's noise.
+        // A ramp from one mean to the next has its own variance, which is not the queue's noise.
         let ramp_s2 = (mean_s - path.last_s) * (mean_s - path.last_s) / 12.0;
-        // The mean may as well have jumped between the intervals: what was known already is not taken for a ramp.
+        // The mean may also have jumped between the intervals, so the known part of the variance is not treated as a
+        // ramp.
         let variance_s2 = (delay.variance_s2 - ramp_s2).max(delay.variance_s2.min(path.variance_s2));
         let surprise = mean_s - path.mean_s;
         if surprise.abs() > SURPRISING * libm::sqrt(path.surprise_s2) {
@@ -194,7 +197,8 @@ impl Ap {
         let filtered = Path {
             last_s: mean_s,
             mean_s: path.mean_s + weight * surprise,
-            // Too large a variance makes for a small step, too small a one for a jump: it rises at once and falls slowly.
+            // Too large a variance makes the step small, too small a variance makes it a jump. So the estimate rises at
+            // once and falls slowly.
             variance_s2: variance_s2.max(path.variance_s2 + falling * (variance_s2 - path.variance_s2)),
             samples: samples / falling,
             bias_s: path.bias_s + SURPRISE_WEIGHT * (surprise - path.bias_s),
@@ -204,10 +208,10 @@ impl Ap {
         (filtered, false)
     }
 
-    /// Weight of a report in the mean, 0 to 1: so much that its noise moves the rate by the unrest that is allowed.
+    /// Weight of a report in the mean, 0 to 1, chosen so that its noise moves the rate by the allowed unrest.
     ///
-    /// A mean that is filtered with weight w varies by w / (2 - w) of a report's variance, and an error of E seconds moves
-    /// the rate by 2hE of the headroom h, as the curve begins.
+    /// A mean filtered with weight w has w / (2 - w) of a report's variance. For small errors, an error of E seconds
+    /// moves the rate by 2hE of the headroom h.
     fn weight(&self, path: &Path) -> f64 {
         let headroom = self.headroom_mbps(path);
         let noise = 2.0 * headroom * md1::packets_per_s_per_mbps(self.config.packet) * libm::sqrt(path.surprise_s2);
@@ -215,12 +219,12 @@ impl Ap {
         if share.is_finite() { (2.0 * share / (1.0 + share)).min(1.0) } else { 1.0 }
     }
 
-    /// The next rate in Mbit/s, and why.
+    /// The next rate in Mbit/s, and the reason.
     fn bounded_mbps(&self, step: Option<f64>, headroom: f64, mean_s: f64, changed: bool) -> (f64, Reason) {
         let now = self.rate.as_mbps_f64();
         let (least, most) = (now / 2.0, now * 2.0);
         let Some(step) = step else {
-            // No variance, or an error larger than all waiting that the variance speaks of.
+            // Zero variance, or an error larger than all waiting that the variance implies.
             let reason = if headroom.is_finite() { Reason::StepGuard } else { Reason::NoVariance };
             return (if mean_s < self.target_s() { most } else { least }, reason);
         };
@@ -235,8 +239,8 @@ impl Ap {
         (next.clamp(least, most), reason)
     }
 
-    /// A step up, where the decision is one, no larger than what is known of the path allows, and none before the last one
-    /// can have been seen. `blind` says that nothing tells of others' traffic.
+    /// Bounds a step up by what is known of the path, and refuses it until the effect of the last one can show. `blind`
+    /// means that nothing shows cross traffic.
     fn raised_with_care(
         &mut self,
         now: Instant<SenderClock>,
@@ -263,13 +267,14 @@ impl Ap {
         (next, reason)
     }
 
-    /// Whether a report that comes now cannot tell of a change made at `change`: a round trip has not passed.
+    /// Whether a report arriving now cannot show the effect of a change made at `change`, because no round trip has
+    /// passed.
     fn is_too_soon(&self, now: Instant<SenderClock>, change: Option<Instant<SenderClock>>) -> bool {
         let round_trip = self.signs.round_trip().unwrap_or(Span::ZERO);
         change.is_some_and(|change| now - change < round_trip)
     }
 
-    /// The path is full: `next` Mbit/s, unless it was cut for that within the last round trip.
+    /// Reacts to a full path: sets `next` Mbit/s, unless the rate was reduced for that within the last round trip.
     fn on_full(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary, next: f64, reason: Reason) {
         self.learner.rest();
         if self.is_too_soon(now, self.cut) {
@@ -280,7 +285,7 @@ impl Ap {
         self.decide(next, reason, None);
     }
 
-    /// More is lost than chance loses: less than what arrived, as what is above it is lost.
+    /// Reacts to more loss than chance explains: sets the rate below the delivery rate, because anything above it is lost.
     fn on_losses(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         let rate = self.rate.as_mbps_f64();
         let delivered = interval.delivered.map_or(rate / 2.0, Rate::as_mbps_f64);
@@ -291,7 +296,7 @@ impl Ap {
         self.signs.forget_losses();
     }
 
-    /// A standing queue: halve, unless it is being drained already.
+    /// Reacts to a standing queue: halves the rate, unless the queue is already draining.
     fn on_far_above(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary, delay: &DelaySummary) {
         let fallen_s = self.path.map_or(0.0, |path| path.last_s - delay.mean_s);
         let draining = delay.mean_s - self.target_s() <= DRAINED_WITHIN * fallen_s;
@@ -307,17 +312,18 @@ impl Ap {
         }
     }
 
-    /// Without statistics the round trip tells of the queue, by what it is beyond the least one: where a path's delay has
-    /// outgrown the interval, all packets left before the cut of Waki 2013, Eq. 13, and the law would never hear of it.
+    /// Without statistics, the round-trip time above its minimum shows the queue. If the path's delay has outgrown the
+    /// interval, all packets left before the cut of Waki 2013, Eq. 13, and the law would otherwise never detect the
+    /// queue.
     fn on_no_statistics(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
-        // What was expected of another rate and another path is worth nothing now.
+        // The expectation for another rate and another path no longer applies.
         self.path = None;
         self.learner.rest();
         let rate = self.rate.as_mbps_f64();
         let (Some(round_trip), Some(least)) = (interval.round_trip, self.signs.least_round_trip()) else {
             return self.decide(rate, Reason::NoStatistics, None);
         };
-        // A target that holds the way itself leaves the rest to the queue.
+        // If the target includes the propagation delay, the rest of it is for the queue.
         let way_s = least.as_secs_f64() / 2.0;
         let target_s = if self.target_s() > way_s { self.target_s() - way_s } else { self.target_s() };
         let queue_s = (round_trip - least).as_secs_f64();
@@ -329,7 +335,8 @@ impl Ap {
         } else if queue_s > target_s || interval.lost() > sent as f64 / 2.0 {
             self.decide(rate, Reason::NoStatistics, None);
         } else {
-            // Few packets do no harm, and more of them are wanted; many that all arrived on an empty path may be more.
+            // Few packets do no harm and more are needed. If many packets all arrived on an empty path, the rate may
+            // rise.
             let (next, reason) = self.raised_with_care(now, (2.0 * rate, Reason::NoStatistics), sent > FEW);
             self.decide(next, reason, None);
         }
@@ -345,7 +352,7 @@ impl Ap {
         };
     }
 
-    /// The next report's mean is expected where the curve leads from the rate before to the present one.
+    /// Sets the expected mean of the next report, along the curve from the previous rate to the current one.
     fn expect(&mut self, before: Rate, headroom: f64) {
         let step = self.rate.as_mbps_f64() - before.as_mbps_f64();
         let shift_s = md1::shift_s(headroom, step, self.config.packet);
@@ -356,7 +363,7 @@ impl Ap {
 }
 
 impl Ap {
-    /// No report comes: half the rate.
+    /// Halves the rate because no report arrives.
     fn on_silence(&mut self) {
         self.path = None;
         self.learner.rest();

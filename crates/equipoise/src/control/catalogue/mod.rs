@@ -1,7 +1,7 @@
-//! The one catalogue of all controllers: help, scenario checks and the book's tables are made from it.
+//! The catalogue of all controllers: help texts, scenario checks and the book's tables are generated from it.
 //!
 //! Three tables: rate controllers for sessions that report, window laws for transports that acknowledge, schedulers for
-//! sessions with several paths. An [`Entry`] of another crate stands on the same footing: it checks and builds as ours do.
+//! sessions with several paths. An [`Entry`] of another crate is checked and built in the same way.
 
 mod packets;
 mod parameters;
@@ -20,23 +20,23 @@ pub use windows::{WindowContext, WindowEntry};
 use super::BoxedController;
 use crate::units::Size;
 
-/// A controller that can be had by name: a rate controller, unless the types say otherwise.
+/// A controller that can be built by name: a rate controller, unless the type parameters say otherwise.
 pub struct Entry<C: 'static = BoxedController, X: 'static = RateContext> {
     /// The name, in lower case.
     pub name: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Its source.
     pub source: &'static str,
-    /// What can be set.
+    /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// What makes one, of values for these parameters; it fails if they do not fit together.
+    /// Builds the controller from parameter values; fails if they are inconsistent.
     pub make: fn(&Parameters, &X) -> Result<C, ConfigError>,
 }
 
-/// What a controller has to know in addition to its parameters.
+/// What a controller must know in addition to its parameters.
 pub trait Context {
-    /// The context in which [`Entry::parse`] tries whether parameters fit together.
+    /// The context in which [`Entry::parse`] checks that the parameters are consistent.
     fn trial() -> Self;
 }
 
@@ -51,7 +51,7 @@ impl Context for Size {
     }
 }
 
-/// All rate controllers, in the order of their listing.
+/// All rate controllers, in listing order.
 pub fn entries() -> &'static [Entry] {
     rates::ENTRIES
 }
@@ -61,7 +61,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     rates::ENTRIES.iter().find(|entry| entry.name == name)
 }
 
-/// All window laws, in the order of their listing.
+/// All window laws, in listing order.
 pub fn window_entries() -> &'static [WindowEntry] {
     windows::ENTRIES
 }
@@ -71,7 +71,7 @@ pub fn find_window(name: &str) -> Option<&'static WindowEntry> {
     windows::ENTRIES.iter().find(|entry| entry.name == name)
 }
 
-/// All schedulers, in the order of their listing.
+/// All schedulers, in listing order.
 pub fn scheduler_entries() -> &'static [SchedulerEntry] {
     schedulers::ENTRIES
 }
@@ -81,7 +81,7 @@ pub fn find_scheduler(name: &str) -> Option<&'static SchedulerEntry> {
     schedulers::ENTRIES.iter().find(|entry| entry.name == name)
 }
 
-// Not derived: what an entry makes need not be printable.
+// Not derived, because the type that an entry makes need not implement `Debug`.
 impl<C, X> core::fmt::Debug for Entry<C, X> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Entry").field("name", &self.name).field("parameters", &self.parameters).finish_non_exhaustive()
@@ -89,21 +89,22 @@ impl<C, X> core::fmt::Debug for Entry<C, X> {
 }
 
 impl<C, X> Entry<C, X> {
-    /// A controller in a context; that of a rate controller or a scheduler may be the size of the session's IP packets alone.
+    /// Builds a controller in a context. For a rate controller or a scheduler, the size of the session's IP packets is
+    /// enough as context.
     ///
     /// # Errors
-    /// [`ConfigError`] if `parameters` are another entry's.
+    /// [`ConfigError`] if `parameters` belong to another entry.
     pub fn build(&self, parameters: &Parameters, context: impl Into<X>) -> Result<C, ConfigError> {
         (self.make)(parameters, &context.into())
     }
 }
 
 impl<C, X: Context> Entry<C, X> {
-    /// Values for all parameters from the texts given by name; defaults for the others.
+    /// Parses parameter values from texts by name; the other parameters get their defaults.
     ///
     /// # Errors
     /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range, and for
-    /// values that do not fit together.
+    /// inconsistent values.
     pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
         if let Some((name, _)) = given.iter().find(|(name, _)| self.parameters.iter().all(|p| p.name != *name)) {
             let known: Vec<_> = self.parameters.iter().map(|p| p.name).collect();
@@ -223,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Oscillation draws from the seed, and from nothing else.
+    /// Only oscillation uses the seed.
     #[test]
     fn the_seed_of_a_window_law_moves_an_oscillating_one_only() {
         use crate::control::window::Acknowledged;

@@ -1,4 +1,4 @@
-//! Rate controllers that go by feedback on single packets.
+//! Rate controllers that use per-packet feedback.
 
 use alloc::boxed::Box;
 

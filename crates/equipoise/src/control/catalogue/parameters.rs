@@ -1,4 +1,4 @@
-//! What can be set of a controller, and the values that it is set to.
+//! The parameters of a controller, and their values.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -8,27 +8,27 @@ use thiserror::Error;
 
 use crate::units::{Rate, Span, UnitError};
 
-/// The name of the parameter that an error of both limits is laid to.
+/// The parameter that is named in an error about both rate limits.
 pub(super) const MIN_RATE: &str = "min_rate";
 
-/// Something that can be set.
+/// A parameter.
 #[derive(Debug)]
 pub struct Parameter {
     /// The name, in lower case.
     pub name: &'static str,
-    /// What it is set to.
+    /// The kind of its values.
     pub kind: Kind,
-    /// Its value where none is given, as one would write it; `None` where it has to be given.
+    /// The default as text; `None` for a required parameter.
     pub default: Option<&'static str>,
-    /// Smallest and largest value, both allowed, as one would write them; `None` for a choice.
+    /// Smallest and largest value as text, both allowed; `None` for a choice.
     pub range: Option<(&'static str, &'static str)>,
-    /// What it means and what turning it does.
+    /// What it means, and the effect of changing it.
     pub meaning: &'static str,
-    /// Where the default comes from.
+    /// Source of the default.
     pub source: &'static str,
 }
 
-/// What a parameter is set to.
+/// The kind of a parameter's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A number in the given unit; an empty unit for a plain ratio.
@@ -40,11 +40,11 @@ pub enum Kind {
     Rate,
     /// A time with its unit.
     Span,
-    /// One of some words.
+    /// One of several words.
     Choice(&'static [&'static str]),
 }
 
-/// In a word: `rate`, `time`, `number`, a number's unit, or the words of which it is one.
+/// In one word: `rate`, `time`, `number`, the unit of a number, or the allowed words.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -76,18 +76,18 @@ pub enum Value {
     Choice(&'static str),
 }
 
-/// A value for every parameter of an entry, each checked against kind and range; by default of an entry without parameters.
+/// A checked value for every parameter of an entry. The default is for an entry without parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters(pub(super) Vec<(&'static str, Value)>);
 
-/// Why a controller cannot be made as asked.
+/// Why a controller cannot be built.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The controller has no such parameter.
     #[error("`{name}` is not a parameter of {controller}; it has {known}")]
     UnknownParameter {
-        /// What was given.
+        /// The name that was given.
         name: String,
         /// The controller's name.
         controller: String,
@@ -113,49 +113,49 @@ pub enum ConfigError {
         source: UnitError,
     },
     /// The text is not a number.
-    #[error("`{name}` is to be a number{unit}, not `{text}`")]
+    #[error("`{name}` must be a number{unit}, not `{text}`")]
     NotANumber {
         /// The parameter.
         name: &'static str,
-        /// The unit it counts in, led by " in ", or nothing.
+        /// The expected unit, prefixed with " in ", or empty.
         unit: String,
-        /// What was given.
+        /// The text that was given.
         text: String,
     },
-    /// The text is not one of the words allowed.
-    #[error("`{name}` is to be one of {known}, not `{text}`")]
+    /// The text is not one of the allowed words.
+    #[error("`{name}` must be one of {known}, not `{text}`")]
     NotAChoice {
         /// The parameter.
         name: &'static str,
-        /// The words allowed.
+        /// The allowed words.
         known: String,
-        /// What was given.
+        /// The text that was given.
         text: String,
     },
-    /// The value lies outside its range.
+    /// The value is outside its range.
     #[error("`{name}` is {text}; it must lie between {min} and {max}")]
     OutOfRange {
         /// The parameter.
         name: &'static str,
-        /// What was given.
+        /// The text that was given.
         text: String,
         /// The smallest value.
         min: &'static str,
         /// The largest value.
         max: &'static str,
     },
-    /// The parameters are another entry's.
-    #[error("`{name}` is asked for and is not among these parameters, which are another entry's")]
+    /// The parameters belong to another entry.
+    #[error("`{name}` is not among these parameters, which belong to another entry")]
     Foreign {
         /// The parameter that is missing.
         name: &'static str,
     },
-    /// Values that are right by themselves do not fit together.
+    /// Values that are valid by themselves are inconsistent.
     #[error("`{name}`: {problem}")]
     Together {
-        /// The parameter that would best be changed.
+        /// The parameter that should be changed.
         name: &'static str,
-        /// What does not fit, and what would.
+        /// What is inconsistent, and what would be right.
         problem: String,
     },
     /// The lowest rate is above the highest.
@@ -189,10 +189,10 @@ impl ConfigError {
 }
 
 impl Parameter {
-    /// The value that `text` stands for.
+    /// Parses `text` as a value of this parameter.
     ///
     /// # Errors
-    /// [`ConfigError`] for a text of another kind or a value out of range.
+    /// [`ConfigError`] for a text of the wrong kind or a value out of range.
     pub fn parse(&self, text: &str) -> Result<Value, ConfigError> {
         let value = self.read(text)?;
         let Some((min, max)) = self.range else { return Ok(value) };
@@ -251,7 +251,7 @@ impl core::fmt::Display for Value {
 }
 
 impl Parameters {
-    /// Every parameter's name and value, in the order of the catalogue.
+    /// Name and value of every parameter, in catalogue order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
         self.0.iter().copied()
     }
@@ -264,7 +264,7 @@ impl Parameters {
     /// The value of a [`Kind::Number`].
     ///
     /// # Errors
-    /// [`ConfigError::Foreign`] if these are not the values of an entry with this parameter.
+    /// [`ConfigError::Foreign`] if the entry of these values has no such parameter.
     pub fn number(&self, parameter: &Parameter) -> Result<f64, ConfigError> {
         if let Value::Number(number) = self.value(parameter)? { Ok(number) } else { Err(parameter.foreign()) }
     }

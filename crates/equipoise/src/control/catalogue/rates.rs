@@ -9,12 +9,12 @@ use crate::control::PathLoad;
 use crate::measure::TrafficAccumulation;
 use crate::units::Size;
 
-/// What a rate controller has to know beside its parameters.
+/// What a rate controller must know in addition to its parameters.
 #[derive(Clone, Debug)]
 pub struct RateContext {
     /// Size of the session's IP packets.
     pub packet: Size,
-    /// Where a world that knows the bottleneck's load writes it; empty between hosts.
+    /// The cell in which a world that knows the bottleneck's load writes it; empty between real hosts.
     pub load: PathLoad,
 }
 
@@ -39,7 +39,7 @@ impl Parameters {
         })
     }
 
-    /// Limits that begin with `min`, and the rate to start with.
+    /// Limits with the lower limit from `min`, and with the start rate.
     pub(super) fn limits_and_start(&self, min: &Parameter) -> Result<RateLimits, ConfigError> {
         let limits = RateLimits::new(self.rate(min)?, self.rate(&MAX_RATE)?)?;
         Ok(limits.starting_at(self.rate(&START_RATE)?))
@@ -140,7 +140,7 @@ pub(super) const DECREASE: Parameter = Parameter {
     source: "Waki 2013, Sec. 6.1.2",
 };
 
-/// TQ begins at the highest rate.
+/// TQ starts at the highest rate.
 pub(super) const FLOOR: Parameter = Parameter { meaning: "lowest rate", ..MIN_RATE };
 const PEAK: Parameter = Parameter {
     meaning: "highest rate, the peak packet rate, at which the session starts",

@@ -7,7 +7,7 @@ use super::rates::{LEARN, RESPONSE};
 use super::{Entry, Kind, Parameter};
 use crate::units::Size;
 
-/// A scheduler that can be had by name, for packets of a size.
+/// A scheduler that can be built by name, for a packet size.
 pub type SchedulerEntry = Entry<BoxedScheduler, Size>;
 
 const PROBE: Parameter = Parameter {
@@ -58,7 +58,7 @@ pub(super) static ENTRIES: &[SchedulerEntry] = &[
         summary: "all on one path, whatever it does",
         source: "Asvarujanon 2014, Sec. 4.4",
         parameters: &[PATH],
-        // Within its range, and a fraction is no path.
+        // The range is already checked, and a fraction is not a path number.
         make: |given, _| Ok(Box::new(Single::new(PathId(given.number(&PATH)? as u16)))),
     },
     Entry {

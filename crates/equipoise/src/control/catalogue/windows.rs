@@ -10,15 +10,15 @@ use super::super::window::{
 use super::{ConfigError, Context, Entry, Kind, Parameter, Parameters};
 use crate::units::Size;
 
-/// A window law that can be had by name.
+/// A window law that can be built by name.
 pub type WindowEntry = Entry<BoxedWindowController, WindowContext>;
 
-/// What a window law has to know beside its parameters.
+/// What a window law must know in addition to its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowContext {
     /// Size of an IP packet that carries a whole segment.
     pub packet: Size,
-    /// Where its random numbers begin.
+    /// Seed of its random numbers.
     pub seed: u64,
 }
 
@@ -29,13 +29,13 @@ impl Context for WindowContext {
 }
 
 impl Parameters {
-    /// l, or zero where noise is not heeded.
+    /// l, or zero if the law ignores noise.
     fn noise_weight(&self, aware: &Parameter) -> Result<f64, ConfigError> {
         let weight = self.number(&NOISE_WEIGHT)?;
         Ok(if self.choice(aware)? == "on" { weight } else { 0.0 })
     }
 
-    /// The law, within an oscillation where one is asked for.
+    /// The law, wrapped in an oscillation if one is configured.
     fn oscillating<L: WindowController + 'static>(
         &self,
         law: L,
@@ -102,7 +102,7 @@ const NOISE_AWARE: Parameter = Parameter {
     meaning: "whether γ falls where the measured bandwidth fluctuates",
     source: "Kodama 2009, Eq. 15",
 };
-/// As [`NOISE_AWARE`], for a law that did not come with it.
+/// [`NOISE_AWARE`] for a law whose source does not include it.
 const NOISE_AWARE_VEGAS: Parameter = Parameter {
     name: "noise_aware",
     kind: Kind::Choice(&["on", "off"]),

@@ -8,37 +8,39 @@ use crate::control::{
 };
 use crate::units::{Instant, Rate, SenderClock, Span};
 
-/// A group that several controllers hold, behind a lock of the world's choice: the core has none.
+/// A group shared by several controllers, behind a lock chosen by the caller: the core has no locks.
 pub trait SharedGroup: Send + Sync + fmt::Debug {
-    /// Calls `act` with the group, while nobody else has it.
+    /// Calls `act` with exclusive access to the group.
     fn with(&self, act: &mut dyn FnMut(&mut FlowGroup));
 }
 
-/// A controller whose flow shares the rate of a group.
+/// A controller whose flow has a share of a group's rate.
 ///
-/// Before its controller takes anything, it has the share that the group gives it by then; a rate that the controller calculates goes to the
-/// group at once. So a flow learns of others' updates with its next packet or report. Source: RFC 8699, Sec. 5.3, 6.1, App. A.
+/// Before each call the inner controller is set to the flow's current share, and a rate that it calculates is passed to
+/// the group at once. So a flow sees the updates of other flows at its next packet or report. Source: RFC 8699, Sec.
+/// 5.3, 6.1, App. A.
 ///
-/// Only the first of a group's flows probes: several probes at once would each find what is there for all.
+/// Only the first of a group's flows probes: if several flows probed at once, each would find the capacity that they
+/// all share.
 #[derive(Debug)]
 pub struct Coupled {
     controller: BoxedController,
     group: Arc<dyn SharedGroup>,
     flow: FlowNumber,
     demand: Demand,
-    /// The share that the controller was last given.
+    /// The share that was last applied to the controller.
     given: Option<Rate>,
     round_trip: Option<Span>,
-    /// Another's update made the present rate.
+    /// The current rate results from another flow's update.
     is_others: bool,
-    /// It is the first of the group's flows.
+    /// The flow is the first of the group.
     is_first: bool,
-    /// What the group was last told that the application can use.
+    /// The desired rate last passed to the group.
     desired: Option<Rate>,
 }
 
 impl Coupled {
-    /// Puts `controller` into `group` with a priority; its rate to start with is what it brings along.
+    /// Adds `controller` to `group` with a priority. The flow contributes the controller's start rate.
     ///
     /// # Errors
     /// [`GroupError`].
@@ -63,7 +65,7 @@ impl Coupled {
         self.controller.calculated_rate().unwrap_or(Rate::ZERO)
     }
 
-    /// The controller goes on from the share that it is given.
+    /// Makes the controller continue from its share.
     fn take(&mut self, now: Instant<SenderClock>, share: Option<Rate>) {
         if let Some(share) = share.filter(|share| self.given != Some(*share)) {
             self.given = Some(share);
@@ -73,7 +75,7 @@ impl Coupled {
         }
     }
 
-    /// Lets the controller do something, at the rate of its share, and tells the group what rate comes out.
+    /// Calls the controller at the rate of its share, and passes the resulting rate to the group.
     fn act(&mut self, now: Instant<SenderClock>, act: impl FnOnce(&mut BoxedController)) {
         let (flow, mut share) = (self.flow, None);
         self.group.with(&mut |group| share = group.share(flow));

@@ -1,17 +1,17 @@
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// What an application can use of its rate, by what it sends while it is limited by itself.
+/// The rate that an application can use, estimated from what it sends while it is app-limited.
 ///
-/// Ours: RFC 8699, Sec. 5.3 asks for a desired rate, and a controller is told only whether its last feedback came from an
-/// application that left a part of the rate unused. If most of the last half second's did, the application desires a quarter more than it
-/// sent, so that one which wants more is given more within the next second.
+/// Ours: RFC 8699, Sec. 5.3 needs a desired rate, but feedback only says whether the application left a part of the
+/// rate unused. If it did so for most of the last half second, the desired rate is a quarter more than it sent. An
+/// application that needs more therefore gets more within the next second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
-    /// What was sent in the present second and in the one before.
+    /// Data sent in the current second and in the previous one.
     now: Size,
     before: Option<Size>,
     since: Option<Instant<SenderClock>>,
-    /// Smoothed share of the time that the application limits, 0 to 1, and when it was last smoothed.
+    /// Smoothed share of time that the flow is app-limited, 0 to 1, and when it was last updated.
     limited: f64,
     told: Option<Instant<SenderClock>>,
 }
@@ -26,7 +26,7 @@ impl Demand {
         Self { now: Size::ZERO, before: None, since: None, limited: 0.0, told: None }
     }
 
-    /// A packet leaves.
+    /// Records a packet that was sent.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, size: Size) {
         let since = *self.since.get_or_insert(now);
         let elapsed = now - since;
@@ -38,7 +38,7 @@ impl Demand {
         self.now = self.now + size;
     }
 
-    /// Feedback came, and the application limits the rate, or does not.
+    /// Records feedback, and whether it is app-limited.
     pub(super) fn on_feedback(&mut self, now: Instant<SenderClock>, is_limited: bool) {
         let elapsed_s = self.told.replace(now).map_or(0.0, |before| (now - before).as_secs_f64().max(0.0));
         let kept = libm::exp(-elapsed_s / SMOOTHED_S);

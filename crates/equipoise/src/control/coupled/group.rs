@@ -2,14 +2,14 @@ use alloc::vec::Vec;
 
 use crate::units::{Instant, Rate, SenderClock, Span};
 
-/// How the rates that flows find make up the rate of their group.
+/// How the rates that flows calculate are combined into the rate of their group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Coupling {
     /// Steps of the flows' rates add up (RFC 8699, Sec. 5.3.1).
     #[default]
     Active,
-    /// As that, but a flow that lowers its rate lowers the group's by the same share, and no rate counts for two of its round
-    /// trips after that (RFC 8699, Sec. 5.3.2).
+    /// Like `Active`, but a flow that lowers its rate lowers the group's rate by the same share, and rates are ignored
+    /// for two of its round trips after that (RFC 8699, Sec. 5.3.2).
     Conservative,
 }
 
@@ -21,41 +21,41 @@ pub struct FlowNumber(u64);
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GroupError {
-    /// The priority is no weight.
-    #[error("a priority of {found}; it has to be a number from {min} to {max}")]
+    /// The priority is not a valid weight.
+    #[error("a priority of {found}; it must be a number from {min} to {max}")]
     Priority {
-        /// What was asked for.
+        /// The priority that was given.
         found: f64,
-        /// The least.
+        /// The lowest priority.
         min: f64,
-        /// The most.
+        /// The highest priority.
         max: f64,
     },
     /// There are too many flows.
-    #[error("the group has {most} flows already, which is the most")]
+    #[error("the group already has {most} flows, the maximum")]
     Full {
-        /// The most flows.
+        /// The maximum number of flows.
         most: usize,
     },
-    /// The controller cannot go on from a rate that another calculated.
+    /// The controller cannot continue from a rate that another flow calculated.
     #[error("the controller cannot go on from a rate that its group gives it; gcc, nada, scream and equipoise can")]
     NotCoupled,
 }
 
-/// A new rate of one flow, as it is told to its group.
+/// A new rate of one flow, as passed to its group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Update {
-    /// What the flow's congestion control had before: `FSE_R(f)`, unless its own limits kept it from that.
+    /// The rate of the flow's congestion control before: `FSE_R(f)`, unless its own limits prevented that.
     pub before: Rate,
-    /// What it calculated: `CC_R(f)`.
+    /// The rate that it calculated: `CC_R(f)`.
     pub calculated: Rate,
-    /// What the application can use: `DR(f)`; `None` without a limit.
+    /// The rate that the application can use: `DR(f)`; `None` without a limit.
     pub desired: Option<Rate>,
     /// The flow's round-trip time; `None` if it is not known.
     pub round_trip: Option<Span>,
 }
 
-/// Flows that share a bottleneck, and the rate that they have together.
+/// Flows that share a bottleneck, and their common rate.
 ///
 /// Source: RFC 8699, Sec. 5.3.1 (steps a to d) and 5.3.2 (step a).
 ///
@@ -68,25 +68,26 @@ pub struct Update {
 /// | symbol | name | unit |
 /// | --- | --- | --- |
 /// | `CC_R(f)` | rate that the flow's congestion control calculated | bit/s |
-/// | `FSE_R(f)` | rate that the group gives the flow | bit/s |
+/// | `FSE_R(f)` | rate that the group assigns to the flow | bit/s |
 /// | `DR(f)` | rate that the flow's application can use | bit/s |
 /// | `P(f)` | priority | |
 /// | `S_CR` | sum of the calculated rates | bit/s |
 /// | `L` | rate of a flow of priority 1 that is not limited | bit/s |
 ///
 /// Readings:
-/// - `DR(f)` of a flow whose application can use any rate is infinite. The text sets it to `CC_R(f)`: then a flow could never be
-///   given more than it found itself, and one that joins would not get its share.
+/// - `DR(f)` of a flow whose application can use any rate is infinite. The text sets it to `CC_R(f)`. Then a flow could
+///   never get more than it calculated itself, and a joining flow would not get its share.
 /// - The loop of step (c) ends when no flow is newly limited, not when two sums of rounded numbers are equal.
-/// - A flow that leaves or pauses is taken off the list, and `S_CR` stays: the others have its share at once. The path carried it.
-/// - If all flows are limited, a part of `S_CR` is given to nobody. A rate that rises does not raise it further then, and one that
-///   falls counts from what was given: otherwise the sum would grow without end, and congestion would be answered out of what
-///   nobody sends.
-/// - A flow that has sent nothing for [`FlowGroup::IDLE`] is paused (the soft state of Sec. 4). It joins again with its next
-///   packet, at the rate that it joined with first.
-/// - The timer of the conservative form takes 100 ms for a round trip that is not known.
+/// - A flow that leaves or pauses is removed from the list, and `S_CR` stays. The others get its share at once, because
+///   the path carried it.
+/// - If all flows are limited, a part of `S_CR` is not assigned. Then a rising rate does not raise the sum further, and
+///   a falling rate is applied to the assigned part. Otherwise the sum would grow without bound, and a reaction to
+///   congestion would only reduce the unassigned part.
+/// - A flow that has sent nothing for [`FlowGroup::IDLE`] is paused (the soft state of Sec. 4). It joins again with its
+///   next packet, at the rate of its first join.
+/// - The timer of the conservative form assumes 100 ms for an unknown round-trip time.
 ///
-/// Total: no order of calls and no rate panics or leaves a share that is negative or not finite.
+/// Total: no order of calls and no rate causes a panic or a share that is negative or not finite.
 #[derive(Clone, Debug, Default)]
 pub struct FlowGroup {
     coupling: Coupling,
@@ -94,7 +95,7 @@ pub struct FlowGroup {
     next: u64,
     /// `S_CR` in bit/s.
     sum_bps: f64,
-    /// Until when no rate counts (Sec. 5.3.2).
+    /// Until when rates are ignored (Sec. 5.3.2).
     held_until: Option<Instant<SenderClock>>,
 }
 
@@ -102,26 +103,27 @@ pub struct FlowGroup {
 struct Member {
     number: FlowNumber,
     priority: f64,
-    /// The rate with which it joins, in bit/s.
+    /// The rate with which the flow joins, in bit/s.
     initial_bps: f64,
     /// `FSE_R(f)` in bit/s.
     rate_bps: f64,
     /// `DR(f)` in bit/s; infinite without a limit.
     desired_bps: f64,
-    /// When it sent last; `None` while it is paused, and before its first packet.
+    /// When the flow last sent; `None` while it is paused and before its first packet.
     sent: Option<Instant<SenderClock>>,
 }
 
-/// A round trip that is not known.
+/// Assumed round-trip time if it is not known.
 const USUAL_ROUND_TRIP: Span = Span::from_millis(100);
 
 impl FlowGroup {
-    /// The most flows of a group.
+    /// Maximum number of flows in a group.
     pub const MOST_FLOWS: usize = 256;
-    /// The least and the greatest priority. RFC 8699, Sec. 5.2 asks for a number above zero, and maps WebRTC's four levels to 1, 2, 4
-    /// and 8.
+    /// The lowest and highest priority. RFC 8699, Sec. 5.2 requires a number above zero, and maps WebRTC's four levels
+    /// to 1, 2, 4 and 8.
     pub const PRIORITIES: (f64, f64) = (0.01, 100.0);
-    /// A flow that sends nothing for so long is paused. Ours: longer than the pauses of frames and of a full window.
+    /// A flow that sends nothing for this time is paused. Ours: longer than the pauses between frames and of a full
+    /// window.
     pub const IDLE: Span = Span::from_secs(1);
 
     /// An empty group.
@@ -129,7 +131,7 @@ impl FlowGroup {
         Self { coupling, flows: Vec::new(), next: 0, sum_bps: 0.0, held_until: None }
     }
 
-    /// A flow joins, and has `initial` of its own until it is told of its share. It counts from its first packet on.
+    /// Adds a flow, which uses its own `initial` rate until it gets a share. It counts from its first packet on.
     ///
     /// # Errors
     /// [`GroupError::Priority`] and [`GroupError::Full`].
@@ -148,13 +150,13 @@ impl FlowGroup {
         Ok(number)
     }
 
-    /// A flow stops: its share is the others'.
+    /// Removes a flow; the others get its share.
     pub fn deregister(&mut self, flow: FlowNumber) {
         self.flows.retain(|member| member.number != flow);
         self.distribute();
     }
 
-    /// A flow sends a packet at `now`: it is active from then on. Nothing happens for a flow that has left.
+    /// Records that a flow sends a packet at `now`: it is active from then on. Ignored for a flow that was removed.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, flow: FlowNumber) {
         let Some(member) = self.flows.iter_mut().find(|member| member.number == flow) else { return };
         let joins = member.sent.is_none();
@@ -168,7 +170,8 @@ impl FlowGroup {
         }
     }
 
-    /// A flow's congestion control has calculated a rate; the flow's share after that. `None` for a flow that has left or is paused.
+    /// Applies a rate that a flow's congestion control calculated, and returns the flow's new share. `None` for a flow
+    /// that was removed or is paused.
     pub fn update(&mut self, now: Instant<SenderClock>, flow: FlowNumber, update: Update) -> Option<Rate> {
         let member = self.flows.iter_mut().find(|member| member.number == flow && member.sent.is_some())?;
         member.desired_bps = update.desired.map_or(f64::INFINITY, Rate::as_bps_f64);
@@ -178,18 +181,18 @@ impl FlowGroup {
         self.share(flow)
     }
 
-    /// The rate that a flow is given: `FSE_R(f)`. `None` for a flow that has left or is paused.
+    /// The rate assigned to a flow: `FSE_R(f)`. `None` for a flow that was removed or is paused.
     pub fn share(&self, flow: FlowNumber) -> Option<Rate> {
         let member = self.active().find(|member| member.number == flow)?;
         Rate::from_bps_f64(libm::round(member.rate_bps))
     }
 
-    /// The rate that the flows have together: `S_CR`.
+    /// The sum of the flows' rates: `S_CR`.
     pub fn sum(&self) -> Rate {
         Rate::from_bps_f64(libm::round(self.sum_bps)).unwrap_or(Rate::ZERO)
     }
 
-    /// The flow that joined first among those that send.
+    /// The flow that joined first among the active flows.
     pub fn first(&self) -> Option<FlowNumber> {
         self.active().next().map(|member| member.number)
     }
@@ -198,7 +201,7 @@ impl FlowGroup {
         self.flows.iter().filter(|member| member.sent.is_some())
     }
 
-    /// Takes flows off the list that have long sent nothing; whether there are some.
+    /// Pauses flows that have been idle for too long. Returns whether there were any.
     fn pause(&mut self, now: Instant<SenderClock>) -> bool {
         let is_idle = |sent: &mut Instant<SenderClock>| now - *sent > Self::IDLE;
         let mut any = false;
@@ -232,7 +235,7 @@ impl FlowGroup {
         }
     }
 
-    /// Steps (b) and (c): shares by priority, none above what its flow desires.
+    /// Steps (b) and (c): shares by priority, each at most the flow's desired rate.
     fn distribute(&mut self) {
         let mut left_bps = self.sum_bps;
         let mut priorities = self.active().fold(0.0, |sum, member| sum + member.priority);
@@ -241,7 +244,7 @@ impl FlowGroup {
             return;
         }
         self.flows.iter_mut().for_each(|member| member.rate_bps = f64::NAN);
-        // Each turn but the last limits one flow at least.
+        // Each pass but the last limits at least one flow.
         for _ in 0..=self.flows.len() {
             let level = if priorities > 0.0 { left_bps / priorities } else { 0.0 };
             let mut is_done = true;

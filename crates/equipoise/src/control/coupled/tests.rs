@@ -18,7 +18,7 @@ fn kbps(rate: u64) -> Rate {
     Rate::from_bps(rate * 1000)
 }
 
-/// A group of flows with these priorities, each of which brings 400 kbit/s along and sends at once.
+/// A group of flows with these priorities, each of which joins with 400 kbit/s and sends at once.
 fn group(coupling: Coupling, priorities: &[f64]) -> (FlowGroup, Vec<FlowNumber>) {
     let mut group = FlowGroup::new(coupling);
     let flows: Vec<_> =
@@ -29,7 +29,7 @@ fn group(coupling: Coupling, priorities: &[f64]) -> (FlowGroup, Vec<FlowNumber>)
     (group, flows)
 }
 
-/// Of all flows, in bit/s.
+/// The shares of all flows, in bit/s.
 fn shares(group: &FlowGroup, flows: &[FlowNumber]) -> Vec<Option<u64>> {
     flows.iter().map(|flow| group.share(*flow).map(Rate::as_bps)).collect()
 }
@@ -50,7 +50,7 @@ fn golden_values_of_the_active_exchange() {
     assert_eq!(shares(&group, &flows), [300_000, 300_000, 600_000].map(Some));
 }
 
-/// `S_CR` = 1200 · 300 / 600 = 600; nothing counts for two round trips of 50 ms; then + 250 - 150 = 700.
+/// `S_CR` = 1200 · 300 / 600 = 600; rates are ignored for two round trips of 50 ms; then + 250 - 150 = 700.
 #[test]
 fn golden_values_of_the_conservative_exchange() {
     let (mut group, flows) = group(Coupling::Conservative, &[1.0, 1.0, 2.0]);
@@ -63,7 +63,8 @@ fn golden_values_of_the_conservative_exchange() {
     assert_eq!(shares(&group, &flows), [175_000, 175_000, 350_000].map(Some));
 }
 
-/// 1200 with a desire of 100: `TLO` = 1100 for priorities of 3. With another of 500, which is less than 733: 600 for the first.
+/// 1200 with a desired rate of 100: `TLO` = 1100 for priorities of 3. With another desired rate of 500, which is less
+/// than 733: 600 for the first.
 #[test]
 fn what_a_flow_does_not_desire_is_the_others() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0, 2.0]);
@@ -74,7 +75,8 @@ fn what_a_flow_does_not_desire_is_the_others() {
     assert_eq!(shares(&group, &flows), [600_000, 100_000, 500_000].map(Some));
 }
 
-/// If it fails, flows that leave most of their rate unused pile up a rate that nobody has tried, and answer congestion out of it.
+/// If it fails, flows that leave most of their rate unused accumulate an untested rate, and react to congestion by
+/// reducing only that.
 #[test]
 fn what_is_left_over_does_not_grow_and_congestion_counts_from_what_was_given() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0]);
@@ -121,15 +123,16 @@ fn what_is_no_priority_and_one_flow_too_many_are_refused() {
     assert_eq!(group.register(8.0, kbps(1)), Err(GroupError::Full { most: FlowGroup::MOST_FLOWS }));
 }
 
-/// What may happen to a group: which of its flows, and a rate, a desire and a moment for it.
+/// Random events of a group: a flow, a rate, a desired rate and a time.
 fn happenings() -> impl Strategy<Value = Vec<(u8, usize, u64, Option<u64>, i64)>> {
     let rate = || prop_oneof![Just(0), 1..5_000_u64, Just(u64::from(u32::MAX))];
     prop::collection::vec((0..4_u8, 0..5_usize, rate(), prop::option::of(rate()), 0..400_i64), 1..80)
 }
 
 proptest! {
-    /// Whatever happens: shares are within desires; all of the sum is given unless all flows are limited; and flows that are not
-    /// limited have one rate for each unit of priority, which limited ones do not exceed: the water level of max-min fairness.
+    /// For any events: shares are at most the desired rates; the whole sum is assigned unless all flows are limited;
+    /// and unlimited flows have the same rate per unit of priority, which limited flows do not exceed. This is the
+    /// water level of max-min fairness.
     #[test]
     fn shares_are_a_water_level(conservative: bool, happenings in happenings()) {
         let priorities = [0.01, 1.0, 2.0, 8.0, 100.0];
@@ -189,7 +192,7 @@ fn law(name: &str) -> Box<dyn Controller> {
     entry.build(&entry.parse(&[]).expect("defaults"), PACKET).expect("right")
 }
 
-/// A flow that joins has its share with its next packet, and silence of one is all flows'.
+/// A flow that joins gets its share with its next packet, and silence of one flow affects all.
 #[test]
 fn every_law_by_packet_goes_on_from_the_share_that_it_is_given() {
     for name in ["gcc", "nada", "scream", "equipoise"] {

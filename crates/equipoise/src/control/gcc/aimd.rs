@@ -4,26 +4,29 @@ use super::detector::Usage;
 use crate::control::RateLimits;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The rate that the delay allows: up while the path is not overused, below what arrives once it is.
+/// The rate that the delay allows: it rises while the path is not overused, and falls below the delivery rate when it
+/// is.
 ///
 /// ```text
 ///              Over            Normal            Under
 /// Hold         Decrease        Increase          Hold
 /// Increase     Decrease        Increase          Hold
-/// Decrease     Decrease        Increase          Hold          and Hold behind each decrease
+/// Decrease     Decrease        Increase          Hold          and Hold after each decrease
 /// ```
 ///
 /// ```text
 /// A = 0.85 R - 5 kbit/s                          decrease; 0.85 C if that is not below A; never up
 /// A = A 1.08^min(Δt, 1 s)                        increase, capacity unknown; at least 1 kbit/s
-/// A = A + packet Δt / (2 (rtt + 100 ms))         increase, near the capacity; at least 4 kbit/s a second
+/// A = A + packet Δt / (2 (rtt + 100 ms))         increase, near the capacity; at least 4 kbit/s per second
 /// A ≤ 1.5 R + 10 kbit/s                          of an increase
 /// ```
 ///
-/// Source: libwebrtc, `aimd_rate_control`; draft-ietf-rmcat-gcc-02, Sec. 5.5. The draft's form decreases to 0.85 R, adds half
-/// a packet for each `rtt + 100 ms`, 1 kbit/s at least and half a packet at most a step, and holds an increase to 1.5 R.
+/// Source: libwebrtc, `aimd_rate_control`; draft-ietf-rmcat-gcc-02, Sec. 5.5. The draft's form decreases to 0.85 R,
+/// adds half a packet per `rtt + 100 ms` in steps of at least 1 kbit/s and at most half a packet, and limits an
+/// increase to 1.5 R.
 ///
-/// Reading: both forms use the state machine of the table and the band of [`LinkCapacity`], which the draft leaves to the reader.
+/// Reading: both forms use the state machine of the table and the band of [`LinkCapacity`], which the draft leaves
+/// open.
 #[derive(Clone, Debug)]
 pub(super) struct Aimd {
     form: GccForm,
@@ -31,7 +34,7 @@ pub(super) struct Aimd {
     /// β.
     decrease: f64,
     bps: f64,
-    /// The last rate that arrived, or the first one.
+    /// The last delivery rate, or the start rate.
     acked_bps: f64,
     capacity: LinkCapacity,
     round_trip: Span,
@@ -39,31 +42,33 @@ pub(super) struct Aimd {
     changed: Option<Instant<SenderClock>>,
 }
 
-/// Growth in a second while the capacity is unknown (draft-ietf-rmcat-gcc-02, Sec. 5.5; libwebrtc, `aimd_rate_control`).
+/// Growth per second while the capacity is unknown (draft-ietf-rmcat-gcc-02, Sec. 5.5; libwebrtc, `aimd_rate_control`).
 const GROWTH: f64 = 1.08;
-/// The longest time that one step grows by, in s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Maximum time that counts for one step, in s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const LONGEST_STEP_S: f64 = 1.0;
-/// The least step, in bit/s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// The minimum step, in bit/s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const LEAST_STEP: f64 = 1000.0;
-/// The least growth near the capacity, in bit/s a second (libwebrtc, `aimd_rate_control`).
+/// The minimum growth near the capacity, in bit/s per second (libwebrtc, `aimd_rate_control`).
 const LEAST_SLOPE: f64 = 4000.0;
-/// An increase goes up to so many times what arrives (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Upper limit of an increase, as a multiple of the delivery rate (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const HEADROOM: f64 = 1.5;
-/// What the increase may go beyond that, in bit/s, so that uneven encoders do not hold it down (libwebrtc, `aimd_rate_control`).
+/// Added to that limit, in bit/s, so that uneven encoders do not hold the rate down (libwebrtc, `aimd_rate_control`).
 const HEADROOM_OFFSET: f64 = 10_000.0;
-/// What is taken off a decrease in addition, in bit/s, so that low rates empty their queue, too (libwebrtc, `aimd_rate_control`).
+/// Subtracted at a decrease in addition to β, in bit/s, so that low rates drain their queue, too (libwebrtc,
+/// `aimd_rate_control`).
 const DECREASE_OFFSET: f64 = 5000.0;
-/// Round-trip time before one was measured (libwebrtc, `aimd_rate_control`).
+/// Assumed round-trip time before the first measurement (libwebrtc, `aimd_rate_control`).
 const FIRST_ROUND_TRIP: Span = Span::from_millis(200);
-/// How late the detector is (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Delay of the detector (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const DETECTION: Span = Span::from_millis(100);
-/// Frames a second that the size of packets is guessed by (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Assumed frame rate for the estimate of the packet size, in frames/s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const FRAMES: f64 = 30.0;
-/// Bits of the largest packet of a frame (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Size of the largest packet of a frame, in bits (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const PACKET: f64 = 1200.0 * 8.0;
-/// Decreases are no closer than a round trip between these (libwebrtc, `aimd_rate_control`).
+/// Bounds of the minimum interval between decreases, which is a round trip (libwebrtc, `aimd_rate_control`).
 const SOONEST_DECREASE: (Span, Span) = (Span::from_millis(10), Span::from_millis(200));
-/// Unless what arrives is below this share of the rate (libwebrtc, `aimd_rate_control`).
+/// This minimum interval does not apply if the delivery rate is below this share of the rate (libwebrtc,
+/// `aimd_rate_control`).
 const COLLAPSE: f64 = 0.5;
 
 impl Aimd {
@@ -87,25 +92,25 @@ impl Aimd {
         self.bps
     }
 
-    /// A round trip was measured; one that is not positive does not count.
+    /// Records a measured round-trip time; ignored if it is not positive.
     pub(super) fn set_round_trip(&mut self, round_trip: Span) {
         if round_trip > Span::ZERO {
             self.round_trip = round_trip;
         }
     }
 
-    /// The rate is set by something else that proved it, such as a probe.
+    /// Sets a rate that was proved otherwise, such as by a probe.
     pub(super) fn set(&mut self, now: Instant<SenderClock>, bps: f64) {
         self.bps = self.clamped(bps);
         self.changed = Some(now);
     }
 
-    /// The rate is another's decision: what was decided here last, and when, stays known.
+    /// Sets a rate that was decided elsewhere, without changing the state of past decisions.
     pub(super) fn go_on_from(&mut self, bps: f64) {
         self.bps = self.clamped(bps);
     }
 
-    /// Whether a decrease now would be one for another round trip, or what arrives has collapsed.
+    /// Whether a decrease is allowed: a round trip has passed since the last one, or the delivery rate has collapsed.
     pub(super) fn may_decrease(&self, now: Instant<SenderClock>, acked_bps: Option<f64>) -> bool {
         let (soonest, latest) = SOONEST_DECREASE;
         let wait = self.round_trip.clamp(soonest, latest);
@@ -113,14 +118,14 @@ impl Aimd {
             || acked_bps.is_some_and(|acked| acked < COLLAPSE * self.bps)
     }
 
-    /// Overuse before anything was measured to arrive: half the rate, every 200 ms.
+    /// Overuse before the first delivery rate is known: halves the rate, at most every 200 ms.
     pub(super) fn halve(&mut self, now: Instant<SenderClock>) {
         if self.may_decrease(now, None) {
             self.set(now, self.bps / 2.0);
         }
     }
 
-    /// Takes what the detector says and the rate that arrives, if it is known.
+    /// Applies the state of the detector and the delivery rate, if it is known.
     pub(super) fn update(&mut self, now: Instant<SenderClock>, usage: Usage, acked_bps: Option<f64>) {
         if let Some(acked) = acked_bps.filter(|acked| acked.is_finite()) {
             self.acked_bps = acked;
@@ -165,7 +170,7 @@ impl Aimd {
         }
     }
 
-    /// The size of packets in bits, if a frame is cut into equal ones.
+    /// The packet size in bits, if a frame is divided into equal packets.
     fn packet_bits(&self) -> f64 {
         let frame = self.bps / FRAMES;
         frame / libm::ceil(frame / PACKET).max(1.0)
@@ -189,7 +194,7 @@ impl Aimd {
         (self.is_holding, self.changed) = (true, Some(now));
     }
 
-    /// Between the limits; a value that is no number leaves the rate as it is.
+    /// Clamps to the limits; NaN leaves the rate unchanged.
     fn clamped(&self, bps: f64) -> f64 {
         if bps.is_nan() { self.bps } else { bps.clamp(self.limits.min().as_bps_f64(), self.limits.max().as_bps_f64()) }
     }
@@ -211,7 +216,7 @@ mod tests {
         Aimd::new(form, limits.starting_at(Rate::from_bps(1000 * start_kbps)), 0.85)
     }
 
-    /// One that has just found a capacity of what it sends.
+    /// A state that has just found a capacity equal to its sending rate.
     fn near_capacity(form: GccForm, kbps: u64, round_trip_ms: i64) -> Aimd {
         let mut aimd = aimd(form, kbps);
         aimd.capacity.push(aimd.bps);
@@ -249,12 +254,12 @@ mod tests {
     fn without_a_capacity_the_rate_grows_by_8_percent_a_second() {
         for (from, to, seconds) in [(500, 1000.0, 9.0), (150, 1000.0, 24.7), (300, 1000.0, 15.6)] {
             let found = seconds_to(&mut aimd(GccForm::Libwebrtc, from), to, |bps| bps);
-            // In steps of 200 ms, the first of which only leaves the hold.
+            // In steps of 200 ms, the first of which only leaves the hold state.
             assert!((found - seconds).abs() < 0.5, "{from} to {to}: {found} for {seconds} s");
         }
     }
 
-    /// 150 kbit/s at 20.8 kbit/s a second: slower at first, as packets are smaller then.
+    /// 150 kbit/s at 20.8 kbit/s per second: slower at first, because packets are smaller then.
     #[test]
     fn what_a_decrease_took_is_back_after_seven_seconds() {
         let mut aimd = near_capacity(GccForm::Libwebrtc, 1000, 100);
@@ -285,7 +290,7 @@ mod tests {
             let mut aimd = aimd(form, 250);
             (0..1000).for_each(|step| aimd.update(at(100 * step), Usage::Normal, Some(200e3)));
             assert!((aimd.bps - most).abs() < 1e-6, "{}", aimd.bps);
-            // A limit that falls does not lower the rate.
+            // A lower limit does not lower the rate.
             aimd.update(at(100_100), Usage::Normal, Some(100e3));
             assert!((aimd.bps - most).abs() < 1e-6);
         }

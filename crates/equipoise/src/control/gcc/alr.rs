@@ -1,9 +1,10 @@
 use crate::units::{Instant, SenderClock, Size};
 
-/// Whether the application sends much less than it may, so that what arrives says nothing of the path's capacity.
+/// Detects that the application sends much less than allowed, so that the delivery rate says nothing about the path's
+/// capacity.
 ///
-/// A budget grows by 65 % of the estimate and shrinks by what is sent. Over 0.5 s of it saved up by more than 80 % the application
-/// limits the rate ("application-limited region"); below 50 % it no longer does.
+/// A budget of 0.5 s grows at 65 % of the estimate and shrinks by the data sent. Above 80 % of the budget the flow is
+/// app-limited ("application-limited region"); below 50 % it no longer is.
 ///
 /// Source: libwebrtc, `alr_detector` and `interval_budget`.
 #[derive(Clone, Copy, Debug)]
@@ -14,11 +15,11 @@ pub(super) struct AppLimit {
     since: Option<Instant<SenderClock>>,
 }
 
-/// Share of the estimate that an application uses at least if it is not limited (libwebrtc, `alr_detector`).
+/// Share of the estimate that an application uses at least if the flow is not app-limited (libwebrtc, `alr_detector`).
 const USED: f64 = 0.65;
-/// Length of the budget in s, in both directions (libwebrtc, `interval_budget`).
+/// Size of the budget in s, in both directions (libwebrtc, `interval_budget`).
 const WINDOW_S: f64 = 0.5;
-/// Share of the budget that is left when the region begins (libwebrtc, `alr_detector`).
+/// Share of the budget above which the region begins (libwebrtc, `alr_detector`).
 const BEGINS: f64 = 0.8;
 /// Share of the budget below which the region ends (libwebrtc, `alr_detector`).
 const ENDS: f64 = 0.5;
@@ -28,12 +29,12 @@ impl AppLimit {
         Self { budget_bps: USED * bps, left_bits: 0.0, last: None, since: None }
     }
 
-    /// Since when the application limits the rate; `None` if it does not.
+    /// Since when the flow is app-limited; `None` if it is not.
     pub(super) const fn since(&self) -> Option<Instant<SenderClock>> {
         self.since
     }
 
-    /// The estimate is another one.
+    /// Sets a new estimate.
     pub(super) fn set_estimate(&mut self, bps: f64) {
         self.budget_bps = USED * bps;
         self.left_bits = self.left_bits.clamp(-self.most(), self.most());
@@ -43,7 +44,7 @@ impl AppLimit {
         self.budget_bps * WINDOW_S
     }
 
-    /// A packet left. The first one only starts the clock.
+    /// Records a packet that was sent. The first one only starts the clock.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, size: Size) {
         let Some(last) = self.last.replace(now) else { return };
         let most = self.most();
@@ -62,7 +63,7 @@ impl AppLimit {
 mod tests {
     use super::*;
 
-    /// Packets of 1000 bytes each 10 ms, from a time in ms on, for a time, at a share of an estimate of 1 Mbit/s.
+    /// Packets of 1000 bytes every 10 ms, between two times in ms, at a share of an estimate of 1 Mbit/s.
     fn send(limit: &mut AppLimit, from: u64, until: u64, share: f64) {
         let bits = share * 1e6 * 0.01;
         (from..until).step_by(10).for_each(|millis| {
@@ -70,7 +71,8 @@ mod tests {
         });
     }
 
-    /// At 20 % of the estimate 45 % are saved: 80 % of half a second of 65 % are there after 0.4 · 65/45 = 0.58 s.
+    /// At 20 % of the estimate, 45 % are saved. So 80 % of the budget, half a second at 65 %, are saved after 0.4 ·
+    /// 65/45 = 0.58 s.
     #[test]
     fn an_application_that_sends_little_is_found_when_the_budget_says() {
         let mut limit = AppLimit::new(1e6);
@@ -78,7 +80,7 @@ mod tests {
         assert_eq!(limit.since(), None);
         send(&mut limit, 570, 600, 0.2);
         assert!(limit.since().is_some());
-        // All of the estimate: 35 % are taken, so that 30 % of the budget last 0.15 · 65/35 = 0.28 s.
+        // At the full estimate, 35 % are taken, so 30 % of the budget last 0.15 · 65/35 = 0.28 s.
         send(&mut limit, 600, 700, 1.0);
         assert!(limit.since().is_some());
         send(&mut limit, 700, 1200, 1.0);

@@ -1,13 +1,13 @@
 use super::throughput::Arrival;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The last resort: a round trip of more than 3 s, or feedback that has not come for as long while packets leave.
+/// The last resort: a round-trip time above 3 s, or no feedback for that time while packets leave.
 ///
-/// The round trip is that of the packet which was told of soonest behind its arrival; since the last feedback it grows with the packets
-/// that leave, so that a sender which is silent has nothing to fear.
+/// The round-trip time is that of the packet whose feedback was sent soonest after its arrival. After the last feedback
+/// it grows with each packet sent, so an idle sender does not back off.
 ///
-/// Source: libwebrtc, `send_side_bandwidth_estimation` (RTT-based back-off). Reading: libwebrtc lowers the rate each second of its
-/// process interval as well, we only with packets and feedback; while neither is there the rate moves nothing.
+/// Source: libwebrtc, `send_side_bandwidth_estimation` (RTT-based back-off). Reading: libwebrtc also lowers the rate at
+/// its process interval, once per second; here only packets and feedback do. Without either, the rate has no effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTripBackoff {
     round_trip: Span,
@@ -16,21 +16,21 @@ pub(super) struct RoundTripBackoff {
     lowered: Option<Instant<SenderClock>>,
 }
 
-/// The round trip beyond which the rate falls (libwebrtc, `send_side_bandwidth_estimation`).
+/// The round-trip time above which the rate falls (libwebrtc, `send_side_bandwidth_estimation`).
 const LIMIT: Span = Span::from_secs(3);
-/// By how many times it falls (libwebrtc, `send_side_bandwidth_estimation`).
+/// Factor by which it falls (libwebrtc, `send_side_bandwidth_estimation`).
 pub(super) const FACTOR: f64 = 0.8;
-/// From one fall to the next (libwebrtc, `send_side_bandwidth_estimation`).
+/// Minimum time between two falls (libwebrtc, `send_side_bandwidth_estimation`).
 const INTERVAL: Span = Span::from_secs(1);
 
 impl RoundTripBackoff {
-    /// A packet left.
+    /// Records a packet that was sent.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>) {
         self.told.get_or_insert(now);
         self.sent = Some(now);
     }
 
-    /// Feedback told of these packets, which lie in the order of their arrival.
+    /// Records feedback on these packets, which are in arrival order.
     pub(super) fn on_feedback(&mut self, now: Instant<SenderClock>, packets: &[Arrival]) {
         let Some(newest) = packets.last().map(|packet| packet.arrived) else { return };
         let held = |packet: &Arrival| (now - packet.departed) - (newest - packet.arrived);
@@ -38,13 +38,13 @@ impl RoundTripBackoff {
         (self.round_trip, self.told) = (round_trip.max(Span::ZERO), Some(now));
     }
 
-    /// Whether the round trip is too long.
+    /// Whether the round-trip time is too long.
     pub(super) fn is_too_long(&self) -> bool {
         let waited = self.sent.zip(self.told).map_or(Span::ZERO, |(sent, told)| (sent - told).max(Span::ZERO));
         self.round_trip + waited > LIMIT
     }
 
-    /// Whether the rate is to fall now, by [`FACTOR`]; at most once a second.
+    /// Whether the rate must fall now, by [`FACTOR`]; at most once per second.
     pub(super) fn is_due(&mut self, now: Instant<SenderClock>) -> bool {
         let is_due = self.is_too_long() && self.lowered.is_none_or(|lowered| now - lowered >= INTERVAL);
         if is_due {
@@ -79,7 +79,7 @@ mod tests {
         assert!(!backoff.is_too_long());
     }
 
-    /// The packet that arrived 200 ms before the report counts without the time that it waited for it.
+    /// For a packet that arrived 200 ms before the report, this waiting time is not counted.
     #[test]
     fn the_time_that_a_packet_waited_for_its_report_does_not_count() {
         let mut backoff = RoundTripBackoff::default();

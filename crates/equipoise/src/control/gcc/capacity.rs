@@ -1,11 +1,12 @@
-/// The capacity of the link, from the rates that arrived when it was overused.
+/// The capacity of the link, from the delivery rates while it was overused.
 ///
 /// ```text
 /// C = 0.95 C + 0.05 R                          kbit/s
 /// v = 0.95 v + 0.05 (C - R)² / max(C, 1)       0.4 ≤ v ≤ 2.5
 /// ```
 ///
-/// Within `C ± 3 sqrt(v C)` the rate is near the capacity and is raised slowly; beyond, the path is another one.
+/// Within `C ± 3 sqrt(v C)` the rate is near the capacity and is raised slowly. Outside this band, the path has
+/// changed.
 ///
 /// Source: libwebrtc, `link_capacity_estimator`; draft-ietf-rmcat-gcc-02, Sec. 5.5 for mean and deviation with a factor of 0.95.
 #[derive(Clone, Copy, Debug)]
@@ -15,13 +16,13 @@ pub(super) struct LinkCapacity {
     spread_kbps: f64,
 }
 
-/// Weight of a new rate; more forgets sooner (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Weight of a new rate; a larger value forgets sooner (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const NEW: f64 = 0.05;
-/// The least v: ±42 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
+/// The minimum v: ±42 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
 const LEAST_SPREAD: f64 = 0.4;
-/// The largest v: ±106 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
+/// The maximum v: ±106 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
 const LARGEST_SPREAD: f64 = 2.5;
-/// Standard deviations on either side (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Half-width of the band, in standard deviations (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const BAND: f64 = 3.0;
 
 impl LinkCapacity {
@@ -34,12 +35,12 @@ impl LinkCapacity {
         self.kbps.map(|kbps| kbps * 1e3)
     }
 
-    /// Forgets the mean, and keeps its variance.
+    /// Forgets the mean, but keeps its variance.
     pub(super) const fn forget(&mut self) {
         self.kbps = None;
     }
 
-    /// A rate that arrived while the path was overused.
+    /// Records a delivery rate while the path was overused.
     pub(super) fn push(&mut self, bps: f64) {
         let sample = bps / 1e3;
         if !sample.is_finite() {
@@ -56,12 +57,12 @@ impl LinkCapacity {
         BAND * libm::sqrt(self.spread_kbps * kbps.max(0.0))
     }
 
-    /// Whether a rate in bit/s lies above the band; no rate does if there is no estimate.
+    /// Whether a rate in bit/s is above the band; false if there is no estimate.
     pub(super) fn is_above(&self, bps: f64) -> bool {
         self.kbps.is_some_and(|kbps| bps > 1e3 * (kbps + self.half_band_kbps(kbps)))
     }
 
-    /// Whether a rate in bit/s lies below the band; no rate does if there is no estimate.
+    /// Whether a rate in bit/s is below the band; false if there is no estimate.
     pub(super) fn is_below(&self, bps: f64) -> bool {
         self.kbps.is_some_and(|kbps| bps < 1e3 * (kbps - self.half_band_kbps(kbps)).max(0.0))
     }

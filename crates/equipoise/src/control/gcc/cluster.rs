@@ -2,7 +2,7 @@ use super::throughput::Arrival;
 use crate::control::{Probe, SentPacket};
 use crate::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
-/// What the packets of probes have proved.
+/// The rates proved by the packets of probes.
 ///
 /// ```text
 /// sent     = (bytes - last to leave) / (last departure - first departure)
@@ -10,23 +10,23 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 /// result   = min(sent, received), or 0.95 received if that is below 0.9 sent: the path is full
 /// ```
 ///
-/// There is a result once 80 % of the packets and bytes that were asked for have arrived. If they seem to arrive more than twice as fast
-/// as they left, something held them up and the result is worth nothing; nor is it if either time is zero or above a second.
+/// A result needs 80 % of the requested packets and bytes to arrive. If they arrive more than twice as fast as they
+/// left, something delayed them and the result is invalid. It is also invalid if either time is zero or above a second.
 ///
 /// Source: libwebrtc, `probe_bitrate_estimator`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clusters {
-    /// The newest last.
+    /// The newest is last.
     clusters: [Option<Cluster>; KEPT],
 }
 
-/// Probes that are remembered. Ours: more than are under way at once.
+/// Probes that are remembered. Ours: more than are ever in flight at once.
 const KEPT: usize = 4;
-/// Share of packets and bytes that have to arrive (libwebrtc, `probe_bitrate_estimator`).
+/// Share of packets and bytes that must arrive (libwebrtc, `probe_bitrate_estimator`).
 const ENOUGH: f64 = 0.8;
-/// Most of the rate received over the rate sent (libwebrtc, `probe_bitrate_estimator`).
+/// Maximum receiving rate relative to the sending rate (libwebrtc, `probe_bitrate_estimator`).
 const MOST_SQUEEZED: f64 = 2.0;
-/// Below this share of the rate sent the path is full (libwebrtc, `probe_bitrate_estimator`).
+/// The path is full below this share of the sending rate (libwebrtc, `probe_bitrate_estimator`).
 const FULL: f64 = 0.9;
 /// Share of a full path's rate that is used (libwebrtc, `probe_bitrate_estimator`).
 const USED: f64 = 0.95;
@@ -56,7 +56,8 @@ struct Proof {
 }
 
 impl Clusters {
-    /// A packet of probe `number` left, which is `probe` if it is still wanted; whether all of it has left.
+    /// Records a packet of probe `number`; `probe` is the probe if it is still wanted. Returns whether the whole probe
+    /// was sent.
     pub(super) fn on_sent(&mut self, probe: Option<Probe>, number: u64, packet: &SentPacket) -> bool {
         let is_known = self.clusters.iter().flatten().any(|cluster| cluster.probe.number == number);
         if let (false, Some(probe)) = (is_known, probe) {
@@ -72,8 +73,8 @@ impl Clusters {
         cluster.sent_packets >= cluster.probe.packets && cluster.sent_size >= cluster.probe.size
     }
 
-    /// A packet arrived; what the probe that it left with has proved by now, in bit/s. Of packets that left between those of a probe
-    /// each is a part of it.
+    /// Records a packet that arrived. Returns the rate in bit/s that its probe has proved so far, if any. Packets sent
+    /// between those of a probe count as part of it.
     pub(super) fn on_arrival(&mut self, packet: &Arrival) -> Option<f64> {
         let cluster = self
             .clusters
@@ -140,7 +141,8 @@ mod tests {
     use super::*;
     use crate::units::Rate;
 
-    /// The result of packets of 1000 bytes, sent and received so many ms apart, those behind `lost` left out; in kbit/s.
+    /// The result in kbit/s for packets of 1000 bytes, with the given sending and receiving intervals in ms, without
+    /// those after `lost`.
     fn result(sent_ms: u64, received_ms: u64, lost: u64) -> Option<f64> {
         let mut clusters = Clusters::default();
         let probe = Probe::new(1, Rate::from_bps(1), 5, Size::from_bytes(5000));

@@ -15,51 +15,52 @@ use crate::control::{
 };
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// Which of its forms the law has.
+/// The forms of the law.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum GccForm {
-    /// What libwebrtc does today.
+    /// As in today's libwebrtc.
     #[default]
     Libwebrtc,
-    /// What draft-ietf-rmcat-gcc-02 prints.
+    /// As printed in draft-ietf-rmcat-gcc-02.
     Draft,
 }
 
-/// Which probes the law asks for, in libwebrtc's form; the draft's has none.
+/// Which probes the law requests, in libwebrtc's form; the draft's form has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum GccProbing {
     /// None.
     Off,
-    /// At the beginning, and after a large drop of a rate that the application limited.
+    /// At the start, and after a large drop of an app-limited rate.
     #[default]
     On,
-    /// In addition every 5 s while the application limits the rate.
+    /// In addition every 5 s while the flow is app-limited.
     Periodic,
 }
 
-/// What a [`Gcc`] is set to.
+/// The configuration of a [`Gcc`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GccConfig {
-    /// Lowest and highest rate, and the one to start with.
+    /// Lowest rate, highest rate and start rate.
     pub limits: RateLimits,
-    /// Its form.
+    /// The form.
     pub form: GccForm,
-    /// Its probes.
+    /// The probes.
     pub probing: GccProbing,
-    /// β, the share of what arrives that the rate falls to after overuse; 0 to 1, other values are brought into these limits, and NaN
-    /// is [`GccConfig::DECREASE`].
+    /// β, the rate after overuse as a share of the delivery rate. Values are clamped to the range 0 to 1; NaN is
+    /// replaced by [`GccConfig::DECREASE`].
     pub decrease: f64,
-    /// How much faster than the rate packets of libwebrtc's form follow each other; at 1 at least, and NaN is [`GccConfig::PACING`].
+    /// Pacing rate of libwebrtc's form, as a multiple of the rate; at least 1. NaN is replaced by
+    /// [`GccConfig::PACING`].
     pub pacing: f64,
 }
 
 impl GccConfig {
     /// β of both forms (draft-ietf-rmcat-gcc-02, Sec. 5.5).
     pub const DECREASE: f64 = 0.85;
-    /// How much faster than the rate packets leave (libwebrtc, `goog_cc_network_control`).
+    /// Pacing rate as a multiple of the rate (libwebrtc, `goog_cc_network_control`).
     pub const PACING: f64 = 1.1;
 
-    /// libwebrtc's form between these limits, with its probes.
+    /// libwebrtc's form within these limits, with its probes.
     pub const fn new(limits: RateLimits) -> Self {
         Self {
             limits,
@@ -82,14 +83,14 @@ pub struct Gcc {
     backoff: RoundTripBackoff,
     form: Form,
     pacing: f64,
-    /// What waited at the sender when the last frame came.
+    /// Data that was queued at the sender when the last frame arrived.
     waiting: Size,
-    /// The packets of one feedback that arrived, in the order of their arrival.
+    /// The packets of one feedback that arrived, in arrival order.
     arrivals: Vec<Arrival>,
     snapshot: Snapshot,
 }
 
-/// The parts that the forms have each of its own.
+/// The parts in which the forms differ.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one for each controller, which lives on the heap")]
 enum Form {
@@ -97,15 +98,16 @@ enum Form {
     Draft { recent: Recent, rule: LossRule, rule_bps: f64 },
 }
 
-/// The least rate that a long round trip brings it to, in bit/s (libwebrtc, `send_side_bandwidth_estimation`).
+/// The lowest rate after the round-trip back-off, in bit/s (libwebrtc, `send_side_bandwidth_estimation`).
 const BACKOFF_FLOOR: f64 = 5000.0;
-/// What waits at the sender leaves within so long (libwebrtc, `pacing_controller`).
+/// Time within which data queued at the sender must leave (libwebrtc, `pacing_controller`).
 const LONGEST_QUEUE: Span = Span::from_secs(2);
-/// Share of what arrives that the result of a probe lowers the rate to at most (libwebrtc, `goog_cc_network_control`).
+/// A probe result lowers the rate to no less than this share of the delivery rate (libwebrtc,
+/// `goog_cc_network_control`).
 const PROBE_DROP: f64 = 0.85;
 
 impl Gcc {
-    /// One that has heard nothing yet, at the rate to start with.
+    /// A controller at its start rate, without feedback so far.
     pub fn new(config: GccConfig) -> Self {
         let GccConfig { limits, form, probing, decrease, pacing } = config;
         let decrease = if decrease.is_nan() { GccConfig::DECREASE } else { decrease.clamp(0.0, 1.0) };
@@ -181,7 +183,7 @@ impl Gcc {
                 }
             }
         };
-        // Without an arrival there is no proof of anything.
+        // Without arrivals there is no proof for a higher rate.
         let allowed = if arrivals.is_empty() { allowed.min(self.bps) } else { allowed };
         self.arrivals = arrivals;
         if self.backoff.is_too_long() {
@@ -193,7 +195,7 @@ impl Gcc {
         self.tell_probing(now, has_recovered);
     }
 
-    /// The application's limit and the probes go by the rate that came out.
+    /// Passes the new rate to the app-limit detector and to the probes.
     fn tell_probing(&mut self, now: Instant<SenderClock>, has_recovered: bool) {
         let is_too_long = self.backoff.is_too_long();
         let Form::Libwebrtc { losses, app_limit, probing, .. } = &mut self.form else { return };
@@ -211,14 +213,14 @@ impl Gcc {
         }
     }
 
-    /// Lowers the rate if a round trip takes too long.
+    /// Lowers the rate if the round-trip time is too long.
     fn back_off(&mut self, now: Instant<SenderClock>) {
         if self.backoff.is_due(now) && self.bps > BACKOFF_FLOOR {
             self.set((self.bps * backoff::FACTOR).max(BACKOFF_FLOOR), Reason::Other("round-trip"));
         }
     }
 
-    /// The far end is silent.
+    /// Reacts to silence of the receiver.
     fn on_silence(&mut self, now: Instant<SenderClock>) {
         self.aimd.set(now, self.aimd.bps().min(self.bps) * backoff::FACTOR);
         self.set(self.aimd.bps(), Reason::ReportsMissing);
@@ -227,14 +229,14 @@ impl Gcc {
     fn set(&mut self, bps: f64, reason: Reason) {
         let before = self.bps;
         let (rate, is_cut) = self.limits.clamp(bps);
-        // Between whole bits per second the rate would stand still.
+        // Rounded to whole bits per second, the rate would never grow.
         self.bps = if is_cut { rate.as_bps_f64() } else { bps };
         let reason = Some(RateLimits::reason(reason, is_cut));
         self.snapshot = Snapshot { reason, law_step_bps: Some(bps - before), response: None };
     }
 }
 
-/// One feedback, as the parts take it.
+/// One feedback, as input of the parts.
 #[derive(Clone, Copy)]
 struct Told<'a> {
     now: Instant<SenderClock>,
@@ -243,19 +245,20 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// R behind this feedback.
+    /// R after this feedback.
     fn arrived_at(&self, throughput: &mut Throughput) -> Option<f64> {
         self.arrivals.iter().for_each(|packet| throughput.push(*packet));
         throughput.bps()
     }
 
-    /// What a probe has proved; no less than what arrives calls for, unless the rate is lower.
+    /// The rate that a probe has proved; at least the floor that follows from the delivery rate, unless the current
+    /// rate is lower.
     fn proved_by(&self, probing: &mut Probing, acked: Option<f64>, bps: f64) -> Option<f64> {
         let proved = self.arrivals.iter().fold(None, |proved, packet| probing.on_arrival(packet).or(proved))?;
         Some(acked.map_or(proved, |acked| proved.max(bps.min(PROBE_DROP * acked))))
     }
 
-    /// One step of the rate that the delay allows, and why. Feedback on losses alone is none.
+    /// One step of the rate that the delay allows, and the reason. Feedback with losses only makes no step.
     fn step(&self, aimd: &mut Aimd, acked: Option<f64>, proved: Option<f64>) -> Reason {
         if self.arrivals.is_empty() {
             return Reason::NoStatistics;
@@ -284,7 +287,7 @@ impl Told<'_> {
     }
 }
 
-/// A packet that arrived at a known time.
+/// The arrival of a packet whose arrival time is known.
 fn arrival(packet: &PacketReport) -> Option<Arrival> {
     let Fate::Arrived { at: Some(arrived), .. } = packet.fate else { return None };
     Some(Arrival { number: packet.number, size: packet.size, departed: packet.departed, arrived })

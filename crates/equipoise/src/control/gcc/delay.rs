@@ -6,9 +6,9 @@ use super::throughput::Arrival;
 use super::trendline::Trendline;
 use crate::units::{Instant, SenderClock, Span};
 
-/// From packets that arrived to what their delays say of the path: groups, a filter, a detector.
+/// Processes arrivals into a state of the path: groups, a filter, a detector.
 ///
-/// If nothing was told for 2 s everything is forgotten (libwebrtc, `delay_based_bwe`).
+/// After 2 s without feedback, the state is discarded (libwebrtc, `delay_based_bwe`).
 #[derive(Clone, Debug)]
 pub(super) struct DelayPart {
     form: GccForm,
@@ -24,7 +24,7 @@ enum Filter {
     Kalman(Kalman),
 }
 
-/// Silence behind which old delays say nothing (libwebrtc, `delay_based_bwe`).
+/// After a silence of this length, old delays say nothing (libwebrtc, `delay_based_bwe`).
 const FORGET: Span = Span::from_secs(2);
 
 impl DelayPart {
@@ -40,7 +40,8 @@ impl DelayPart {
         self.detector.usage()
     }
 
-    /// Takes packets in the order of their arrival, of which feedback told at `now`; whether the queue stopped shrinking among them.
+    /// Processes packets in arrival order, from feedback at `now`. Returns whether the queue stopped shrinking among
+    /// them.
     pub(super) fn push(&mut self, now: Instant<SenderClock>, packets: &[Arrival]) -> bool {
         if self.told.is_some_and(|told| now - told > FORGET) {
             *self = Self::new(self.form);

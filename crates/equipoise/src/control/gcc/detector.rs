@@ -1,14 +1,14 @@
 use super::trendline::Estimate;
 use crate::units::{Instant, ReceiverClock, Span};
 
-/// Whether the path is overused, by an estimate of the delay's trend and a threshold that adapts to it.
+/// Detects overuse of the path, by comparing an estimate of the delay's trend with an adaptive threshold.
 ///
 /// ```text
 /// γ_i = γ_{i-1} + k Δt (|m| - γ_{i-1})        k = k_u if |m| > γ, else k_d;  6 ms ≤ γ ≤ 600 ms
 /// ```
 ///
-/// A small fixed threshold is starved by flows that fill the queue, and a large one is late; so it follows the estimate. An estimate
-/// far above it is a spike, which does not count.
+/// With a small fixed threshold, the flow is starved by flows that fill the queue; a large one detects late. So the
+/// threshold follows the estimate. An estimate far above it is a spike and is ignored.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.4; Carlucci 2016; libwebrtc, `trendline_estimator`.
 #[derive(Clone, Debug)]
@@ -16,32 +16,34 @@ pub(super) struct Detector {
     gains: Gains,
     threshold_ms: f64,
     adapted: Option<Instant<ReceiverClock>>,
-    /// For how long the estimate has been above the threshold, in ms of departures; `None` if it is not.
+    /// How long the estimate has been above the threshold, in ms of departure times; `None` if it is not.
     over_ms: Option<f64>,
-    /// Estimates above the threshold in a row.
+    /// Consecutive estimates above the threshold.
     over: u32,
     samples: u32,
     trend: f64,
     usage: Usage,
 }
 
-/// How fast the threshold follows, in 1/ms: more upwards is less sensitive to others' queues, more downwards finds smaller overloads.
+/// How fast the threshold follows, in 1/ms. A larger gain upwards makes the flow less sensitive to the queues of other
+/// flows, a larger gain downwards detects smaller overloads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gains {
-    /// `k_u`, if the estimate is above.
+    /// `k_u`, for an estimate above the threshold.
     pub up: f64,
-    /// `k_d`, if it is below.
+    /// `k_d`, for an estimate below it.
     pub down: f64,
 }
 
 impl Gains {
-    /// Those of the draft, under which a threshold that has risen stays up for minutes (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+    /// The draft's gains, with which a raised threshold stays up for minutes (draft-ietf-rmcat-gcc-02, Sec. 5.4).
     pub(super) const DRAFT: Self = Self { up: 0.01, down: 0.000_18 };
-    /// Those of libwebrtc, `trendline_estimator`: it falls within milliseconds, so that in a calm path it lies at its lower limit.
+    /// The gains of libwebrtc, `trendline_estimator`: the threshold falls within milliseconds, so on a calm path it is
+    /// at its lower limit.
     pub(super) const LIBWEBRTC: Self = Self { up: 0.0087, down: 0.039 };
 }
 
-/// What the delays say of the path.
+/// The state of the path, from the delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Usage {
     /// The queue neither grows nor shrinks.
@@ -53,17 +55,17 @@ pub(super) enum Usage {
     Under,
 }
 
-/// γ at the beginning, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// The initial γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const FIRST_THRESHOLD: f64 = 12.5;
-/// The least γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// The minimum γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const LEAST_THRESHOLD: f64 = 6.0;
-/// The highest γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// The maximum γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const HIGHEST_THRESHOLD: f64 = 600.0;
 /// An estimate further above γ than this, in ms, does not move it (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const SPIKE: f64 = 15.0;
-/// The longest Δt that counts (libwebrtc, `trendline_estimator`).
+/// The maximum Δt that counts (libwebrtc, `trendline_estimator`).
 const LONGEST_STEP: Span = Span::from_millis(100);
-/// For how long an estimate has to be above γ, in ms of departures (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// How long an estimate must be above γ, in ms of departure times (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const OVERUSE_MS: f64 = 10.0;
 
 impl Detector {
@@ -84,10 +86,11 @@ impl Detector {
         self.usage
     }
 
-    /// Takes the estimate behind a group that left `departed` behind the one before; the one behind it began to arrive at `arrived`.
+    /// Processes the estimate after a group that left `departed` after the previous one; the next group began to arrive
+    /// at `arrived`.
     ///
-    /// Overuse is told only if the estimate has been above the threshold for 10 ms of departures, twice at least, and does not fall.
-    /// The first time counts half. Until then the last word holds.
+    /// Overuse is reported only if the estimate has been above the threshold for 10 ms of departure times, at least
+    /// twice, and does not fall. The first time counts half. Until then the last state is kept.
     pub(super) fn push(&mut self, estimate: Estimate, departed: Span, arrived: Instant<ReceiverClock>) -> Usage {
         self.samples = self.samples.saturating_add(1);
         if self.samples < 2 {
@@ -132,8 +135,8 @@ mod tests {
     use super::super::trendline::Trendline;
     use super::*;
 
-    /// Groups each 20 ms that arrive each `spacing_us`: number and time in ms of the first difference that is overuse, with the
-    /// threshold before it.
+    /// Groups sent every 20 ms that arrive every `spacing_us`: number and time in ms of the first difference that is
+    /// overuse, and the threshold before it.
     fn first_overuse(spacing_us: u64) -> Option<(u64, f64, f64)> {
         let (mut line, mut detector) = (Trendline::default(), Detector::new(Gains::LIBWEBRTC));
         (1..=3000).find_map(|number| {
@@ -144,7 +147,7 @@ mod tests {
         })
     }
 
-    /// Golden values, by the equations: 10 % of overload are found behind 24 differences, 5 % behind 36, 2 % never.
+    /// Golden values, by the equations: an overload of 10 % is detected after 24 differences, 5 % after 36, 2 % never.
     #[test]
     fn overload_is_found_when_it_was_computed_to_be() {
         let (number, millis, threshold) = first_overuse(22_000).expect("10 % of overload");
@@ -155,7 +158,7 @@ mod tests {
         assert_eq!(first_overuse(20_400), None);
     }
 
-    /// The blind zone: 240 times the slope has to reach 6 ms, so an overload below 2.5 % is not seen, however long it lasts.
+    /// The blind zone: 240 times the slope must reach 6 ms, so an overload below 2.5 % is never detected.
     #[test]
     fn an_overload_below_a_fortieth_is_not_seen() {
         let spacing = |overload: f64| (20_000.0 / (1.0 - overload)) as u64;
@@ -187,7 +190,7 @@ mod tests {
         for millis in [0u64, 20, 22, 24] {
             detector.push(quiet, Span::from_millis(20), Instant::from_nanos((100 + millis) * 1_000_000));
         }
-        // The first two are the first sample, which does not count, and the first adaptation, without Δt.
+        // The first call is the first sample, which is ignored, and the second is the first adaptation, without Δt.
         let expected = FIRST_THRESHOLD * (1.0 - 0.039f64 * 2.0).powi(2);
         assert!((detector.threshold_ms - expected).abs() < 1e-9, "{} for {expected}", detector.threshold_ms);
         let spike = Estimate { compared_ms: 1000.0, trend: 1.0 };
@@ -195,7 +198,7 @@ mod tests {
         assert!((detector.threshold_ms - expected).abs() < 1e-9, "a spike does not move it");
     }
 
-    /// Under the draft's gains the threshold hardly falls, which keeps the rate beside flows that fill the queue.
+    /// With the draft's gains the threshold hardly falls, which protects the rate next to flows that fill the queue.
     #[test]
     fn the_drafts_form_finds_an_overload_and_keeps_its_threshold() {
         let (mut kalman, mut detector) = (Kalman::default(), Detector::new(Gains::DRAFT));

@@ -1,30 +1,32 @@
 use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 
-/// Packets that left together, as one measurement: the differences between one group and the next.
+/// Groups packets that left together, and computes the differences between successive groups.
 ///
-/// A sender releases a frame, or what its pacer lets go at once, in bursts, and links that aggregate deliver bursts. Within one the
-/// gaps say nothing of the queue, so only the last packets of groups are compared: `d = (t_i - t_{i-1}) - (T_i - T_{i-1})`.
+/// A sender releases a frame, or packets of one pacer interval, in bursts, and links that aggregate deliver bursts.
+/// Gaps within a burst say nothing about the queue, so only the last packets of groups are compared:
+/// `d = (t_i - t_{i-1}) - (T_i - T_{i-1})`.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.2 for pre-filtering; libwebrtc, `inter_arrival_delta` for the resets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grouping {
     current: Option<Group>,
     previous: Option<Group>,
-    /// Groups in a row that ended before the one ahead of them.
+    /// Consecutive groups that arrived before the previous group.
     overtaken: u32,
 }
 
-/// Departures from the first to the last within this time are one group (draft-ietf-rmcat-gcc-02, Sec. 5.2: `burst_time`). Longer hides
-/// more of the gaps that the path makes; shorter takes bursts for queues.
+/// Departures within this time are one group (draft-ietf-rmcat-gcc-02, Sec. 5.2: `burst_time`). A larger value hides
+/// more of the gaps that the path causes; a smaller one mistakes bursts for queues.
 const GROUP: Span = Span::from_millis(5);
-/// A packet that arrives this close behind the last one, sooner than it left behind it, was waiting together with it
-/// (draft-ietf-rmcat-gcc-02, Sec. 5.2).
+/// A packet that arrives within this time after the last one, and with a smaller gap than at departure, was queued
+/// together with it (draft-ietf-rmcat-gcc-02, Sec. 5.2).
 const BURST: Span = Span::from_millis(5);
-/// A burst of arrivals is no longer than this (libwebrtc, `inter_arrival_delta`).
+/// The maximum length of a burst of arrivals (libwebrtc, `inter_arrival_delta`).
 const LONGEST_BURST: Span = Span::from_millis(100);
-/// Groups that are overtaken in a row before everything is forgotten (libwebrtc, `inter_arrival_delta`).
+/// Consecutive overtaken groups after which the state is discarded (libwebrtc, `inter_arrival_delta`).
 const MOST_OVERTAKEN: u32 = 3;
-/// A receiver's clock that runs ahead of the sender's by this much between two groups was set (libwebrtc, `inter_arrival_delta`).
+/// If the receiver's clock gains this much on the sender's between two groups, it was set (libwebrtc,
+/// `inter_arrival_delta`).
 const CLOCK_SET: Span = Span::from_secs(3);
 
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +35,11 @@ struct Group {
     last_departed: Instant<SenderClock>,
     first_arrived: Instant<ReceiverClock>,
     last_arrived: Instant<ReceiverClock>,
-    /// When the feedback on its last packet came.
+    /// When the feedback on its last packet arrived.
     told: Instant<SenderClock>,
 }
 
-/// From the end of one group to the end of the next.
+/// The difference between the ends of two successive groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GroupDelta {
     /// `T_i - T_{i-1}`, between departures.
@@ -47,7 +49,7 @@ pub(super) struct GroupDelta {
 }
 
 impl GroupDelta {
-    /// `d`, by how much longer the way of the later group was, in ms.
+    /// `d`: how much longer the later group took, in ms.
     pub(super) fn delay_ms(self) -> f64 {
         (self.arrived - self.departed).as_millis_f64()
     }
@@ -58,7 +60,7 @@ impl Group {
         Self { first_departed: departed, last_departed: departed, first_arrived: arrived, last_arrived: arrived, told }
     }
 
-    /// Whether a packet that left no sooner than the group's first belongs to it.
+    /// Whether a packet that left no earlier than the group's first belongs to it.
     fn takes(&self, departed: Instant<SenderClock>, arrived: Instant<ReceiverClock>) -> bool {
         departed - self.first_departed <= GROUP || self.is_burst(departed, arrived)
     }
@@ -70,11 +72,11 @@ impl Group {
 }
 
 impl Grouping {
-    /// Takes a packet that arrived, of which feedback told at `now`. If it is the first of a group, and two groups are complete, the
-    /// difference between these.
+    /// Processes a packet that arrived, from feedback at `now`. If it starts a group and two groups are complete,
+    /// returns the difference between those two.
     ///
-    /// A packet that left before the first of its group is left out. If groups arrive in another order than they left in, three times
-    /// in a row, or the receiver's clock was set, it begins anew.
+    /// A packet that left before the first of its group is ignored. If three consecutive groups are overtaken, or the
+    /// receiver's clock was set, the state is discarded.
     pub(super) fn push(
         &mut self,
         departed: Instant<SenderClock>,
@@ -145,7 +147,7 @@ mod tests {
         assert_eq!(deltas(&packets), [(21_000, 21_000), (15_000, 14_000)]);
     }
 
-    /// 5 ms behind the first is still the group, a microsecond more is not.
+    /// 5 ms after the first packet is still the same group, a microsecond later is not.
     #[test]
     fn a_group_is_as_long_as_the_draft_says() {
         let ends = |end| deltas(&[(0, 10_000), (end, 20_000), (30_000, 40_000), (60_000, 70_000)]);
@@ -153,7 +155,7 @@ mod tests {
         assert_eq!(ends(5001), [(5001, 10_000), (24_999, 20_000)]);
     }
 
-    /// What a Wi-Fi link delivers at once was held back: sent 20 ms apart, it arrives 1 ms apart.
+    /// Packets that a Wi-Fi link delivers at once were held back: sent 20 ms apart, they arrive 1 ms apart.
     #[test]
     fn what_is_delivered_in_one_burst_is_one_group() {
         let burst = [(0, 100_000), (20_000, 101_000), (40_000, 102_000), (60_000, 120_000), (80_000, 140_000)];
@@ -166,7 +168,7 @@ mod tests {
         assert_eq!(deltas(&packets), [(20_000, 20_000)]);
     }
 
-    /// If it fails, a clock that is set reads as a queue of seconds.
+    /// If it fails, a clock that is set looks like a queue of seconds.
     #[test]
     fn a_receivers_clock_that_is_set_begins_anew() {
         let mut grouping = Grouping::default();

@@ -9,34 +9,34 @@ use crate::units::Span;
 /// k   = (e + q) / (v + e + q)                  gain
 /// m   = m + k z                                trend of the delay, ms a group
 /// e   = (1 - k) (e + q)                        variance of the estimate, ms²
-/// α   = (1 - χ)^(30 / (1000 f))                f: most groups a millisecond among the last
+/// α   = (1 - χ)^(30 / (1000 f))                f: highest rate of groups per millisecond among the last K
 /// ```
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.3.
 ///
-/// Readings: K, the groups among which f is the highest, is 60 (ours: as many as the estimate is trusted by). χ is the smaller end
-/// of the draft's range, as pion has it. As in libwebrtc of that time and in pion the threshold is compared with `m` times the number
-/// of groups, 60 at most; without that, overloads below some percent are never found. Groups that arrived at the same time have no
-/// frequency and leave f alone.
+/// Readings: K, the number of groups in the maximum f, is 60 (ours: the limit of the group count below). χ is the
+/// smaller end of the draft's range, as in pion. As in libwebrtc of that time and in pion, the threshold is compared
+/// with `m` times the number of groups, at most 60; without that, overloads of a few percent are never detected. Groups
+/// that arrived at the same time have no frequency and do not affect f.
 #[derive(Clone, Debug)]
 pub(super) struct Kalman {
     trend_ms: f64,
     error_ms2: f64,
     noise_ms2: f64,
-    /// Gaps between arrivals in ms, the newest last; zero before there was one.
+    /// Gaps between arrivals in ms, the newest last; zero for gaps that do not exist yet.
     gaps_ms: [f64; TRUSTED],
     count: usize,
 }
 
-/// q, variance that the state gains with each group: more follows faster (draft-ietf-rmcat-gcc-02, Sec. 5.3).
+/// q, variance added to the state with each group: a larger value follows faster (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const STATE_NOISE: f64 = 1e-3;
 /// e(0) (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const FIRST_ERROR: f64 = 0.1;
-/// The least variance of a measurement, which is also the first (draft-ietf-rmcat-gcc-02, Sec. 5.3).
+/// The minimum variance of a measurement, which is also its initial value (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const LEAST_NOISE: f64 = 1.0;
-/// χ, from 0.001 to 0.1: more lets the variance follow sooner (draft-ietf-rmcat-gcc-02, Sec. 5.3).
+/// χ, from 0.001 to 0.1: with a larger value the variance follows sooner (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const CHI: f64 = 0.001;
-/// Standard deviations beyond which an innovation is cut (draft-ietf-rmcat-gcc-02, Sec. 5.3).
+/// Standard deviations at which an innovation is clamped (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const OUTLIER: f64 = 3.0;
 
 impl Default for Kalman {
@@ -47,7 +47,7 @@ impl Default for Kalman {
 }
 
 impl Kalman {
-    /// A group that took `delay_ms` longer than the one before, and arrived `gap` behind it.
+    /// Processes a group that took `delay_ms` longer than the previous one and arrived `gap` after it.
     pub(super) fn push(&mut self, delay_ms: f64, gap: Span) -> Estimate {
         self.count = (self.count + 1).min(TRUSTED);
         self.gaps_ms.rotate_left(1);
@@ -66,7 +66,7 @@ impl Kalman {
         Estimate { compared_ms: self.count as f64 * self.trend_ms, trend: self.trend_ms }
     }
 
-    /// α: the higher the frequency of groups, the longer a variance lasts in groups.
+    /// α: at a higher frequency of groups, a variance lasts for more groups.
     fn forgetting(&self) -> f64 {
         let shortest_ms = self.gaps_ms.iter().copied().filter(|gap| *gap > 0.0).fold(f64::INFINITY, f64::min);
         if shortest_ms.is_finite() { libm::pow(1.0 - CHI, 30.0 * shortest_ms / 1000.0) } else { 1.0 - CHI }
@@ -95,7 +95,7 @@ mod tests {
         assert!((gain - 0.0916).abs() < 2e-4);
     }
 
-    /// In its steady state e solves e² + q e - q v = 0, so that the gain is e/v: 0.0311 for a variance of 1.
+    /// In steady state e solves e² + q e - q v = 0, so the gain is e/v: 0.0311 for a variance of 1.
     #[test]
     fn the_gain_tends_to_that_of_the_steady_state() {
         let (kalman, _) = run(0.0, 2000);
@@ -109,7 +109,7 @@ mod tests {
         assert!((found.trend - 1.0).abs() < 1e-3 && (found.compared_ms - 60.0 * found.trend).abs() < 1e-9);
     }
 
-    /// A spike of a second moves the estimate no more than one of three standard deviations.
+    /// A spike of a second moves the estimate no more than a spike of three standard deviations.
     #[test]
     fn an_outlier_is_cut() {
         let (calm, _) = run(0.0, 100);

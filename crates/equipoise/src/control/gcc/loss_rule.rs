@@ -1,13 +1,14 @@
 use crate::control::{Fate, PacketReport};
 use crate::units::{Instant, SenderClock, Span};
 
-/// The draft's rule on losses: below 2 % up by a twentieth, above 10 % down by half of the loss, between both nothing.
+/// The draft's loss rule: below 2 % the rate rises by 5 %, above 10 % it falls by half of the loss, and in between it
+/// stays.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 6.
 ///
-/// Readings: the rule acts on the rate in use, so that a rate which has risen unused over minutes of calm does not shield the next loss;
-/// and at most each 200 ms, as pion has it, where the draft acts on each report of a second or so. Losses are counted in packets from
-/// one step to the next.
+/// Readings: the rule acts on the rate in use, so that a loss-based rate that rose unused over minutes without loss
+/// does not hide the next loss. It acts at most every 200 ms, as in pion; the draft acts on each report, about once per
+/// second. Losses are counted in packets between two steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossRule {
     packets: u64,
@@ -23,11 +24,11 @@ const FEW: f64 = 0.02;
 const GROWTH: f64 = 1.05;
 /// Part of the loss by which the rate falls (draft-ietf-rmcat-gcc-02, Sec. 6).
 const CUT: f64 = 0.5;
-/// From one step to the next (pion).
+/// Time between two steps (pion).
 const STEP: Span = Span::from_millis(200);
 
 impl LossRule {
-    /// Takes reports; if a step is due, by how many times the rate changes.
+    /// Processes reports. If a step is due, returns the factor for the rate.
     pub(super) fn update(&mut self, now: Instant<SenderClock>, packets: &[PacketReport]) -> Option<f64> {
         self.packets = self.packets.saturating_add(packets.len() as u64);
         let lost = packets.iter().filter(|packet| packet.fate == Fate::Lost).count();

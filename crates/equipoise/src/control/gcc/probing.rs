@@ -3,23 +3,25 @@ use super::throughput::Arrival;
 use crate::control::{Probe, RateLimits, SentPacket};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// When to probe, and at which rate.
+/// Decides when to probe, and at which rate.
 ///
-/// At the beginning at 3 and 6 times the first rate, then at twice the result as long as it is more than 70 % of the probe; after a large
-/// drop, once the queue is normal again, at 85 % of the old rate; and, if asked for, at twice the rate every 5 s while the application
-/// limits it. Never while the delay or the losses hold the rate down; at one and a half times while it rises in spite of losses.
+/// At the start: at 3 and 6 times the first rate, then at twice the result as long as the result is more than 70 % of
+/// the probe. After a large drop, when the queue is normal again: at 85 % of the old rate. If configured: at twice the
+/// rate every 5 s while the flow is app-limited. No probes while delay or losses hold the rate down; at most 1.5 times
+/// the rate while it rises in spite of losses.
 ///
 /// Source: libwebrtc, `probe_controller`.
 ///
-/// Readings: the first packet that leaves is what libwebrtc calls an available network. The seam tells of no allocation to streams, so
-/// there is no probe when it changes, and no bound by twice of it. A probe of which no packet has left is given up after a second.
+/// Readings: the first packet sent corresponds to libwebrtc's event of an available network. The controller interface
+/// has no allocation to streams, so there is neither a probe when it changes nor a bound of twice the allocation. A
+/// probe is withdrawn if none of its packets was sent within a second.
 #[derive(Clone, Debug)]
 pub(super) struct Probing {
     is_periodic: bool,
     max_bps: f64,
     bps: f64,
     state: State,
-    /// A result above this is probed further, in bit/s.
+    /// A result above this leads to a further probe, in bit/s.
     further_bps: f64,
     limit: ProbeLimit,
     began: Option<Instant<SenderClock>>,
@@ -47,12 +49,12 @@ struct LargeDrop {
     from_bps: f64,
 }
 
-/// What holds the rate down, for probes.
+/// What holds the rate down, as seen by the probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProbeLimit {
     /// Nothing but the law's own step.
     Open,
-    /// Losses, although it rises.
+    /// Losses, but the rate rises.
     Losses,
     /// Delay, losses or the round trip: no probe.
     Closed,
@@ -61,37 +63,37 @@ pub(super) enum ProbeLimit {
 // All from libwebrtc, `probe_controller`.
 /// The first probes, as multiples of the first rate.
 const FIRST: [f64; 2] = [3.0, 6.0];
-/// A further one, as a multiple of the last result.
+/// A further probe, as a multiple of the last result.
 const FURTHER: f64 = 2.0;
-/// Share of a probe that its result has to be for a further one.
+/// Minimum result for a further probe, as a share of its probe.
 const WORTHWHILE: f64 = 0.7;
 /// Packets of a probe.
 const PACKETS: u32 = 5;
 /// Length of a probe.
 const LENGTH_S: f64 = 0.015;
-/// For how long a result is waited for.
+/// How long to wait for a result.
 const PATIENCE: Span = Span::from_secs(1);
-/// A drop is large if it leaves no more than this share.
+/// A drop is large if the rate falls below this share.
 const LARGE_DROP: f64 = 0.66;
-/// For how long a large drop is remembered.
+/// How long a large drop is remembered.
 const DROP_REMEMBERED: Span = Span::from_secs(5);
-/// Share of the rate before the drop that is probed.
+/// Rate of a probe after a drop, as a share of the rate before it.
 const AFTER_DROP: f64 = 0.85;
-/// By which share a result may miss its probe.
+/// Tolerated shortfall of a result, as a share of its probe.
 const UNCERTAINTY: f64 = 0.05;
-/// From one probe after a drop to the next.
+/// Minimum time between two probes after a drop.
 const DROP_PROBES: Span = Span::from_secs(5);
-/// For how long after its end an application's limit still allows a probe after a drop.
+/// How long after its end an app-limited phase still allows a probe after a drop.
 const LIMIT_REMEMBERED: Span = Span::from_secs(3);
-/// From one periodic probe to the next.
+/// Time between two periodic probes.
 const PERIOD: Span = Span::from_secs(5);
 /// A periodic probe, as a multiple of the rate.
 const PERIODIC: f64 = 2.0;
 /// The highest probe while the rate rises in spite of losses, as a multiple of the rate.
 const UNDER_LOSSES: f64 = 1.5;
-/// How soon a probe that was not possible is tried again.
+/// Retry interval for a probe that was not possible.
 const RETRY: Span = Span::from_millis(25);
-/// Probes that wait to be sent. Ours: as many as are ever asked for at once, twice.
+/// Size of the queue of probes. Ours: twice the number that is ever requested at once.
 const QUEUE: usize = 4;
 
 impl Probing {
@@ -116,12 +118,12 @@ impl Probing {
         }
     }
 
-    /// The probe to send next.
+    /// The next probe to send.
     pub(super) const fn wanted(&self) -> Option<Probe> {
         self.queue[0]
     }
 
-    /// A packet left.
+    /// Records a packet that was sent.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket) {
         self.began.get_or_insert(now);
         if self.state == State::Beginning {
@@ -139,12 +141,12 @@ impl Probing {
         }
     }
 
-    /// A packet arrived; the rate in bit/s that the probe of which it is a part has proved.
+    /// Records a packet that arrived. Returns the rate in bit/s that its probe has proved, if any.
     pub(super) fn on_arrival(&mut self, packet: &Arrival) -> Option<f64> {
         self.clusters.on_arrival(packet)
     }
 
-    /// Since when the application limits what is sent.
+    /// Sets since when the flow is app-limited.
     pub(super) fn set_app_limit(&mut self, now: Instant<SenderClock>, since: Option<Instant<SenderClock>>) {
         if self.limited_since.is_some() && since.is_none() {
             self.limit_ended = Some(now);
@@ -152,7 +154,7 @@ impl Probing {
         self.limited_since = since;
     }
 
-    /// The rate is `bps`, and this holds it down.
+    /// Sets the rate to `bps`, and what holds it down.
     pub(super) fn on_estimate(&mut self, now: Instant<SenderClock>, bps: f64, limit: ProbeLimit) {
         self.limit = limit;
         if bps < LARGE_DROP * self.bps {
@@ -164,7 +166,7 @@ impl Probing {
         }
     }
 
-    /// The queue is normal again.
+    /// Records that the queue is normal again.
     pub(super) fn on_recovered(&mut self, now: Instant<SenderClock>) {
         let was_limited = self.limit_ended.is_some_and(|ended| now - ended < LIMIT_REMEMBERED);
         let (Some(drop), true) = (self.drop, self.limited_since.is_some() || was_limited) else { return };
@@ -177,7 +179,7 @@ impl Probing {
         }
     }
 
-    /// The time of [`next_timer`](Self::next_timer) has come.
+    /// Called at the time that [`next_timer`](Self::next_timer) returned.
     pub(super) fn on_timer(&mut self, now: Instant<SenderClock>) {
         self.handled = now;
         if self.started.is_some_and(|started| now - started >= PATIENCE) {
@@ -191,7 +193,7 @@ impl Probing {
         }
     }
 
-    /// When [`on_timer`](Self::on_timer) is wanted; later than it was last called.
+    /// When [`on_timer`](Self::on_timer) must be called; later than its last call.
     pub(super) fn next_timer(&self) -> Option<Instant<SenderClock>> {
         let is_open = self.state == State::Waiting || self.wanted().is_some();
         let given_up = self.started.filter(|_| is_open).map(|started| started + PATIENCE);
@@ -210,7 +212,8 @@ impl Probing {
         self.further_bps = f64::INFINITY;
     }
 
-    /// Asks for probes at these rates, the last of which may be probed further; none if the rate is held down.
+    /// Requests probes at these rates, the last of which may lead to a further one. Requests none if the rate is held
+    /// down.
     fn start(&mut self, now: Instant<SenderClock>, rates: &[f64], mut is_further: bool) {
         let most = match self.limit {
             ProbeLimit::Open => self.max_bps,
@@ -260,7 +263,7 @@ mod tests {
         probing
     }
 
-    /// The rates in kbit/s of all probes that are wanted, in turn.
+    /// The rates in kbit/s of all wanted probes, in order.
     fn wanted(probing: &mut Probing) -> Vec<u64> {
         core::iter::from_fn(|| {
             let probe = probing.wanted()?;

@@ -1,4 +1,4 @@
-//! The whole law, over a path of a queue and a delay.
+//! Tests of the whole law, over a path with a queue and a delay.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -28,12 +28,12 @@ fn bps(gcc: &Gcc) -> u64 {
     gcc.allowance().rate.expect("a rate").as_bps()
 }
 
-/// A link of a rate, a queue of 300 ms and 20 ms each way, whose receiver reports every 50 ms. The sender sends what it may, or
-/// `application_bps`, and probes if `sends_probes`.
+/// A link with a rate, a queue of 300 ms and 20 ms of delay each way, whose receiver reports every 50 ms. The sender
+/// sends at the allowed rate, or at `application_bps` if that is lower, and sends probes if `sends_probes`.
 struct Path {
     gcc: Gcc,
     capacity_bps: f64,
-    /// Packets of which each `lost`th is lost.
+    /// One packet in `lost` is lost.
     lost: u64,
     application_bps: f64,
     sends_probes: bool,
@@ -44,7 +44,7 @@ struct Path {
     next_send_us: f64,
     next_report_us: u64,
     under_way: VecDeque<PacketReport>,
-    /// The longest wait of the last second or more, in ms.
+    /// The longest wait within about the last second, in ms.
     longest_wait_ms: f64,
     arrived: u64,
 }
@@ -92,7 +92,7 @@ impl Path {
 
     fn report(&mut self) {
         self.next_report_us += 50_000;
-        // What has arrived 20 ms ago, and losses that a later arrival shows.
+        // Packets that arrived 20 ms ago, and losses shown by a later arrival.
         let known = |packet: &PacketReport| match packet.fate {
             Fate::Arrived { at: Some(arrived), .. } => arrived.as_nanos() / 1000 + 20_000 <= self.now_us,
             _ => true,
@@ -105,7 +105,7 @@ impl Path {
         self.gcc.on_feedback(at(self.now_us), &Feedback::Packets(&feedback));
     }
 
-    /// Runs for a time, and returns the rate at its end in kbit/s.
+    /// Runs for `seconds`. Returns the rate at the end in kbit/s.
     fn run(&mut self, seconds: u64) -> f64 {
         let end_us = self.now_us + seconds * 1_000_000;
         (self.longest_wait_ms, self.arrived) = (0.0, 0);
@@ -157,7 +157,8 @@ fn a_link_that_shrinks_is_followed_within_seconds() {
     }
 }
 
-/// Probes prove 6 times the first rate at once, and go on by doubling; without them 1.08 a second take half a minute.
+/// Probes prove 6 times the first rate at once, and continue by doubling; without them, growth by 1.08 per second takes
+/// half a minute.
 #[test]
 fn probes_find_a_wide_link_in_a_second_or_two() {
     let mut path = Path::new(GccForm::Libwebrtc, 10e6);
@@ -176,7 +177,7 @@ fn an_application_that_sends_little_does_not_raise_the_rate_beyond_what_arrives_
     assert!((590.0..=615.0).contains(&found), "1.5 times 400 kbit/s and 10 kbit/s: {found}");
 }
 
-/// 2 % of random loss: libwebrtc's form takes it for the path's own, the draft's holds its rate or rises.
+/// 2 % of random loss: libwebrtc's form treats it as inherent, the draft's form holds its rate or rises.
 #[test]
 fn a_little_random_loss_leaves_the_rate() {
     for form in FORMS {
@@ -214,7 +215,7 @@ fn silence_lowers_the_rate_step_by_step_to_its_limit() {
     }
 }
 
-/// Packets that leave for minutes, without an answer: nothing rises, and behind three seconds the rate falls.
+/// Packets leave for minutes without feedback: nothing rises, and after three seconds the rate falls.
 #[test]
 fn without_feedback_nothing_rises_and_the_round_trip_back_off_lowers_the_rate() {
     for form in FORMS {
@@ -230,7 +231,7 @@ fn without_feedback_nothing_rises_and_the_round_trip_back_off_lowers_the_rate() 
     }
 }
 
-/// Reports that arrive late or have no time: `at: None`.
+/// Reports without arrival times: `at: None`.
 #[test]
 fn feedback_without_arrival_times_never_raises() {
     for form in FORMS {
@@ -275,7 +276,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// By hand: 300 kbit/s times 1.1, and times 100; a factor that would hold packets back, or is no number, does not.
+/// By hand: 300 kbit/s times 1.1, and times 100; a factor below 1 and NaN are replaced.
 #[test]
 fn packets_leave_as_much_faster_as_is_set_and_by_the_session_in_the_drafts_form() {
     let pace = |form, pacing| {
@@ -288,8 +289,8 @@ fn packets_leave_as_much_faster_as_is_set_and_by_the_session_in_the_drafts_form(
 }
 
 proptest! {
-    /// Numbers, sizes and times that make no sense: the rate stays between its limits, and never rises by more than 8 % and the least
-    /// steps for each second, as no probe was sent.
+    /// Invalid numbers, sizes and times: the rate stays within its limits, and never rises by more than 8 % plus the
+    /// minimum steps per second, because no probe was sent.
     #[test]
     fn whatever_is_told_the_rate_stays_between_its_limits(steps in steps(), draft in any::<bool>()) {
         let mut gcc = gcc(if draft { GccForm::Draft } else { GccForm::Libwebrtc });
@@ -311,7 +312,7 @@ proptest! {
         }
     }
 
-    /// The same feedback with losses in the place of arrivals never leads to a higher rate.
+    /// If arrivals are replaced by losses in the same feedback, the rate is never higher.
     #[test]
     fn losses_alone_never_raise(rounds in prop::collection::vec((1u64..500_000, 1u64..40), 1..60), draft in any::<bool>()) {
         let mut gcc = gcc(if draft { GccForm::Draft } else { GccForm::Libwebrtc });

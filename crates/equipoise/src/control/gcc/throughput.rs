@@ -11,37 +11,41 @@ pub(super) struct Arrival {
     pub arrived: Instant<ReceiverClock>,
 }
 
-/// The rate that arrives ("acknowledged bitrate"), over the last second or so: never more than what was sent in that time.
+/// The delivery rate ("acknowledged bitrate") over about the last second: never more than the sending rate in that
+/// time.
 ///
-/// The least of two rates over one window of packets: bytes between the first and the last departure, and bytes between the first and
-/// the last arrival. One packet is left out of each sum, as n packets lie on n - 1 gaps: the last to depart and the first to arrive.
-/// The longest gap between arrivals counts as the second longest, as links that pause and then deliver a burst have lost no capacity.
+/// The smaller of two rates over one window of packets: bytes between the first and the last departure, and bytes
+/// between the first and the last arrival. One packet is left out of each sum, because n packets have n - 1 gaps: the
+/// last to depart and the first to arrive. The longest gap between arrivals counts as the second longest, because links
+/// that pause and then deliver a burst have lost no capacity.
 ///
 /// Source: libwebrtc, `robust_throughput_estimator`.
 ///
-/// Degenerate: fewer than 10 packets give none; a window shorter than a millisecond counts as one. A packet that arrived more than a
-/// second before one already known begins anew: the receiver's clock was set.
+/// Degenerate: fewer than 10 packets have no rate. A window shorter than a millisecond counts as a millisecond. A
+/// packet that arrived more than a second before a known one resets the window: the receiver's clock was set.
 #[derive(Clone, Debug)]
 pub(super) struct Throughput {
-    /// In the order of arrival.
+    /// In arrival order.
     window: VecDeque<Arrival>,
-    /// The latest departure among those that fell out of the window.
+    /// The latest departure among the packets that left the window.
     dropped: Option<Instant<SenderClock>>,
 }
 
-/// Packets that the window has at least, if it is no longer than [`LONGEST`] (libwebrtc, `robust_throughput_estimator`).
+/// Minimum number of packets in the window, if it is no longer than [`LONGEST`] (libwebrtc,
+/// `robust_throughput_estimator`).
 const FEW: usize = 20;
-/// Packets that it has at most (libwebrtc, `robust_throughput_estimator`).
+/// Maximum number of packets (libwebrtc, `robust_throughput_estimator`).
 const MOST: usize = 500;
-/// Its length if it has more packets than [`FEW`]; longer is steadier, and late (libwebrtc, `robust_throughput_estimator`).
+/// Length of the window if it has more packets than [`FEW`]; a larger value is steadier and later (libwebrtc,
+/// `robust_throughput_estimator`).
 const USUAL: Span = Span::from_secs(1);
-/// Its length at most (libwebrtc, `robust_throughput_estimator`).
+/// Maximum length of the window (libwebrtc, `robust_throughput_estimator`).
 const LONGEST: Span = Span::from_secs(5);
-/// Packets without which there is no rate (libwebrtc, `robust_throughput_estimator`).
+/// Minimum number of packets for a rate (libwebrtc, `robust_throughput_estimator`).
 const REQUIRED: usize = 10;
-/// Reordering beyond this is a clock that was set (libwebrtc, `robust_throughput_estimator`).
+/// Reordering beyond this means that a clock was set (libwebrtc, `robust_throughput_estimator`).
 const REORDERING: Span = Span::from_secs(1);
-/// The shortest time that rates are taken over (libwebrtc, `robust_throughput_estimator`).
+/// The minimum time over which rates are computed (libwebrtc, `robust_throughput_estimator`).
 const SHORTEST: Span = Span::from_millis(1);
 
 impl Throughput {
@@ -49,7 +53,7 @@ impl Throughput {
         Self { window: VecDeque::with_capacity(MOST + 1), dropped: None }
     }
 
-    /// A packet arrived.
+    /// Records a packet that arrived.
     pub(super) fn push(&mut self, packet: Arrival) {
         let behind = self.window.iter().rev().take_while(|known| known.arrived > packet.arrived).count();
         if self.window.back().is_some_and(|last| last.arrived - packet.arrived > REORDERING) {
@@ -72,13 +76,14 @@ impl Throughput {
         count > MOST || length > LONGEST || (count > FEW && length > USUAL)
     }
 
-    /// The rate in bit/s; `None` with too few packets.
+    /// The rate in bit/s; `None` if there are too few packets.
     pub(super) fn bps(&self) -> Option<f64> {
         if self.window.len() < REQUIRED {
             return None;
         }
         let received = self.received_bps()?;
-        // Those that left before one that fell out were reordered: their departures would stretch the window.
+        // Packets that left before a packet no longer in the window were reordered: their departures would extend the
+        // window.
         let sent: Sent = self
             .window
             .iter()
@@ -100,7 +105,7 @@ impl Throughput {
     }
 }
 
-/// What left, in which order it may have arrived.
+/// The departures, in any order of arrival.
 #[derive(Clone, Copy, Default)]
 struct Sent {
     count: usize,
@@ -127,12 +132,12 @@ impl Sent {
     }
 }
 
-/// The rate that arrived within the last half second, as the draft has it: the sum of sizes over the window's length.
+/// The delivery rate within the last half second, as in the draft: the sum of sizes over the window's length.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.5: `R_hat(i) = 1/T sum(L(j))`, T from 0.5 to 1 s.
 ///
-/// Reading: none before packets of half a second are known. A packet that arrived before the newest counts if it lies in the window.
-/// At most [`MOST_RECENT`] packets are remembered, 0.5 s of 98 Mbit/s in packets of 1500 bytes.
+/// Reading: there is no rate before packets cover half a second. A packet that arrived before the newest counts if it
+/// is within the window. At most [`MOST_RECENT`] packets are remembered, 0.5 s at 98 Mbit/s with packets of 1500 bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
     window: VecDeque<Arrival>,
@@ -141,7 +146,7 @@ pub(super) struct Recent {
 
 /// T (draft-ietf-rmcat-gcc-02, Sec. 5.5; the shorter end).
 const RECENT: Span = Span::from_millis(500);
-/// Packets that are remembered. Ours: a bound for the memory.
+/// Maximum number of packets that are remembered. Ours: a bound on memory.
 const MOST_RECENT: usize = 4096;
 
 impl Recent {
@@ -149,7 +154,7 @@ impl Recent {
         Self { window: VecDeque::new(), is_full: false }
     }
 
-    /// A packet arrived.
+    /// Records a packet that arrived.
     pub(super) fn push(&mut self, packet: Arrival) {
         if self.window.back().is_some_and(|last| last.arrived - packet.arrived > REORDERING) {
             *self = Self::new();
@@ -196,7 +201,7 @@ mod tests {
         throughput.bps().map(|bps| bps / 1e3)
     }
 
-    /// 1250 bytes each 10 ms are 1 Mbit/s, whichever of both ends is slower.
+    /// 1250 bytes every 10 ms are 1 Mbit/s; the slower of both ends decides.
     #[test]
     fn a_steady_stream_has_its_rate_and_a_slower_end_decides() {
         assert_eq!(kbps(&of((0..100).map(|n| (10 * n, 10 * n + 30)))), Some(1000.0));

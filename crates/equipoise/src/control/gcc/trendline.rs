@@ -5,11 +5,11 @@ use crate::units::{Instant, ReceiverClock};
 /// ```text
 /// s_i   = 0.9 s_{i-1} + 0.1 Σ d                           smoothed accumulated delay
 /// slope = Σ (t - t̄)(s - s̄) / Σ (t - t̄)²                   least squares over the last 20 groups
-/// m     = 4 min(n, 60) slope                              what the threshold is compared with
+/// m     = 4 min(n, 60) slope                              compared with the threshold
 /// ```
 ///
-/// The slope is `(rate - capacity) / capacity` of a queue that fills, without unit. Source: libwebrtc, `trendline_estimator`, which
-/// stands in the place of the Kalman filter of the draft.
+/// For a queue that fills, the slope is `(rate - capacity) / capacity`, without unit. Source: libwebrtc,
+/// `trendline_estimator`, which replaces the draft's Kalman filter.
 ///
 /// Degenerate: fewer than 20 groups have a slope of zero; if all arrived at the same time, the last slope is kept.
 #[derive(Clone, Debug, Default)]
@@ -18,20 +18,23 @@ pub(super) struct Trendline {
     accumulated_ms: f64,
     smoothed_ms: f64,
     points: [Point; WINDOW],
-    /// How many groups there have been, up to [`MOST`].
+    /// Number of groups, up to [`MOST`].
     count: usize,
     slope: f64,
 }
 
-/// Groups that the line is fitted to; more is steadier and answers later (libwebrtc, `trendline_estimator`).
+/// Number of groups to which the line is fitted; a larger value is steadier and reacts later (libwebrtc,
+/// `trendline_estimator`).
 const WINDOW: usize = 20;
-/// Share of the old value in the smoothed delay (libwebrtc, `trendline_estimator`).
+/// Weight of the old value in the smoothed delay (libwebrtc, `trendline_estimator`).
 const SMOOTHING: f64 = 0.9;
-/// The slope's gain: more finds smaller overloads, and takes more noise for one (libwebrtc, `trendline_estimator`).
+/// Gain of the slope: a larger value detects smaller overloads, and mistakes more noise for an overload (libwebrtc,
+/// `trendline_estimator`).
 const GAIN: f64 = 4.0;
-/// Groups up to which an estimate counts for more with each (libwebrtc, `trendline_estimator`; pion and others for the draft).
+/// Number of groups up to which the weight of an estimate grows (libwebrtc, `trendline_estimator`; pion and others for
+/// the draft).
 pub(super) const TRUSTED: usize = 60;
-/// Where the count of groups stops; any number above [`TRUSTED`] will do.
+/// Where the count of groups stops; any number above [`TRUSTED`] is enough.
 const MOST: usize = 1000;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,17 +43,18 @@ struct Point {
     delay_ms: f64,
 }
 
-/// What a filter of delays says.
+/// The result of a delay filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
-    /// What the threshold is compared with, in ms.
+    /// The value to compare with the threshold, in ms.
     pub compared_ms: f64,
-    /// The estimate itself, which falls or rises.
+    /// The raw estimate, to see whether it falls or rises.
     pub trend: f64,
 }
 
 impl Trendline {
-    /// A group that took `delay_ms` longer than the one before; the group behind it began to arrive at `arrived`.
+    /// Processes a group that took `delay_ms` longer than the previous one; the next group began to arrive at
+    /// `arrived`.
     pub(super) fn push(&mut self, delay_ms: f64, arrived: Instant<ReceiverClock>) -> Estimate {
         let origin = *self.origin.get_or_insert(arrived);
         self.accumulated_ms += delay_ms;
@@ -68,7 +72,7 @@ impl Trendline {
     }
 }
 
-/// The slope of the line of least squares; `None` if the points have one abscissa.
+/// The slope of the least squares line; `None` if all points have the same abscissa.
 fn slope(points: &[Point]) -> Option<f64> {
     let count = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.arrived_ms, y + point.delay_ms));
@@ -85,7 +89,7 @@ fn slope(points: &[Point]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Groups each 20 ms that arrive each `spacing_us`: the estimate behind the `count`th difference.
+    /// Groups sent every 20 ms that arrive every `spacing_us`: the estimate after `count` differences.
     fn estimate(spacing_us: u64, count: u64) -> Estimate {
         let mut line = Trendline::default();
         let delay_ms = spacing_us as f64 / 1e3 - 20.0;
@@ -94,7 +98,7 @@ mod tests {
         last
     }
 
-    /// The slope tends to the overload: arrivals 22 ms apart of what left 20 ms apart are 2/22 of a delay.
+    /// The slope tends to the overload: packets sent 20 ms apart that arrive 22 ms apart have a slope of 2/22.
     #[test]
     fn the_slope_tends_to_the_share_by_which_the_path_is_overloaded() {
         for (spacing_us, overload) in [(22_000, 2.0 / 22.0), (21_000, 1.0 / 21.0), (18_000, -2.0 / 18.0)] {
@@ -103,7 +107,7 @@ mod tests {
         }
     }
 
-    /// By hand, of the equations above: 24 differences of 2 ms, 36 of 1 ms, and what 0.4 ms tend to.
+    /// By hand, from the equations above: 24 differences of 2 ms, 36 of 1 ms, and the limit for 0.4 ms.
     #[test]
     fn an_overload_has_the_estimate_that_was_computed_by_hand() {
         let found = estimate(22_000, 24);

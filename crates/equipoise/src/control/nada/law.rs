@@ -1,51 +1,55 @@
 use crate::units::{Rate, Size};
 
-/// The equations of NADA, each by itself.
+/// The equations of NADA, one function each.
 ///
-/// Source: RFC 8698, Eq. 1 to 7 and 11 to 14. Delays in seconds, rates in bit/s, ratios from 0 to 1.
-/// Total: every input, NaN included, yields a number; where an equation has no sense for its inputs, the rate is kept.
+/// Source: RFC 8698, Eq. 1 to 7 and 11 to 14. Delays in seconds, rates in bit/s, ratios from 0 to 1. Total: every
+/// input, NaN included, yields a number; if an equation has no valid result, the rate is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NadaLaw {
-    /// PRIO, the weight of the flow among others; its share of a bottleneck is in proportion.
+    /// PRIO, the weight of the flow relative to other flows. Its share of a bottleneck is proportional to it.
     pub priority: f64,
-    /// RMAX in bit/s: the rate that the flow has where the congestion signal is PRIO times XREF.
+    /// RMAX in bit/s: the rate of the flow if the congestion signal is PRIO times XREF.
     pub max_bps: f64,
-    /// XREF in s; more fills the queue further, and holds more of a bottleneck beside others.
+    /// XREF in s. A larger value fills the queue further, and takes a larger share from other flows.
     pub reference_s: f64,
-    /// KAPPA; more reacts faster, and swings more.
+    /// KAPPA. A larger value reacts faster and oscillates more.
     pub kappa: f64,
-    /// ETA, weight of the signal's change beside its offset; more brakes sooner when a queue begins to grow.
+    /// ETA, weight of the signal's change relative to its offset. A larger value reacts sooner when a queue begins to
+    /// grow.
     pub eta: f64,
-    /// TAU in s, the longest round trip that the gains are made for; more is steadier, and slower.
+    /// TAU in s, the longest round-trip time for which the gains are designed. A larger value is steadier and slower.
     pub tau_s: f64,
-    /// QBOUND in s, the queue that a ramp-up may make; more finds free capacity faster, and overshoots it further.
+    /// QBOUND in s, the queue that a ramp-up may build. A larger value finds free capacity faster and overshoots it
+    /// further.
     pub ramp_bound_s: f64,
-    /// QTH in s, from which on queueing delay counts less while packets are lost; less yields less to flows that go by loss.
+    /// QTH in s: above it, queueing delay counts less while packets are lost. A smaller value yields less to flows that
+    /// react to loss only.
     pub warp_threshold_s: f64,
-    /// DLOSS in s, what a loss ratio of PLRREF counts for.
+    /// DLOSS in s, the delay penalty at a loss ratio of PLRREF.
     pub loss_penalty_s: f64,
-    /// DMARK in s, what a marking ratio of PMRREF counts for.
+    /// DMARK in s, the delay penalty at a marking ratio of PMRREF.
     pub mark_penalty_s: f64,
 }
 
 /// `GAMMA_MAX`, the largest step up in a ramp-up (RFC 8698, Table 2).
 const GAMMA_MAX: f64 = 0.5;
-/// DELTA, the interval between updates that is aimed at, in s (RFC 8698, Table 2).
+/// DELTA, the target interval between updates, in s (RFC 8698, Table 2).
 pub(super) const DELTA_S: f64 = 0.1;
 /// DFILT, a bound on the delay of filtering, in s (RFC 8698, Table 2).
 const DFILT_S: f64 = 0.12;
-/// LAMBDA, how fast warped delay falls; more leaves queues to flows that go by loss sooner (RFC 8698, Table 2).
+/// LAMBDA, how fast warped delay falls. A larger value yields queues to loss-based flows sooner (RFC 8698, Table 2).
 const LAMBDA: f64 = 0.5;
-/// PLRREF and PMRREF, the ratios that the penalties are given for (RFC 8698, Table 2).
+/// PLRREF and PMRREF, the reference ratios of the penalties (RFC 8698, Table 2).
 const REFERENCE_RATIO: f64 = 0.01;
-/// The largest congestion signal, in s. RFC 8698 has none; ours, as its authors' simulator has it: a single total loss would otherwise
-/// weigh on the difference of many updates.
+/// The largest congestion signal, in s. Ours, as in the simulator of its authors; RFC 8698 has no limit. Without it, a
+/// single interval of total loss would dominate the difference for many updates.
 const LARGEST_SIGNAL_S: f64 = 0.5;
-/// `BETA_V` and `BETA_S`, share of what would empty the shaping buffer within a frame (RFC 8698, Table 2).
+/// `BETA_V` and `BETA_S`, as a share of the rate that would empty the shaping buffer within a frame (RFC 8698, Table
+/// 2).
 const BETA: f64 = 0.1;
 /// FPS, frames per second (RFC 8698, Table 2).
 const FRAMES_PER_SECOND: f64 = 30.0;
-/// The most that the shaping buffer changes a rate by (RFC 8698, Eq. 11, 12).
+/// Maximum change of a rate by the shaping buffer (RFC 8698, Eq. 11, 12).
 const LARGEST_SHAPING: f64 = 0.05;
 
 impl Default for NadaLaw {
@@ -66,7 +70,7 @@ impl Default for NadaLaw {
     }
 }
 
-/// What a sender with a shaping buffer does at a reference rate.
+/// The rates of encoder and sender at a reference rate, with data in the shaping buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShapedRates {
     /// `r_vin`, the target of the video encoder.
@@ -75,12 +79,12 @@ pub struct ShapedRates {
     pub sending: Rate,
 }
 
-/// What the gradual update goes by.
+/// The inputs of the gradual update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Signal {
     /// `x_curr`, the aggregate congestion signal, in s.
     pub now_s: f64,
-    /// `x_prev`, that of the last update, in s.
+    /// `x_prev`, the signal at the last update, in s.
     pub before_s: f64,
     /// `delta`, the time since the last update, in s.
     pub elapsed_s: f64,
@@ -105,11 +109,11 @@ impl NadaLaw {
         let marks = self.mark_penalty_s * square(marked / REFERENCE_RATIO);
         let losses = self.loss_penalty_s * square(lost / REFERENCE_RATIO);
         let signal = delay_s + marks + losses;
-        // What is no number is no sign of an empty path.
+        // NaN must not look like an empty path.
         if signal.is_nan() { LARGEST_SIGNAL_S } else { signal.clamp(0.0, LARGEST_SIGNAL_S) }
     }
 
-    /// The next rate in accelerated ramp-up, in bit/s: never below the present one.
+    /// The next rate in accelerated ramp-up, in bit/s: never below the current rate.
     ///
     /// Source: RFC 8698, Eq. 3, 4: `gamma = min(GAMMA_MAX, QBOUND / (rtt + DELTA + DFILT))`, `r = max(r, (1 + gamma) r_recv)`.
     pub fn ramp_up(&self, rate_bps: f64, received_bps: f64, round_trip_s: f64) -> f64 {
@@ -120,10 +124,10 @@ impl NadaLaw {
         if raised.is_finite() { rate_bps.max(raised) } else { rate_bps }
     }
 
-    /// The next rate in the gradual update, in bit/s, before it is cut to its limits (Eq. 8, 9).
+    /// The next rate in the gradual update, in bit/s, before the limits are applied (Eq. 8, 9).
     ///
-    /// Source: RFC 8698, Eq. 5 to 7. Reading: at most TAU counts of the time since the last update, so that one report after a
-    /// silence does not move the rate by what many would have.
+    /// Source: RFC 8698, Eq. 5 to 7. Reading: the time since the last update counts up to TAU, so that one report after
+    /// a silence does not move the rate as far as many reports would.
     pub fn gradual(&self, rate_bps: f64, signal: Signal) -> f64 {
         // Eq. 5
         let offset_s = signal.now_s - self.priority * self.reference_s * self.max_bps / rate_bps;
@@ -137,10 +141,10 @@ impl NadaLaw {
         if next.is_finite() { next } else { rate_bps }
     }
 
-    /// What encoder and sender do at a reference rate where `buffer` waits in the shaping buffer.
+    /// The rates of encoder and sender at a reference rate, with `buffer` in the shaping buffer.
     ///
-    /// Source: RFC 8698, Eq. 11 to 14: `BETA 8 L FPS`, at most 5 % of the rate, less for the encoder, which keeps RMIN, and more for
-    /// the sender, which keeps RMAX.
+    /// Source: RFC 8698, Eq. 11 to 14: `BETA 8 L FPS`, at most 5 % of the rate. It is subtracted for the encoder, down
+    /// to RMIN, and added for the sender, up to RMAX.
     pub fn shaped(&self, reference: Rate, min: Rate, buffer: Size) -> ShapedRates {
         let bps = reference.as_bps_f64();
         // Eq. 11, 12

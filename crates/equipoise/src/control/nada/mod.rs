@@ -1,4 +1,4 @@
-//! NADA: delay, marks and losses as one signal of congestion, to which the rate is steered.
+//! NADA: combines delay, marks and losses into one congestion signal that controls the rate.
 
 mod law;
 mod receiver;
@@ -14,13 +14,13 @@ use receiver::{Receiver, Report};
 use super::{Allowance, Controller, Feedback, Needs, PacketFeedback, QueuedFrame, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// Network-assisted dynamic adaptation: one congestion signal out of queueing delay, marks and losses.
+/// Network-assisted dynamic adaptation: one congestion signal from queueing delay, marks and losses.
 ///
-/// Queueing delay, ECN marks and losses are added up into one equivalent delay. An unused path is filled in steps that
-/// are bounded by the queue that they may make; a used one is steered to where the signal is in inverse proportion to the
-/// rate. So flows share a bottleneck by priority and highest rate, whatever it signals by.
+/// Queueing delay, ECN marks and losses are added up into one equivalent delay. An underused path is filled in steps
+/// bounded by the queue that they may build. Otherwise the rate is steered to the point where the signal is in inverse
+/// proportion to the rate. So flows share a bottleneck by priority and highest rate, whatever kind of signal it sends.
 ///
-/// Source: RFC 8698. Its receiver's part (Sec. 4.2, 5.1) is computed here at the sender, which Sec. 5.3 and 6.4 allow.
+/// Source: RFC 8698. The receiver's part (Sec. 4.2, 5.1) is computed at the sender, which Sec. 5.3 and 6.4 allow.
 ///
 /// ```text
 /// d_tilde = d                                        d < QTH, or no loss within loss_exp     (1)
@@ -50,30 +50,33 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `delta` | time since the last update | s |
 /// | `rtt` | round-trip time | s |
 /// | `r_ref`, `r_recv` | reference rate, receiving rate | bit/s |
-/// | `r_vin`, `r_send` | rates of encoder and sender where a shaping buffer holds `L` bytes | bit/s |
+/// | `r_vin`, `r_send` | rates of encoder and sender if the shaping buffer holds `L` bytes | bit/s |
 /// | `loss_int`, `loss_exp` | mean interval between loss events; MULTILOSS times that | packets |
 ///
 /// Readings:
-/// - An update takes place with the feedback that comes nearest to DELTA after the last one: up to half of the feedback's own
-///   interval early. `delta` is measured, and counts up to TAU. The first feedback only starts the clock.
-/// - The window LOGWIN is that of departures for losses, marks and the ramp-up's delays. A window without packets leaves the ratios.
-/// - `r_recv` is the lesser of what arrived within LOGWIN by the receiver's clock, and of what of the packets that left within
-///   LOGWIN arrived: no arrival times, not even invented ones, raise the rate beyond 1 + gamma times what was sent.
-/// - The ramp-up looks at raw samples of the delay, as Sec. 4.2 has it; Table 1 calls them filtered.
-/// - A mark within LOGWIN ends the ramp-up too. By the text it does not, and the marks of a virtual queue (App. A.3), which come without
-///   a delay, would never have an effect.
-/// - Base delay is that of RFC 6817, over ten minutes. `rtt` is the last sample.
-/// - Without arrival times the round trip is the delay (Sec. 6.1), until an arrival time comes.
-/// - `loss_int` is the mean of closed intervals; with the open one, as RFC 5348, Sec. 5.4 has it for a rate, no loss would ever expire.
-///   Before the second loss event there is none, and no warping. A packet found to be late counts as lost too (Sec. 5.1.2).
+/// - An update takes place at the feedback nearest to DELTA after the last update: up to half a feedback interval
+///   early. `delta` is measured, and counts up to TAU. The first feedback only starts the clock.
+/// - For losses, marks and the ramp-up's delays, the window LOGWIN is measured in departure times. A window without
+///   packets leaves the ratios unchanged.
+/// - `r_recv` is the smaller of two rates: of the packets that arrived within LOGWIN by the receiver's clock, and of
+///   the packets that left within LOGWIN and arrived. So no arrival times, not even forged ones, raise the rate beyond
+///   1 + gamma times the sending rate.
+/// - The ramp-up uses raw samples of the delay, as in Sec. 4.2; Table 1 calls them filtered.
+/// - A mark within LOGWIN ends the ramp-up, too. In the text it does not; then the marks of a virtual queue (App. A.3),
+///   which come without a delay, would never have an effect.
+/// - The base delay is that of RFC 6817, over ten minutes. `rtt` is the last sample.
+/// - The round-trip time serves as the delay (Sec. 6.1) until the first feedback with an arrival time.
+/// - `loss_int` is the mean of closed intervals. With the open interval, which RFC 5348, Sec. 5.4 includes for a rate,
+///   no loss would ever expire. Before the second loss event there is no mean interval and no warping. A packet found
+///   to be late counts as lost, too (Sec. 5.1.2).
 /// - `x_curr` is at most 500 ms, as in the authors' simulator.
-/// - The session's rate is `r_vin`, and its packets follow each other at `r_send`: both are `r_ref` where nothing waits in the shaping
-///   buffer. Its length is taken as each frame comes, before the frame joins it.
-/// - RMIN and RMAX are the limits; the rate starts at RMIN, or where it is told to.
+/// - The session's rate is `r_vin`, and its packets are paced at `r_send`. Both equal `r_ref` if the shaping buffer is
+///   empty. The buffer length is measured when a frame arrives, before the frame is added.
+/// - RMIN and RMAX are the limits; the rate starts at RMIN or at the configured start rate.
 ///
-/// Degenerate cases: before a delay or a loss is known the rate is kept. Silence and timeouts, on which the text has nothing,
-/// halve it, not below RMIN (ours). If the receiver's clock is set forward, the queue seems long until ten minutes have passed;
-/// set back, it is followed at once.
+/// Degenerate cases: before a delay or a loss is known the rate is kept. Silence and timeouts, which the text does not
+/// cover, halve it, down to RMIN (ours). If the receiver's clock is set forward, the queue seems long for ten minutes;
+/// if it is set back, the base follows at once.
 #[derive(Clone, Debug)]
 pub struct Nada {
     law: NadaLaw,
@@ -90,11 +93,11 @@ pub struct Nada {
     snapshot: Snapshot,
 }
 
-/// DELTA, the time from one update to the next (RFC 8698, Table 2).
+/// DELTA, the time between updates (RFC 8698, Table 2).
 const DELTA: Span = Span::from_millis((DELTA_S * 1000.0) as i64);
 
 impl Nada {
-    /// Begins at the rate to start with; the highest rate of the limits is the law's RMAX.
+    /// Starts at the start rate; the highest rate of the limits is the law's RMAX.
     pub fn new(law: NadaLaw, limits: RateLimits) -> Self {
         Self {
             law: NadaLaw { max_bps: limits.max().as_bps_f64(), ..law },
@@ -114,7 +117,7 @@ impl Nada {
         Span::from_secs_f64(self.signal_s).unwrap_or(Span::ZERO)
     }
 
-    /// `r_ref`, before it is shaped.
+    /// `r_ref`, before shaping.
     pub const fn reference_rate(&self) -> Rate {
         self.rate
     }

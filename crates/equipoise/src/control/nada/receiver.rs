@@ -5,17 +5,17 @@ use crate::control::loss_intervals::LossIntervals;
 use crate::control::{Ecn, Fate, PacketFeedback, PacketReport};
 use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 
-/// What NADA's receiver computes (RFC 8698, Sec. 4.2, 5.1), from feedback on single packets.
+/// NADA's receiver (RFC 8698, Sec. 4.2, 5.1), computed from per-packet feedback.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
     base: BaseDelay,
     metric: Metric,
-    /// The last queueing delays, in no order.
+    /// The last queueing delays, in no particular order.
     recent: [Span; MINIMUM_OF],
     samples: usize,
-    /// By departure, on the sender's clock.
+    /// Packets by departure, on the sender's clock.
     sent: Window<Sent>,
-    /// Bytes by arrival, on the receiver's clock, or the sender's if arrival times are not told.
+    /// Bytes by arrival, on the receiver's clock; on the sender's clock if there are no arrival times.
     arrived: Window<u64>,
     highest_number: u64,
     round_trip: Option<Span>,
@@ -27,7 +27,7 @@ pub(super) struct Receiver {
     marked: f64,
 }
 
-/// What delays are told by (RFC 8698, Sec. 6.1).
+/// The source of delays (RFC 8698, Sec. 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Metric {
     RoundTrip,
@@ -45,12 +45,12 @@ struct Sent {
     longest: Option<Span>,
 }
 
-/// What an update goes by.
+/// The inputs of an update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Report {
     /// `x_curr` in s.
     pub(super) signal_s: f64,
-    /// `rmode` is 0: neither losses nor marks nor a queue within LOGWIN.
+    /// `rmode` is 0: no losses, no marks and no queue within LOGWIN.
     pub(super) is_underused: bool,
     /// `r_recv` in bit/s.
     pub(super) received_bps: f64,
@@ -58,15 +58,17 @@ pub(super) struct Report {
     pub(super) round_trip_s: f64,
 }
 
-/// Samples of which the least counts, against spikes that are no congestion; more is slower (RFC 8698, Sec. 5.1.1).
+/// Number of samples in the minimum filter, against spikes that are not congestion. A larger value is slower (RFC 8698,
+/// Sec. 5.1.1).
 const MINIMUM_OF: usize = 15;
-/// QEPS: a queueing delay from which on a queue is building up; more ramps up into others' queues (RFC 8698, Table 2).
+/// QEPS: a queueing delay above it shows that a queue is building up. A larger value ramps up into the queues of other
+/// flows (RFC 8698, Table 2).
 const QEPS: Span = Span::from_millis(10);
-/// ALPHA, weight of a new loss or marking ratio; more is faster, and noisier (RFC 8698, Table 2).
+/// ALPHA, weight of a new loss or marking ratio. A larger value is faster and noisier (RFC 8698, Table 2).
 const ALPHA: f64 = 0.1;
-/// MULTILOSS, mean loss intervals for which a loss is remembered (RFC 8698, Table 2).
+/// MULTILOSS: how many mean loss intervals a loss is remembered (RFC 8698, Table 2).
 const MULTILOSS: f64 = 7.0;
-/// Losses within so long belong to one event while no round trip is known: DELTA. Ours.
+/// Losses within this time are one event while the round-trip time is not known: DELTA. Ours.
 const UNKNOWN_ROUND_TRIP: Span = Span::from_millis(100);
 
 impl Receiver {
@@ -87,7 +89,7 @@ impl Receiver {
         }
     }
 
-    /// Takes feedback that came at `now`.
+    /// Processes feedback that arrived at `now`.
     pub(super) fn push(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
         self.round_trip = feedback.round_trip.filter(|sample| *sample > Span::ZERO).or(self.round_trip);
         for packet in feedback.packets {
@@ -103,7 +105,7 @@ impl Receiver {
 
     fn push_packet(&mut self, now: Instant<SenderClock>, packet: &PacketReport) {
         if packet.number > self.highest_number && self.sent.is_before(packet.departed.as_nanos()) {
-            // A later packet that left long before: the sender's clock was set back.
+            // A later packet with a much earlier departure: the sender's clock was set back.
             self.sent = Window::new();
         }
         self.highest_number = self.highest_number.max(packet.number);
@@ -131,7 +133,7 @@ impl Receiver {
         }
     }
 
-    /// Arrival times are told: from now on they tell the delay, and what round trips told is forgotten.
+    /// The feedback has arrival times: from now on they define the delay, and delays from round trips are discarded.
     fn trust_arrivals(&mut self) {
         if self.metric == Metric::OneWay {
             return;
@@ -156,7 +158,7 @@ impl Receiver {
         // Sec. 4.2: d_base = min(d_base, d_fwd), d_queue = d_fwd - d_base.
         let queueing = self.base.queueing(now, shown);
         self.recent[self.samples % MINIMUM_OF] = queueing;
-        // Counted on from a full turn, so that the count never ends.
+        // Wraps to one full turn, so that the count never overflows.
         self.samples = if self.samples + 1 == 2 * MINIMUM_OF { MINIMUM_OF } else { self.samples + 1 };
         if let Some(bin) = self.sent.bin(departed.as_nanos()) {
             bin.longest = bin.longest.max(Some(queueing));
@@ -173,13 +175,13 @@ impl Receiver {
         if self.last_loss.replace(departed).is_some() {
             self.losses.close();
         } else {
-            // What came before the first loss is no interval between two.
+            // The packets before the first loss are not an interval between two losses.
             self.losses.replace_open(0.0);
         }
         self.losses.grow(1.0);
     }
 
-    /// What the receiver would report now; `None` while neither a delay nor a loss is known.
+    /// The receiver's report at this time; `None` while neither a delay nor a loss is known.
     pub(super) fn report(&mut self, law: &NadaLaw) -> Option<Report> {
         let mut total = Sent::default();
         for bin in self.sent.bins() {
@@ -192,7 +194,7 @@ impl Receiver {
         if self.samples == 0 && total.lost == 0 {
             return None;
         }
-        // Eq. 10; a window without packets says nothing.
+        // Eq. 10; a window without packets leaves the ratios unchanged.
         if total.packets > 0 {
             let packets = total.packets as f64;
             self.lost = ALPHA * (total.lost as f64 / packets) + (1.0 - ALPHA) * self.lost;
@@ -212,7 +214,8 @@ impl Receiver {
     }
 }
 
-/// `d_queue` or `d_tilde`, or what lies between for one mean loss interval after the last loss has expired (RFC 8698, Sec. 4.2).
+/// `d_queue` or `d_tilde`, or a blend of both for one mean loss interval after the last loss has expired (RFC 8698,
+/// Sec. 4.2).
 pub(super) fn warped_while_losing(law: &NadaLaw, queueing_s: f64, losses: &LossIntervals) -> f64 {
     let Some(loss_int) = losses.mean_closed() else { return queueing_s };
     let loss_exp = MULTILOSS * loss_int;

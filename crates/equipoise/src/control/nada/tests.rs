@@ -22,7 +22,8 @@ fn close(found: f64, expected: f64, within: f64) {
     assert!((found - expected).abs() <= within, "{found} is not {expected} ± {within}");
 }
 
-/// By hand from Eq. 5 to 7: 20 ms after 15 has an offset of 5 ms (RMAX 1.5 Mbit/s: 15 ms are wanted at 1 Mbit/s), and so on.
+/// By hand from Eq. 5 to 7: 20 ms after 15 has an offset of 5 ms (RMAX 1.5 Mbit/s: the equilibrium is 15 ms at 1
+/// Mbit/s), and so on.
 #[test]
 fn the_gradual_update_has_the_values_that_the_equations_give_by_hand() {
     let law = NadaLaw::default();
@@ -79,7 +80,7 @@ fn losses_and_marks_count_as_the_square_of_their_share() {
     close(law.signal(0.02, 0.01, 0.01) * 1e3, 32.0, 1e-9);
 }
 
-/// RFC 8698, Sec. 5.2.2 has the 48 kbit/s; more than 5 % it never is.
+/// The 48 kbit/s are from RFC 8698, Sec. 5.2.2; the limit is 5 %.
 #[test]
 fn a_shaping_buffer_slows_the_encoder_and_hastens_the_sender() {
     let shaped = |bps, waiting| {
@@ -95,7 +96,7 @@ fn a_shaping_buffer_slows_the_encoder_and_hastens_the_sender() {
     assert_eq!(shaped(150_000, 2000), [Some(150_000), Some(157_500)]);
 }
 
-/// Losses a hundred packets apart: warped for seven hundred packets, and not at all after eight hundred.
+/// Losses a hundred packets apart: warping lasts for seven hundred packets, and has ended after eight hundred.
 #[test]
 fn a_loss_is_remembered_for_seven_intervals_and_forgotten_over_one_more() {
     let law = NadaLaw::default();
@@ -109,7 +110,7 @@ fn a_loss_is_remembered_for_seven_intervals_and_forgotten_over_one_more() {
     }
 }
 
-/// At rest the queue is XREF RMAX/r: 15 ms at 1 Mbit/s, 25 ms at 0.6.
+/// In equilibrium the queue is XREF RMAX/r: 15 ms at 1 Mbit/s, 25 ms at 0.6.
 #[test]
 fn alone_on_a_link_the_rate_is_the_capacity_and_the_queue_that_of_the_equilibrium() {
     let path = Bottleneck { capacity_bps: |at_s| if at_s < 60.0 { 1e6 } else { 0.6e6 }, ..Bottleneck::default() };
@@ -123,8 +124,8 @@ fn alone_on_a_link_the_rate_is_the_capacity_and_the_queue_that_of_the_equilibriu
     assert!(worst < 0.15, "three seconds after the drop: {worst} s");
 }
 
-/// Without a queue, marks alone steer the rate to RMAX XREF / (DMARK (p/PMRREF)²): 1.2 Mbit/s at 2.5 %, 0.3 at 5 %. The way there
-/// has a time constant of TAU² / (KAPPA x), 40 s and 10 s.
+/// Without a queue, marks alone steer the rate to RMAX XREF / (DMARK (p/PMRREF)²): 1.2 Mbit/s at 2.5 %, 0.3 at 5 %. The
+/// time constant of the approach is TAU² / (KAPPA x), 40 s and 10 s.
 #[test]
 fn marks_without_a_queue_steer_the_rate_to_where_the_equations_balance() {
     for (mark_every, expected) in [(40, 1.2e6), (20, 0.3e6)] {
@@ -154,7 +155,7 @@ fn at(ms: u64) -> Instant<SenderClock> {
     Instant::from_nanos(10_000_000_000 + ms * 1_000_000)
 }
 
-/// A report on ten packets that left 10 ms apart until `ms`, of which the last `lost` are lost; each took `way` ms.
+/// A report on ten packets sent 10 ms apart up to `ms`, the last `lost` of them lost; each took `way` ms.
 fn tell(nada: &mut Nada, ms: u64, way: u64, lost: u64, ecn: Ecn) {
     let packets: Vec<_> = (0..10)
         .map(|place| {
@@ -169,7 +170,7 @@ fn tell(nada: &mut Nada, ms: u64, way: u64, lost: u64, ecn: Ecn) {
     nada.on_feedback(at(ms + way), &Feedback::Packets(&feedback));
 }
 
-/// What breaks otherwise: a window of lost packets without a sample of the delay would leave the rate as it is.
+/// Guards against keeping the rate when a window has lost packets but no delay sample.
 #[test]
 fn losses_alone_lower_the_rate_before_any_delay_is_known() {
     let mut nada = nada_at(1_000_000);
@@ -210,7 +211,7 @@ fn silence_and_timeouts_halve_the_rate_and_other_feedback_leaves_it() {
     assert_eq!(nada.reference_rate(), limits().min());
 }
 
-/// An update a tenth of a second, however often feedback comes.
+/// One update per tenth of a second, however often feedback arrives.
 #[test]
 fn updates_come_nearest_to_their_interval() {
     for (gap, updates) in [(10, 10), (40, 12), (60, 8), (100, 10), (110, 9)] {
@@ -225,7 +226,7 @@ fn updates_come_nearest_to_their_interval() {
     }
 }
 
-/// Any packets that a peer may report on: a number, a departure in ms, an arrival in ms that may be anything, a mark.
+/// Any packets that a peer may report: a number, a departure in ms, an arbitrary arrival in ms, a mark.
 fn packets() -> impl Strategy<Value = Vec<PacketReport>> {
     let arrived =
         prop_oneof![Just(None), any::<u64>().prop_map(Some), (9_000..60_000u64).prop_map(|ms| Some(ms * 1_000_000))];
@@ -256,12 +257,12 @@ proptest! {
         }
     }
 
-    /// Arrival times that a peer invents raise the rate by no more than gamma over what was sent, while nothing queues.
+    /// Forged arrival times raise the rate by no more than gamma above the sending rate, while nothing queues.
     #[test]
     fn a_ramp_up_is_bounded_by_what_was_sent(squeezed in 1..100u64, turns in 1..40u64) {
         let mut nada = nada_at(150_000);
         for turn in 1..turns {
-            // 80 kbit/s for ever, said to have arrived ever closer together.
+            // A constant 80 kbit/s, reported as arriving closer and closer together.
             let left = at(turn * 100);
             let arrived = at(turn * 100 / squeezed).assume_clock();
             let packet = [PacketReport::new(turn, PACKET, left, Fate::Arrived { at: Some(arrived), ecn: Ecn::NotEct })];
@@ -270,20 +271,20 @@ proptest! {
         prop_assert!(nada.rate <= Rate::from_bps(150_000), "{}", nada.rate);
     }
 
-    /// Packets that are lost, whatever else their reports say, never raise the rate.
+    /// Lost packets never raise the rate, whatever else their reports contain.
     #[test]
     fn losses_never_raise_the_rate(start in 150_000..1_500_000u64, lost in 4..=10u64, turns in 2..30u64) {
         let mut nada = nada_at(start);
         let mut highest = nada.rate;
         for turn in 1..turns {
             tell(&mut nada, turn * 100, 20, lost, Ecn::NotEct);
-            // Each update is below the one before, or already at what these losses balance: the lowest rate.
+            // Each update is below the previous one, or already at the equilibrium for these losses: the lowest rate.
             prop_assert!(nada.rate <= highest);
             highest = nada.rate;
         }
     }
 
-    /// What is no number leaves the rate where it is, and what is too large brings no number out.
+    /// NaN leaves the rate unchanged, and huge inputs never produce NaN.
     #[test]
     fn the_equations_are_total(
         rate in 1.0f64..1e9, a in proptest::num::f64::ANY, b in proptest::num::f64::ANY, c in proptest::num::f64::ANY,
@@ -298,7 +299,7 @@ proptest! {
         prop_assert!(law.signal(f64::NAN, b, c) >= 0.5);
     }
 
-    /// More marks, more losses or more delay never make a higher rate.
+    /// More marks, losses or delay never raise the rate.
     #[test]
     fn the_next_rate_falls_with_delay_marks_and_losses(
         rate in 150e3f64..1.5e6, delay in 0.0f64..0.5, marks in 0.0f64..1.0, losses in 0.0f64..1.0, more in 0.0f64..0.5,
@@ -313,7 +314,7 @@ proptest! {
         prop_assert!(next(delay, marks, losses + more) <= base);
     }
 
-    /// Equal but for the marks of the last report: the more of them, the lower the rate.
+    /// Identical except for the marks of the last report: the more marks, the lower the rate.
     #[test]
     fn marked_packets_never_raise_the_rate_beyond_unmarked_ones(start in 150_000..1_500_000u64, way in 20..120u64, turns in 2..20u64) {
         let rates = [Ecn::Ect0, Ecn::Ce].map(|last| {

@@ -1,13 +1,14 @@
 use crate::units::Span;
 
-/// What happened within the observation window LOGWIN before the newest event, in bins: bounded memory at any rate.
+/// The events within the observation window LOGWIN before the newest event, in bins: memory is bounded at any rate.
 ///
-/// Source: RFC 8698, Sec. 5.1.2, 5.1.3. Reading: the oldest bin leaves as a whole, so that the window is up to one bin shorter.
+/// Source: RFC 8698, Sec. 5.1.2, 5.1.3. Reading: the oldest bin is dropped as a whole, so the window is up to one bin
+/// shorter.
 #[derive(Clone, Debug)]
 pub(super) struct Window<T> {
-    /// By the number of a moment's bin, modulo their number.
+    /// Bins, indexed by bin number modulo their count.
     bins: [T; BINS],
-    /// The newest moment, in ns; `None` while nothing happened.
+    /// The time of the newest event, in ns; `None` before the first.
     newest: Option<u64>,
 }
 
@@ -20,12 +21,12 @@ impl<T: Copy + Default> Window<T> {
         Self { bins: [T::default(); BINS], newest: None }
     }
 
-    /// Whether a moment lies before the window.
+    /// Whether a time is before the window.
     pub(super) fn is_before(&self, nanos: u64) -> bool {
         self.newest.is_some_and(|newest| (newest / BIN_NS).saturating_sub(nanos / BIN_NS) >= BINS as u64)
     }
 
-    /// The bin of a moment, up to which the window moves on; `None` for one before the window.
+    /// The bin for a time, up to which the window advances; `None` for a time before the window.
     pub(super) fn bin(&mut self, nanos: u64) -> Option<&mut T> {
         if self.is_before(nanos) {
             return None;
@@ -47,7 +48,7 @@ impl<T: Copy + Default> Window<T> {
         self.bins.iter_mut()
     }
 
-    /// From the beginning of the oldest bin to the newest moment, in s; always above zero.
+    /// Time from the start of the oldest bin to the newest event, in s; always above zero.
     pub(super) fn span_s(&self) -> f64 {
         let within = self.newest.unwrap_or(0) % BIN_NS;
         ((BINS as u64 - 1) * BIN_NS + within) as f64 / 1e9

@@ -9,34 +9,34 @@ use crate::control::{Reason, Snapshot};
 use crate::measure::DelaySummary;
 use crate::units::{Rate, Size};
 
-/// What a scheduler by attractor perturbation is made of.
+/// The configuration of an [`ApScheduler`].
 #[derive(Clone, Copy, Debug)]
 pub struct ApSchedulerConfig {
-    /// Coefficient of response b, in 1/(s·Mbit/s), or what is known of it before it is learned.
+    /// Coefficient of response b, in 1/(s·Mbit/s), or its prior if b is learned.
     pub response: f64,
-    /// Whether b is learned, for each path by itself.
+    /// Whether b is learned, separately for each path.
     pub learning: Learning,
-    /// The longest step of a path in a period, as a share of the total, above 0.
+    /// The longest step of a path per period, as a share of the total rate; above 0.
     pub longest_step: f64,
-    /// What every path that is alive carries at the least, so that its delay is known.
+    /// Minimum rate on every path that is alive, so that its delay is known.
     pub probe: Rate,
-    /// Size of an IP packet, which b's unit depends on.
+    /// Size of an IP packet, on which b's unit depends.
     pub packet: Size,
 }
 
-/// The split by attractor perturbation: [`law`] with what the reports tell of each path.
+/// The split by attractor perturbation: the equations of [`law`], applied to the reports of each path.
 ///
 /// Source: Asvarujanon 2014, Alg. 1. Readings and additions:
 ///
-/// 1. At first, and where nothing else is known, all paths carry the same (the paper's beginning).
-/// 2. Every path that is alive carries [`ApSchedulerConfig::probe`] at the least: the paper's minimum is zero, at which a path
-///    could never show that it has become better.
-/// 3. A path that is alive and of which a whole period brought no statistics, while others had theirs, gives up as much as a
-///    step may be: where every request or answer is lost, a queue is full, and the single path's sender halves its rate
-///    (Waki 2013, Sec. 5.1). While no path that is alive has any, none is stepped.
-/// 4. A path that is dead carries nothing; the others take what it had, in equal parts, at once (the cap gives way).
-/// 5. b is learned, where that is asked for, by small pushes ([`Learning`]): two paths at a time are pushed against each
-///    other, by the toss of a coin, so that the total stands.
+/// 1. At first, and if nothing else is known, all paths carry the same rate (as in the paper).
+/// 2. Every path that is alive carries at least [`ApSchedulerConfig::probe`]. The paper's minimum is zero, at which a
+///    path could never show that it has improved.
+/// 3. If a live path has no statistics for a whole period while others have, its rate is reduced by the longest step.
+///    If every request or report is lost, a queue is full; a single-path sender halves its rate then (Waki 2013, Sec.
+///    5.1). If no live path has statistics, no rate changes.
+/// 4. A dead path carries nothing. The others take over its rate at once, in equal parts, even beyond the step limit.
+/// 5. If configured, b is learned by small pushes ([`Learning`]): two paths at a time are pushed in opposite, random
+///    directions, so that the total stays.
 #[derive(Clone, Debug)]
 pub struct ApScheduler {
     config: ApSchedulerConfig,
@@ -44,30 +44,30 @@ pub struct ApScheduler {
     periods: u64,
 }
 
-/// What the reports have told of a path.
+/// The model of a path, from its reports.
 #[derive(Clone, Debug)]
 struct Model {
     learner: Learner,
-    /// The mean that the next report should have, in seconds, but for the push.
+    /// The expected mean of the next report, in seconds, without the push.
     expected_s: Option<f64>,
-    /// Variance of what reports bring beyond expectation, in s².
+    /// Variance of the reports' deviations from the expectation, in s².
     surprise_s2: Option<f64>,
 }
 
-/// The first report's mean is taken to vary by this share of the delay's variance, as the single path's controller has it.
+/// Initial variance of the reports' means, as a share of the delay's variance; as in the single-path controller.
 const FIRST_SURPRISE: f64 = 0.1;
-/// Weight of a report in the surprise, whose tails are long.
+/// Weight of a report in the variance of the deviations, which have long tails.
 const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
-/// Pushes go on at this share of the headroom, root mean square; as the single path's controller has it.
+/// Root mean square of the pushes while adapting, as a share of the headroom; as in the single-path controller.
 const UNREST: f64 = 0.08;
 
 impl ApScheduler {
-    /// A scheduler that has heard nothing yet.
+    /// A scheduler without reports so far.
     pub const fn new(config: ApSchedulerConfig) -> Self {
         Self { config, models: BTreeMap::new(), periods: 0 }
     }
 
-    /// Takes the reports of a period.
+    /// Updates the models from the reports of a period.
     fn learn(&mut self, paths: &[PathView]) {
         self.models.retain(|path, _| paths.iter().any(|view| view.path == *path));
         let (learning, response) = (self.config.learning, self.config.response);
@@ -89,7 +89,7 @@ impl ApScheduler {
     }
 
     fn term(&self, view: &PathView, total: f64, gives_up: bool) -> Term {
-        // At first all begin alike, in whatever order they come up.
+        // At first all paths start equal, in whatever order they become alive.
         let rate = if self.periods == 0 { 0.0 } else { view.rate.as_mbps_f64() };
         let probe = self.config.probe.as_mbps_f64();
         let cap = if gives_up || view.delay.is_some() { self.config.longest_step * total } else { 0.0 };
@@ -102,12 +102,12 @@ impl ApScheduler {
         Term { mean_s, growth: self.response(view.path) * variance_s2, rate, min, max, cap }
     }
 
-    /// Moves two paths against each other, where that is to be learned from.
+    /// Pushes two paths in opposite directions, if something can be learned from it.
     fn push(&mut self, paths: &[PathView], terms: &[Term], rates: &mut [f64]) {
         for (view, (term, rate)) in paths.iter().zip(terms.iter().zip(rates.iter())) {
             let Some(model) = self.models.get_mut(&view.path) else { continue };
             model.learner.rest();
-            // Where the law itself leads, by its own straight line.
+            // The expectation after the law's own step, along its straight line.
             model.expected_s = view.delay.map(|delay| delay.mean_s + term.growth * (rate - term.rate));
         }
         let spoken: Vec<usize> =
@@ -128,7 +128,7 @@ impl ApScheduler {
         }
     }
 
-    /// How far a path may be pushed, up or down, within its limits and its cap.
+    /// How far a path may be pushed, up or down, within its limits and its step limit.
     fn room(&self, at: usize, paths: &[PathView], terms: &[Term], rates: &[f64]) -> f64 {
         let room = || {
             let (view, term, rate) = (paths.get(at)?, terms.get(at)?, *rates.get(at)?);
@@ -159,7 +159,7 @@ impl Scheduler for ApScheduler {
             self.learn(paths);
             self.periods = self.periods.wrapping_add(1);
         }
-        // What one path gives up another has to take.
+        // Rate that one path gives up must be taken by another.
         let gives_up = paths.iter().any(|view| view.alive && view.delay.is_some());
         let terms: Vec<Term> = paths.iter().map(|view| self.term(view, total.as_mbps_f64(), gives_up)).collect();
         let mut rates = law::rates(&terms, total.as_mbps_f64());
@@ -195,7 +195,7 @@ mod tests {
         ApScheduler::new(ApSchedulerConfig { response: 300.0, learning, longest_step: 0.1, probe, packet })
     }
 
-    /// An M/D/1 queue of a capacity behind a way, as the statistics of a period would show it.
+    /// An M/D/1 queue of a given capacity after a given propagation delay, as the statistics of a period would show it.
     fn delay(way_ms: f64, capacity_mbps: f64, rate: Rate) -> DelaySummary {
         let (lambda, mu) = (rate.as_mbps_f64() * 125.0, capacity_mbps * 125.0);
         let lambda = lambda.min(0.99 * mu);
@@ -235,7 +235,7 @@ mod tests {
         sum / rates.iter().sum::<f64>()
     }
 
-    /// Compared with the least mean delay that a search over all splits finds.
+    /// Compares with the least mean delay that a search over all splits finds.
     #[test]
     fn two_queues_settle_where_the_mean_delay_is_within_a_tenth_of_the_least() {
         for queues in [[(5.0, 3.0), (5.0, 3.0)], [(5.0, 3.0), (5.0, 9.0)], [(20.0, 5.0), (22.0, 2.0)]] {
@@ -278,13 +278,13 @@ mod tests {
             let views = [view(0, first, Some(900.0)), view(1, second.0, second.1)];
             scheduler.split(TOTAL, &views).iter().map(|share| share.rate.as_bps()).collect()
         };
-        // However bad the other one is.
+        // The rates do not depend on how bad the other path is.
         assert_eq!(bps(2_000_000, (2_000_000, None)), [2_400_000, 1_600_000]);
         assert_eq!(bps(3_800_000, (200_000, None)), [3_936_000, 64_000]);
         assert_eq!(bps(3_936_000, (64_000, None)), [3_936_000, 64_000]);
     }
 
-    /// Two queues of 3.5 Mbit/s at 2 Mbit/s each: Waki 2013, Eq. 11 has b = 383 at that load, and 1200 was given.
+    /// Two queues of 3.5 Mbit/s at 2 Mbit/s each: by Waki 2013, Eq. 11, b = 383 at that load; 1200 was configured.
     #[test]
     fn a_wrong_b_is_learned_for_each_path_while_the_total_stands() {
         let mut scheduler = scheduler(Learning::Adapted);

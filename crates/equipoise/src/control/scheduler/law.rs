@@ -1,4 +1,4 @@
-//! The law: steps of the paths' rates that make the delay of all packets least.
+//! The law: rate steps of the paths that minimise the mean delay of all packets.
 //!
 //! Source: Asvarujanon 2014, Eq. 2 and Alg. 1, for any number of paths and with limits:
 //!
@@ -8,30 +8,30 @@
 //!             min_i <= a_i + Δa_i <= max_i,  |Δa_i| <= α_i          Alg. 1
 //! ```
 //!
-//! The objective is a sum of parabolas, one for each path, so at the optimum all paths that are at no limit have the same
-//! slope λ: `x_i + c_i a_i + 2 c_i Δa_i = λ`. Each share is a ramp over λ between its two limits, the sum of all ramps
-//! rises with λ, and it is linear between their corners. The corners are sorted, the two that enclose the total are found
-//! by halving, and between them the shares are interpolated. That is exact, without iteration to a tolerance, in
+//! The objective is a sum of parabolas, one per path. At the optimum all paths that are not at a limit have the same
+//! slope λ: `x_i + c_i a_i + 2 c_i Δa_i = λ`. Each share is a ramp over λ between its two limits. The sum of all ramps
+//! increases with λ, and is linear between their corners. The corners are sorted, a binary search finds the two that
+//! enclose the total, and the shares are interpolated between them. This is exact, without iterating to a tolerance, in
 //! O(n log n). For two paths away from their limits it is the closed form of the paper.
 //!
-//! # Where there is no such step
-//! - **`c_i = 0`** (no variance was seen): the ramp is a cliff at `λ = x_i`. Such paths are filled in the order of their
-//!   delays, the cheapest first; equally cheap ones alike, in proportion to their room.
-//! - **Statistics that are not numbers**: the path is taken as one without a report, and its step cap as zero.
-//! - **No step within all limits**: the cap gives way, by the least that will do, the same for all paths; then the lower
-//!   limits, in proportion; then the sum. Upper limits always hold.
+//! # If there is no such step
+//! - **`c_i = 0`** (zero variance): the ramp is a vertical step at `λ = x_i`. Such paths are filled in the order of
+//!   their delays, the shortest first; paths with equal delays are filled in proportion to their room.
+//! - **Non-finite statistics**: the path is treated as one without a report, with a step limit of zero.
+//! - **No step within all limits**: first the step limits are relaxed, by the same minimum amount for all paths; then
+//!   the lower limits, in proportion; then the sum. Upper limits always apply.
 //! - **One path** carries the total; **no path**, nothing.
 
 use alloc::vec::Vec;
 
-/// One path, as the law sees it.
+/// One path, as input of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Term {
     /// Mean one-way delay x, in seconds.
     pub mean_s: f64,
     /// Growth of the mean delay with the rate, c = b σ², in s/(Mbit/s); 0 or more.
     pub growth: f64,
-    /// Present rate a, in Mbit/s.
+    /// Current rate a, in Mbit/s.
     pub rate: f64,
     /// Lowest rate, in Mbit/s.
     pub min: f64,
@@ -41,12 +41,12 @@ pub struct Term {
     pub cap: f64,
 }
 
-/// Delays and growths beyond this are taken for it: so far, sums of them are finite. Ours.
+/// Delays and growths are clamped to this, so that their sums stay finite. Ours.
 const LARGEST: f64 = 1e15;
 
 /// The rate of each path in Mbit/s after the step, in the order of `terms`.
 ///
-/// They sum to `total`, or to as much of it as the upper limits allow.
+/// They sum to `total`, or to as much as the upper limits allow.
 pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
     let total = if total.is_finite() { total.clamp(0.0, LARGEST) } else { 0.0 };
     let terms: Vec<Term> = terms.iter().map(Term::checked).collect();
@@ -56,7 +56,7 @@ pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
         return terms.iter().map(|term| term.max).collect();
     }
     if total <= least {
-        // With a share of one where there is nothing to divide: all lower limits are zero then.
+        // A share of one if there is nothing to divide: then all lower limits are zero.
         let share = if least > 0.0 { total / least } else { 1.0 };
         return terms.iter().map(|term| term.min * share).collect();
     }
@@ -64,7 +64,7 @@ pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
         return fill(&terms.iter().map(Term::relaxed_up).collect::<Vec<_>>(), total);
     }
     if sum(Term::low) > total {
-        // The same, seen from below: everything has the other sign.
+        // The mirror image: the same computation with all signs reversed.
         let down = fill(&terms.iter().map(Term::relaxed_down).collect::<Vec<_>>(), -total);
         return down.into_iter().map(|rate| -rate).collect();
     }
@@ -99,25 +99,25 @@ impl Term {
     /// The share over λ.
     fn ramp(&self) -> Ramp {
         let (low, high) = (self.low(), self.high());
-        // x + c a + 2 c Δa with Δa = low - a, and so for high.
+        // x + c a + 2 c Δa with Δa = low - a, and likewise for high.
         let slope = |rate: f64| self.mean_s + self.growth * (2.0 * rate - self.rate);
         Ramp { from: slope(low), to: slope(high), low, high }
     }
 
-    /// The highest rate over how far the cap has given way.
+    /// The highest rate over the amount by which the step limit is relaxed.
     fn relaxed_up(&self) -> Ramp {
         let reach = self.rate + self.cap;
         Ramp { from: (self.min - reach).max(0.0), to: (self.max - reach).max(0.0), low: self.high(), high: self.max }
     }
 
-    /// The lowest rate over how far the cap has given way; with the other sign, so that it rises.
+    /// The lowest rate over the amount by which the step limit is relaxed; negated, so that it rises.
     fn relaxed_down(&self) -> Ramp {
         let reach = self.rate - self.cap;
         Ramp { from: (reach - self.max).max(0.0), to: (reach - self.min).max(0.0), low: -self.low(), high: -self.min }
     }
 }
 
-/// `low` up to `from`, `high` behind `to`, and linear between.
+/// `low` up to `from`, `high` after `to`, and linear in between.
 #[derive(Clone, Copy, Debug)]
 struct Ramp {
     from: f64,
@@ -127,7 +127,7 @@ struct Ramp {
 }
 
 impl Ramp {
-    /// The value at `at`, come from below or from above, which differ on a cliff.
+    /// The value at `at`, as the limit from below or from above; they differ at a vertical step.
     fn value(&self, at: f64, from_above: bool) -> f64 {
         let (before, behind) =
             if from_above { (at < self.from, at >= self.to) } else { (at <= self.from, at > self.to) };
@@ -142,16 +142,16 @@ impl Ramp {
     }
 }
 
-/// The ramps' values where they sum to `target`, which has to lie between the sums of their ends.
+/// The ramps' values at which they sum to `target`, which must be between the sums of their ends.
 fn fill(ramps: &[Ramp], target: f64) -> Vec<f64> {
     let mut corners: Vec<f64> = ramps.iter().flat_map(|ramp| [ramp.from, ramp.to]).collect();
     corners.sort_unstable_by(f64::total_cmp);
     let values = |at: f64, from_above: bool| ramps.iter().map(move |ramp| ramp.value(at, from_above));
     let sum = |at: f64, from_above: bool| values(at, from_above).sum::<f64>();
-    // The first corner behind which the sum reaches the target.
+    // The first corner at or after which the sum reaches the target.
     let index = corners.partition_point(|&at| sum(at, true) < target);
     let Some(&at) = corners.get(index).or(corners.last()) else { return Vec::new() };
-    // It is reached on the cliff at this corner, or on the slope before it.
+    // It is reached on the vertical step at this corner, or on the slope before it.
     let (start, start_above) = match index.checked_sub(1).and_then(|before| corners.get(before)) {
         Some(&before) if sum(at, false) >= target => (before, true),
         _ => (at, false),

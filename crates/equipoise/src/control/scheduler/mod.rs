@@ -1,10 +1,11 @@
-//! Statistics of several paths → how much of a session's total rate each of them carries.
+//! Statistics of several paths → the share of a session's total rate on each.
 //!
-//! A session over several interfaces decides twice: how much to send in all, which is a
-//! [`Controller`](super::Controller)'s business, and where. A [`Scheduler`] answers the second question once in a period.
+//! A session over several interfaces makes two decisions: how much to send in total, which a
+//! [`Controller`](super::Controller) decides, and on which path. A [`Scheduler`] makes the second decision once per
+//! period.
 //!
-//! Source: Asvarujanon 2014, Sec. 3. The attractor perturbation model says how each path's mean delay answers to a change
-//! of its rate, so the changes that make the delay of all packets least can be calculated ([`law`]).
+//! Source: Asvarujanon 2014, Sec. 3. The attractor perturbation model predicts how each path's mean delay responds to a
+//! change of its rate, so the changes that minimise the mean delay of all packets can be calculated ([`law`]).
 //!
 //! | symbol | name | unit |
 //! | --- | --- | --- |
@@ -34,7 +35,7 @@ pub use super::catalogue::{SchedulerEntry, find_scheduler as find, scheduler_ent
 use crate::measure::DelaySummary;
 use crate::units::Rate;
 
-/// A path's number, by which the two ends and their worlds call it.
+/// The number of a path, which both ends use to identify it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u16);
 
@@ -44,45 +45,45 @@ impl core::fmt::Display for PathId {
     }
 }
 
-/// A path as a scheduler sees it.
+/// The state of a path, as input of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
-    /// Which one.
+    /// Number of the path.
     pub path: PathId,
-    /// It answers, or is too young to have been asked; a dead path carries nothing.
+    /// Whether it responds, or is too new to have been queried. A dead path carries nothing.
     pub alive: bool,
-    /// What it was given last; zero for a path that is new.
+    /// The rate last assigned to it; zero for a new path.
     pub rate: Rate,
-    /// Its one-way delay in the period that ends now; `None` for too few samples, and where no period ends.
+    /// Its one-way delay in the period that ends now; `None` for too few samples, and if no period ends.
     pub delay: Option<DelaySummary>,
 }
 
-/// What a path is given.
+/// The share of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
     /// Rate of IP packets.
     pub rate: Rate,
-    /// What the scheduler says of it.
+    /// The scheduler's explanation of the share.
     pub snapshot: Snapshot,
 }
 
 /// Divides a session's total among its paths.
 pub trait Scheduler: Send + Sync + fmt::Debug {
-    /// A share for each of `paths`, in their order. They sum to `total`, where any path may carry anything.
+    /// Returns a share for each of `paths`, in their order. They sum to `total`, unless no path may carry anything.
     ///
-    /// Called at the end of a period, with its statistics, and without any when a path appears or goes, or when the total
-    /// changes in between.
+    /// Called with statistics at the end of a period. Called without statistics when a path appears or disappears, or
+    /// when the total changes in between.
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share>;
 }
 
 /// A scheduler on the heap, as a session holds it.
 pub type BoxedScheduler = Box<dyn Scheduler>;
 
-/// Rates in whole bit/s out of shares in Mbit/s, with the sum of the shares kept to the bit.
+/// Converts shares in Mbit/s to rates in whole bit/s, and keeps their sum exact.
 fn whole(shares_mbps: &[f64], total: Rate) -> Vec<Rate> {
     let mut bps: Vec<u64> = shares_mbps.iter().map(|mbps| libm::round((mbps * 1e6).max(0.0)) as u64).collect();
     let sum = bps.iter().fold(0u64, |sum, bps| sum.saturating_add(*bps));
-    // What rounding has left over, where the total is carried at all, does not show in the largest share.
+    // Adds the rounding remainder to the largest share, where it does not matter, if the total is carried at all.
     if sum.abs_diff(total.as_bps()) <= bps.len() as u64
         && let Some(largest) = bps.iter_mut().max()
     {
@@ -91,7 +92,7 @@ fn whole(shares_mbps: &[f64], total: Rate) -> Vec<Rate> {
     bps.into_iter().map(Rate::from_bps).collect()
 }
 
-/// The same share for every path that is alive.
+/// An equal share for every path that is alive.
 fn equal_mbps(total: Rate, paths: &[PathView]) -> Vec<f64> {
     let alive = paths.iter().filter(|path| path.alive).count().max(1);
     let each = total.as_mbps_f64() / alive as f64;

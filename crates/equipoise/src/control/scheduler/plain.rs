@@ -10,14 +10,14 @@ fn fixed(rates: Vec<Rate>) -> Vec<Share> {
     rates.into_iter().map(|rate| Share { rate, snapshot }).collect()
 }
 
-/// All on one path, whatever it does: the comparator of Asvarujanon 2014, Sec. 4.4.
+/// Everything on one path, whatever happens: a comparator (Asvarujanon 2014, Sec. 4.4).
 #[derive(Clone, Copy, Debug)]
 pub struct Single {
     path: PathId,
 }
 
 impl Single {
-    /// All on `path`.
+    /// Everything on `path`.
     pub const fn new(path: PathId) -> Self {
         Self { path }
     }
@@ -29,7 +29,7 @@ impl Scheduler for Single {
     }
 }
 
-/// The same on every path that is alive: the comparator of Asvarujanon 2014, Sec. 4.4.
+/// An equal rate on every path that is alive: a comparator (Asvarujanon 2014, Sec. 4.4).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Equal;
 
@@ -39,10 +39,11 @@ impl Scheduler for Equal {
     }
 }
 
-/// Nearly all on the path whose mean delay was least in the last period: the comparator of Asvarujanon 2014, Sec. 4.4.
+/// Nearly everything on the path with the least mean delay in the last period: a comparator (Asvarujanon 2014, Sec.
+/// 4.4).
 ///
-/// Readings: a path that said nothing in the last period counts with what it said last; where none has said anything, all
-/// carry the same; a total that does not suffice for the probes is divided alike.
+/// Readings: a path without a report in the last period counts with its last report; if no path has reported yet, all
+/// carry the same rate; a total too small for the probes is divided equally.
 #[derive(Clone, Debug)]
 pub struct MinDelay {
     probe: Rate,
@@ -50,7 +51,7 @@ pub struct MinDelay {
 }
 
 impl MinDelay {
-    /// With so much on each of the other paths.
+    /// With a rate of `probe` on each of the other paths.
     pub const fn new(probe: Rate) -> Self {
         Self { probe, means_s: BTreeMap::new() }
     }

@@ -1,33 +1,34 @@
-//! Statistics of several intervals, and of several paths, as those of one.
+//! Combines statistics of several intervals, and of several paths, into one.
 
 use super::PathView;
 use crate::measure::{DelaySummary, Moments};
 
-/// The delay of a path over the several reports of a period.
+/// The delay of a path over several reports of a period.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeriodDelay(Moments);
 
 impl PeriodDelay {
-    /// Takes one more report.
+    /// Adds a report.
     pub fn push(&mut self, report: &DelaySummary) {
         self.0.merge(&Moments::from_summary(report));
     }
 
-    /// The delay so far, which is forgotten; `None` for too few samples.
+    /// Returns the delay so far and resets it; `None` for too few samples.
     pub fn take(&mut self) -> Option<DelaySummary> {
         let all = core::mem::take(&mut self.0);
         Some(DelaySummary { mean_s: all.mean()?, variance_s2: all.variance()?, samples: all.count() })
     }
 }
 
-/// The delay of all paths as that of one, for a controller of their total.
+/// The delay of all paths as that of a single path, for a controller of the total rate.
 ///
-/// The mean is that of all packets: `x = Σ w_i x_i` with `w_i = a_i / Σ a`. A change dA of the total changes each path's rate
-/// by `w_i dA` and its mean by `b σ_i² w_i dA` (Asvarujanon 2014, Eq. 1), hence `dx = b (Σ w_i² σ_i²) dA`. So the variance
-/// that makes the same law true of the whole is `Σ w_i² σ_i²`; that of all packets would count how far the paths'
-/// delays lie apart, which no change of the total can alter. Of a single path it is that path's delay.
+/// The mean is that of all packets: `x = Σ w_i x_i` with `w_i = a_i / Σ a`. A change dA of the total changes each
+/// path's rate by `w_i dA` and its mean by `b σ_i² w_i dA` (Asvarujanon 2014, Eq. 1), hence `dx = b (Σ w_i² σ_i²) dA`.
+/// So the variance for which the same law applies to the total is `Σ w_i² σ_i²`. The variance over all packets would
+/// include the differences between the paths' delays, which no change of the total can alter. For a single path the
+/// result is that path's delay.
 ///
-/// `None` where no path that carries anything has said anything.
+/// `None` if no path that carries traffic has statistics.
 pub fn pooled(paths: &[PathView]) -> Option<DelaySummary> {
     let known = || paths.iter().filter_map(|view| view.delay.map(|delay| (view.rate.as_mbps_f64(), delay)));
     let total: f64 = known().map(|(rate, _)| rate).sum();
@@ -68,7 +69,8 @@ mod tests {
         assert_eq!(pool.take(), None);
     }
 
-    /// The pooled delay answers to the total by the law of a single path: here the slope of two paths by differences.
+    /// The pooled delay responds to the total by the law of a single path: checked with the slope of two paths by
+    /// differences.
     #[test]
     fn the_pooled_variance_says_how_the_pooled_mean_answers_to_the_total() {
         let view = |number, rate: u64, mean_s, variance_s2| PathView {

@@ -1,42 +1,45 @@
 use crate::units::{Rate, Size};
 
-/// The equations of `SCReAM` v2, each by itself.
+/// The equations of `SCReAM` v2, one function each.
 ///
-/// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2 to 4.5, by its names. Windows in bytes, times in seconds, rates in bit/s.
-/// Total: every input, NaN included, yields a number in the range that is stated.
+/// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2 to 4.5, with the draft's names. Windows in bytes, times in
+/// seconds, rates in bit/s. Total: every input, NaN included, yields a number in the stated range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScreamLaw {
     /// `MSS`, the largest packet, in bytes.
     pub segment: f64,
-    /// `QDELAY_TARGET_LO` in s; more fills queues further, and uses more of a link that varies.
+    /// `QDELAY_TARGET_LO` in s. A larger value fills queues further, and uses more of a link with a varying rate.
     pub target_s: f64,
-    /// `BETA_LOSS`, by which a loss multiplies the window; less gives way further.
+    /// `BETA_LOSS`, the factor for the window after a loss. A smaller value yields more.
     pub loss_factor: f64,
-    /// `BETA_ECN`, by which a mark of classic ECN multiplies the window; less gives way further.
+    /// `BETA_ECN`, the factor for the window after a classic ECN mark. A smaller value yields more.
     pub mark_factor: f64,
-    /// `MUL_INCREASE_FACTOR`, share of the window that is added in a round trip far from congestion; more finds capacity sooner.
+    /// `MUL_INCREASE_FACTOR`, the share of the window that is added per round trip far from congestion. A larger value
+    /// finds capacity sooner.
     pub growth: f64,
-    /// `MIN_REF_WND` in bytes, the least window.
+    /// `MIN_REF_WND` in bytes, the minimum window.
     pub least_window: f64,
-    /// `BYTES_IN_FLIGHT_HEAD_ROOM`, how far the window may be above what is in flight; more lets a source that sends little keep more.
+    /// `BYTES_IN_FLIGHT_HEAD_ROOM`, how far the window may exceed the bytes in flight. A larger value lets a source
+    /// that sends little keep a larger window.
     pub head_room: f64,
-    /// `PACKET_PACING_HEADROOM`, how much faster than the target packets leave; more is bursts, less is a queue at the sender.
+    /// `PACKET_PACING_HEADROOM`, the pacing rate relative to the target. A larger value causes bursts, a smaller one a
+    /// queue at the sender.
     pub pacing: f64,
 }
 
-/// `VIRTUAL_RTT`: paths shorter than that take no more of an L4S link (Sec. 4.2.2).
+/// `VIRTUAL_RTT`: paths with a shorter round-trip time do not get a larger share of an L4S link (Sec. 4.2.2).
 pub(super) const VIRTUAL_ROUND_TRIP_S: f64 = 0.025;
-/// `POST_CONGESTION_DELAY_RTT`: round trips after congestion for which the window grows with care (Sec. 4.2.2).
+/// `POST_CONGESTION_DELAY_RTT`: round trips after congestion in which the window grows slowly (Sec. 4.2.2).
 pub(super) const CAREFUL_ROUND_TRIPS: f64 = 100.0;
 /// `L4S_AVG_G_UP` and `L4S_AVG_G_DOWN` (Sec. 4.2.1.3).
 const ALPHA_UP: f64 = 1.0 / 8.0;
 const ALPHA_DOWN: f64 = 1.0 / 128.0;
-/// Least factors by which nearness to the last congestion and jitter scale a step (Sec. 4.2.2.1, 4.2.2.2).
+/// Minimum factors by which nearness to the last congestion and jitter scale a step (Sec. 4.2.2.1, 4.2.2.2).
 const LEAST_NEARNESS: f64 = 0.25;
 const LEAST_JITTER_UP: f64 = 0.1;
 /// `REF_WND_OVERHEAD_MIN`, `REF_WND_OVERHEAD_MAX` (Sec. 4.3.1).
 const OVERHEAD: (f64, f64) = (1.5, 3.0);
-/// `PACKET_OVERHEAD` in bytes, and what a target is divided by at least (Sec. 4.4).
+/// `PACKET_OVERHEAD` in bytes, and the minimum divisor of a target (Sec. 4.4).
 const PACKET_OVERHEAD: f64 = 20.0;
 const TARGET_DIVISOR: f64 = 1.2;
 /// `RATE_PACE_MIN` in bit/s, `MAX_RELAXED_PACING_FACTOR`, `RELAXED_PACING_LIMIT_LOW` (Sec. 4.3.2).
@@ -44,29 +47,29 @@ const LEAST_PACE_BPS: f64 = 50_000.0;
 const RELAXED_PACING: f64 = 4.0;
 const RELAXED_FROM: f64 = 0.8;
 
-/// What the window grows by.
+/// The inputs of the window's growth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
     /// `ref_wnd` in bytes.
     pub window: f64,
-    /// `bytes_newly_acked_minus_ce`: bytes that arrived unmarked since the last growth.
+    /// `bytes_newly_acked_minus_ce`: bytes that arrived unmarked since the last growth step.
     pub unmarked: f64,
     /// `s_rtt` in s.
     pub round_trip_s: f64,
     /// `scl`, from [`ScreamLaw::nearness`].
     pub nearness: f64,
-    /// `ref_wnd_delay_scale`, 1 without jitter and 0 with much.
+    /// `ref_wnd_delay_scale`: 1 without jitter, 0 with much jitter.
     pub calm: f64,
-    /// `post_congestion_scale`, 0 at congestion and 1 long after.
+    /// `post_congestion_scale`: 0 at congestion, 1 long after it.
     pub recovered: f64,
 }
 
-/// What the media's own queue takes off the target.
+/// How the media queue reduces the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MediaQueue {
-    /// `rate_adjust_factor`, 0 to 0.5: frames wait.
+    /// `rate_adjust_factor`, 0 to 0.5: frames are queued.
     pub waiting: f64,
-    /// `frame_size_dev`, 0 to 0.2: frames are larger than the target has them.
+    /// `frame_size_dev`, 0 to 0.2: frames are larger than the target assumes.
     pub excess: f64,
 }
 
@@ -85,26 +88,26 @@ impl ScreamLaw {
         }
     }
 
-    /// `l4s_alpha`, 0 to 1, after a fraction of the packets came marked.
+    /// `l4s_alpha`, 0 to 1, after the fraction `marked` of the packets was marked.
     ///
-    /// Source: Sec. 4.2.1.3: up by an eighth of the way, down by 1/128.
+    /// Source: Sec. 4.2.1.3: up by an eighth of the difference, down by 1/128 of it.
     pub fn alpha(alpha: f64, marked: f64) -> f64 {
         let next =
             if marked >= alpha { ALPHA_UP * marked + (1.0 - ALPHA_UP) * alpha } else { (1.0 - ALPHA_DOWN) * alpha };
         if next.is_nan() { alpha } else { next.clamp(0.0, 1.0) }
     }
 
-    /// `scl`, 0.1 to 1: how far a window is from where congestion began last.
+    /// `scl`, 0.1 to 1: how far a window is from the window at which congestion last began.
     ///
     /// Source: Sec. 4.2.2.1: `(8 (w - w_i) / w_i)²`.
     pub fn nearness(window: f64, inflection: f64) -> f64 {
         let distance = 8.0 * (window - inflection) / inflection;
         let squared = distance * distance;
-        // No inflection point is far away.
+        // Without an inflection point, it is far away.
         if squared.is_nan() { 1.0 } else { squared.clamp(0.1, 1.0) }
     }
 
-    /// Share of the window that marks of L4S take, 0 to 0.5.
+    /// Relative reduction of the window for L4S marks, 0 to 0.5.
     ///
     /// Source: Sec. 4.2.2.1: `alpha/2 / max(1, s_rtt / VIRTUAL_RTT)`, and while the queue is below a quarter of its target
     /// `max(0.25, scl) max(0.25, ref_wnd_delay_scale)` times that.
@@ -114,18 +117,19 @@ impl ScreamLaw {
         if queue_s < self.target_s / 4.0 { backoff * unit(scale) } else { backoff }
     }
 
-    /// Share of the window that queueing delay takes, 0 to 0.5.
+    /// Relative reduction of the window for queueing delay, 0 to 0.5.
     ///
-    /// Source: Sec. 4.2.2.1: `l4s_alpha_v = (qdelay_avg - target/2) / (target/2)` in 0 to 1, and of that as of marks.
+    /// Source: Sec. 4.2.2.1: `l4s_alpha_v = (qdelay_avg - target/2) / (target/2)` in 0 to 1, which is then used like
+    /// `alpha` of marks.
     pub fn delay_backoff(&self, queue_s: f64, round_trip_s: f64) -> f64 {
         let half = self.target_s / 2.0;
         unit((queue_s - half) / half) / 2.0 / long_round_trip(round_trip_s)
     }
 
-    /// Bytes that the window grows by; never below zero.
+    /// The growth of the window in bytes; never negative.
     ///
-    /// Source: Sec. 4.2.2.2: a segment in a round trip, less on short paths, near the last congestion and under jitter, and more far
-    /// from congestion.
+    /// Source: Sec. 4.2.2.2: one segment per round trip; less on short paths, near the last congestion and under
+    /// jitter; more far from congestion.
     pub fn increase(&self, growth: Growth) -> f64 {
         let Growth { window, unmarked, round_trip_s, nearness, calm, recovered } = growth;
         let share = (self.segment / window).min(1.0);
@@ -136,7 +140,7 @@ impl ScreamLaw {
         if bytes.is_finite() { bytes.max(0.0) } else { 0.0 }
     }
 
-    /// `target_bitrate` in bit/s before it is cut to its limits; zero where there is no round trip.
+    /// `target_bitrate` in bit/s before its limits are applied; zero without a round-trip time.
     ///
     /// Source: Sec. 4.4: `8 w / s_rtt (1 - clamp(MSS/w - 0.1, 0, 0.2)) MSS / (MSS + 20) / (1.2 + a + d)`.
     pub fn target_bps(&self, window: f64, round_trip_s: f64, media: MediaQueue) -> f64 {
@@ -146,7 +150,8 @@ impl ScreamLaw {
         if bps.is_finite() { bps.max(0.0) } else { 0.0 }
     }
 
-    /// The window in bytes whose target is a rate, unless the window is small; the inverse of [`target_bps`](Self::target_bps).
+    /// The window in bytes for a target of `bps`, unless the window is small; the inverse of
+    /// [`target_bps`](Self::target_bps).
     pub(super) fn window_for(&self, bps: f64, round_trip_s: f64) -> f64 {
         (bps * round_trip_s / 8.0 * TARGET_DIVISOR / self.payload()).max(self.least_window)
     }
@@ -155,14 +160,14 @@ impl ScreamLaw {
         self.segment / (self.segment + PACKET_OVERHEAD)
     }
 
-    /// `ref_wnd_overhead`, 1.5 to 3: how far what is in flight may exceed the window.
+    /// `ref_wnd_overhead`, 1.5 to 3: the maximum of the bytes in flight as a multiple of the window.
     ///
     /// Source: Sec. 4.3.1.
     pub fn overhead(calm: f64) -> f64 {
         OVERHEAD.0 + (OVERHEAD.1 - OVERHEAD.0) * unit(calm)
     }
 
-    /// `pace_bitrate`: how fast packets leave at a target, faster from 80 % of the highest target on.
+    /// `pace_bitrate`: the pacing rate for a target; higher from 80 % of the highest target on.
     ///
     /// Source: Sec. 4.3.2.
     pub fn pacing_rate(&self, target: Rate, max: Rate) -> Rate {
@@ -174,12 +179,12 @@ impl ScreamLaw {
     }
 }
 
-/// `max(1, s_rtt / VIRTUAL_RTT)`: backoffs come every `VIRTUAL_RTT` on longer paths, and are so much smaller.
+/// `max(1, s_rtt / VIRTUAL_RTT)`: on longer paths backoffs occur every `VIRTUAL_RTT`, and are smaller by this factor.
 fn long_round_trip(round_trip_s: f64) -> f64 {
     (round_trip_s / VIRTUAL_ROUND_TRIP_S).max(1.0)
 }
 
-/// A share; `NaN` is one that backs off in full.
+/// Clamps a share to the range 0 to 1; `NaN` becomes 1, the full backoff.
 fn unit(share: f64) -> f64 {
     if share.is_nan() { 1.0 } else { share.clamp(0.0, 1.0) }
 }

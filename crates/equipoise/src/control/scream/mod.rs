@@ -1,4 +1,4 @@
-//! `SCReAM` v2: a reference window that grows by a segment a round trip, and backs off by marks, delay and losses.
+//! `SCReAM` v2: a reference window that grows by a segment per round trip, and backs off on marks, delay and losses.
 
 mod law;
 mod path;
@@ -15,13 +15,14 @@ use super::{
 };
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// Self-clocked rate adaptation for multimedia, version 2: a window, and the target bitrate that it is good for.
+/// Self-clocked rate adaptation for multimedia, version 2: a window, and the target bitrate that it allows.
 ///
-/// A reference window grows by about a segment a round trip, faster far from congestion. Marks of L4S reduce it by their
-/// fraction, queueing delay in the same manner as if it were marks, a loss or a mark of classic ECN by a factor. What may be in
-/// flight is around the window, and the media's target bitrate is what the window carries in a round trip, less a margin.
+/// A reference window grows by about a segment per round trip, faster far from congestion. L4S marks reduce it by their
+/// fraction, and queueing delay reduces it like a fraction of marks. A loss or a classic ECN mark reduces it by a
+/// factor. The bytes in flight are limited to about the window. The media's target bitrate is the window per round
+/// trip, less a margin.
 ///
-/// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, which is to replace RFC 8298.
+/// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, which will replace RFC 8298.
 ///
 /// ```text
 /// alpha ← alpha/8 up, 1/128 down, to the fraction of marks, every min(10 ms, s_rtt)             Sec. 4.2.1.3
@@ -38,31 +39,37 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
-/// | `w`, `w_i` | reference window, and that at which congestion began last | bytes |
+/// | `w`, `w_i` | reference window, and its value when congestion last began | bytes |
 /// | `alpha` | smoothed fraction of marked packets | |
-/// | `q`, `q_avg` | queueing delay above the least of ten minutes, and its average | s |
+/// | `q`, `q_avg` | queueing delay: delay above the minimum of ten minutes, and its average | s |
 /// | `s_rtt` | smoothed round-trip time | s |
 /// | `unmarked` | bytes that arrived without a mark | bytes |
 /// | `post` | 0 at a loss or mark, 1 after 100 round trips | |
-/// | `a`, `d` | what waiting and oversized frames take off the target | |
+/// | `a`, `d` | reduction of the target for waiting and for oversized frames | |
 ///
 /// Readings:
-/// - [`Form::Core`] is the draft without what it calls optional or additional, but for the remedy against clock drift (Sec. 4.5.1).
-///   [`Form::Full`] has jitter (Sec. 4.2.1.4), conditional backoff and policers (Sec. 4.5.2) and the undershoot guard (Sec. 4.5.3). Neither
-///   raises the delay target beside other flows (Sec. 4.5.4): the draft itself doubts it.
-/// - Losses, and marks of classic ECN, count once: those of packets that left before the last answer to one belong to it, as the text has one
-///   reduction a round trip. By the pseudocode a loss would be answered every 25 ms.
-/// - Lost bytes do not count as acknowledged; in the draft those below the highest arrival do.
-/// - By codepoint, packets that arrive as ECT(1) make marks those of L4S; the draft leaves it to the configuration.
-/// - The rates of this crate are those of IP packets; `MSS` is the largest of them, and the draft's 20 bytes stay taken off.
-/// - The window begins where its target is the rate to start with, and not below `MIN_REF_WND`.
-/// - The session's rate is the target, what may be in flight its window; packets follow each other at `pace_bitrate`.
-/// - Maxima of bytes in flight and the acknowledged rate are taken over a round trip, and over 40 ms at least.
-/// - Without arrival times, round trips stand for delays, until an arrival time comes.
+/// - [`Form::Core`] is the draft without the parts that it calls optional or additional, except for the handling of
+///   clock drift (Sec. 4.5.1). [`Form::Full`] has jitter (Sec. 4.2.1.4), conditional backoff and policers (Sec. 4.5.2)
+///   and the undershoot guard (Sec. 4.5.3). Neither raises the delay target next to other flows (Sec. 4.5.4): the draft
+///   itself doubts this.
+/// - Losses and classic ECN marks count once per round trip, as in the text: those of packets sent before the last
+///   reduction belong to it. In the pseudocode the window could be reduced every 25 ms.
+/// - Lost bytes do not count as acknowledged; in the draft, lost bytes below the highest arrival do.
+/// - With [`Marking::ByCodepoint`], packets that arrive as ECT(1) make all marks L4S marks; the draft leaves this to
+///   the configuration.
+/// - The rates of this crate are those of IP packets. `MSS` is the largest IP packet, and the draft's overhead of 20
+///   bytes is still subtracted.
+/// - The initial window is the one whose target is the start rate, but not below `MIN_REF_WND`.
+/// - The session's rate is the target, its window is the limit of the bytes in flight, and packets are paced at
+///   `pace_bitrate`.
+/// - The maximum of the bytes in flight and the acknowledged rate are measured over a round trip, but at least over 40
+///   ms.
+/// - Round-trip times serve as delays until the first feedback with an arrival time.
 ///
-/// Degenerate cases: before a round trip is known rate and window stay. Silence and timeouts halve both (ours: RFC 8298, Sec. 8 has a least
-/// rate alone). A queue that never empties for hundreds of round trips is taken for a clock that drifts: the target is halved for five
-/// round trips, and the base forgotten. If no one says what is in flight, the window does not grow.
+/// Degenerate cases: rate and window stay until a round-trip time is known. Silence and timeouts halve both (ours: RFC
+/// 8298, Sec. 8 only has a minimum rate). A queue that never empties for hundreds of round trips is treated as clock
+/// drift: the target is halved for five round trips, and the base delay is discarded. If the bytes in flight are not
+/// known, the window does not grow.
 #[derive(Clone, Debug)]
 pub struct Scream {
     config: ScreamConfig,
@@ -76,45 +83,45 @@ pub struct Scream {
     congested: Option<Instant<SenderClock>>,
     reacted: Option<Instant<SenderClock>>,
     media: MediaQueue,
-    /// `max_policed_ref_wnd` in bytes, and when it grew last.
+    /// `max_policed_ref_wnd` in bytes, and when it last grew.
     policed: f64,
     policed_at: Option<Instant<SenderClock>>,
-    /// The target is halved until then, as the base is measured anew.
+    /// Until when the target is halved, because the base delay is measured anew.
     halved_until: Option<Instant<SenderClock>>,
     target: Rate,
     snapshot: Snapshot,
 }
 
-/// How `SCReAM` is set.
+/// The configuration of `SCReAM`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScreamConfig {
     /// The equations with their constants.
     pub law: ScreamLaw,
-    /// `TARGET_BITRATE_MIN`, `TARGET_BITRATE_MAX`, and the rate to start with.
+    /// `TARGET_BITRATE_MIN`, `TARGET_BITRATE_MAX`, and the start rate.
     pub limits: RateLimits,
-    /// What marks mean.
+    /// The meaning of marks.
     pub marking: Marking,
-    /// Which parts of the draft are there.
+    /// Which parts of the draft are used.
     pub form: Form,
 }
 
-/// What marks mean.
+/// The meaning of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// What the codepoint says that packets arrive with: those of ECT(1) make it L4S (RFC 9331, Sec. 4.1).
+    /// It follows from the codepoint of arriving packets: ECT(1) means L4S (RFC 9331, Sec. 4.1).
     ByCodepoint,
-    /// Their fraction counts: L4S.
+    /// L4S: the fraction of marks counts.
     L4s,
-    /// Each counts as one congestion: RFC 3168.
+    /// RFC 3168: each mark counts as a congestion event.
     Classic,
 }
 
-/// Which parts of the draft are there.
+/// Which parts of the draft are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// What the draft requires.
+    /// The required parts.
     Core,
-    /// What it suggests, too.
+    /// The optional parts, too.
     Full,
 }
 
@@ -139,12 +146,13 @@ const EXCESS_GAIN: f64 = 1.0 / 64.0;
 const FRAME_S: f64 = 0.02;
 const MOST_WAITING: f64 = 0.5;
 const MOST_EXCESS: f64 = 0.2;
-/// How long the target is halved while the base is measured anew: round trips, and seconds at least (Sec. 4.5.1).
+/// How long the target is halved while the base delay is measured anew: in round trips, and the minimum in seconds
+/// (Sec. 4.5.1).
 const HALVED_ROUND_TRIPS: f64 = 5.0;
 const HALVED_S: f64 = 0.2;
 
 impl Scream {
-    /// Begins at the rate to start with.
+    /// Starts at the start rate.
     pub const fn new(config: ScreamConfig) -> Self {
         Self {
             path: Path::new(config.law.target_s),
@@ -200,7 +208,7 @@ impl Scream {
         self.set_target(now, round_trip_s, reason);
     }
 
-    /// Why the window is to be reduced, if it is (Sec. 4.2.2.1, 4.5.2).
+    /// Why the window must be reduced, if it must (Sec. 4.2.2.1, 4.5.2).
     fn cause(&mut self) -> Option<Cause> {
         let news = self.path.news;
         let quiet_s = self.config.law.target_s / 4.0;
@@ -237,7 +245,7 @@ impl Scream {
             return None;
         }
         let cause = self.cause();
-        // A loss that is not answered, as losses are rare and no queue is there, is forgotten.
+        // An ignored loss is discarded: losses are rare and there is no queue.
         self.path.news.is_lost = false;
         let cause = cause?;
         if self.has_grown {
@@ -262,7 +270,7 @@ impl Scream {
         Some(cause)
     }
 
-    /// Long after the last congestion the window may be far above what is in flight.
+    /// Long after the last congestion the window may be far above the bytes in flight.
     fn restore(&mut self, now: Instant<SenderClock>, round_trip_s: f64) {
         let long_s = CAREFUL_ROUND_TRIPS * round_trip_s.max(VIRTUAL_ROUND_TRIP_S);
         if is_due(self.reacted, now, long_s) && self.path.most_in_flight_before() > 0.0 {
@@ -270,18 +278,18 @@ impl Scream {
         }
     }
 
-    /// Sec. 4.5.3: a target that is low already, as the round trip grew, needs less of a backoff.
+    /// Sec. 4.5.3: if the target is already low because the round-trip time grew, a smaller backoff is enough.
     fn guarded(&self, backoff: f64) -> f64 {
         let is_low = self.path.acknowledged_bps().is_some_and(|acked| self.target.as_bps_f64() < LOW_TARGET * acked);
         if is_low && self.config.form == Form::Full { LOW_TARGET_BACKOFF * backoff } else { backoff }
     }
 
-    /// `ref_wnd_delay_scale`; 1 where jitter is left aside.
+    /// `ref_wnd_delay_scale`; 1 if jitter is ignored.
     fn calm(&self) -> f64 {
         if self.config.form == Form::Full { self.path.calm() } else { 1.0 }
     }
 
-    /// Sec. 4.2.2.2; whether the window grew.
+    /// Sec. 4.2.2.2. Returns whether the window grew.
     fn grow(&mut self, now: Instant<SenderClock>, round_trip_s: f64, nearness: f64) -> bool {
         let law = self.config.law;
         let careful_s = CAREFUL_ROUND_TRIPS * round_trip_s.max(VIRTUAL_ROUND_TRIP_S);
@@ -366,7 +374,8 @@ impl Controller for Scream {
         Some(self.target)
     }
 
-    /// The window is what the rate takes in a round trip; before a round trip was measured the first one makes it.
+    /// Sets the window to the data that the rate sends per round trip. Before a round trip was measured, the first one
+    /// sets it.
     fn set_calculated_rate(&mut self, _now: Instant<SenderClock>, rate: Rate) {
         let before = self.target.as_bps_f64();
         (self.target, _) = self.config.limits.clamp(rate.as_bps_f64());

@@ -3,7 +3,7 @@ use crate::control::base_delay::BaseDelay;
 use crate::control::{Ecn, Fate, PacketFeedback, PacketReport};
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// What `SCReAM` keeps of the path (draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.1, 4.2.1, 4.5).
+/// The path state of `SCReAM` (draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.1, 4.2.1, 4.5).
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     target_s: f64,
@@ -21,14 +21,14 @@ pub(super) struct Path {
     flight: Flight,
     /// `loss_rate`, 0 to 1.
     loss_rate: f64,
-    /// ECT(1) came: the far end of the path bears L4S.
+    /// ECT(1) arrived: the path supports L4S.
     saw_ect1: bool,
-    /// Departure before which losses, or marks of classic ECN, belong to what was answered.
+    /// Losses and classic ECN marks of packets that left before this time belong to the last reaction.
     answered: Instant<SenderClock>,
     pub(super) news: News,
 }
 
-/// What feedback brought that the window has not answered yet.
+/// Feedback to which the window has not reacted yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct News {
     /// `bytes_newly_acked` less `bytes_newly_acked_ce`.
@@ -37,11 +37,11 @@ pub(super) struct News {
     pub(super) is_lost: bool,
     /// A mark since the last reaction.
     pub(super) is_marked: bool,
-    /// A mark on a packet that left after the last reaction to a loss or a mark.
+    /// A mark on a packet that left after the last reaction to a loss or mark.
     pub(super) is_marked_anew: bool,
 }
 
-/// `l4s_alpha` and what it is made of.
+/// `l4s_alpha` and its inputs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Marks {
     alpha: f64,
@@ -60,14 +60,14 @@ struct Jitter {
     calm: f64,
 }
 
-/// The least queueing delay of round trips, by which a base that is too low is found out (Sec. 4.5.1), in s.
+/// The minimum queueing delay of round trips in s, to detect a base delay that is too low (Sec. 4.5.1).
 #[derive(Clone, Copy, Debug)]
 struct Drift {
     least_s: f64,
     average_s: f64,
 }
 
-/// What was in flight and acknowledged in this round trip and the last.
+/// Bytes in flight and acknowledged in this round trip and the previous one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flight {
     /// `max_bytes_in_flight`, `max_bytes_in_flight_prev`.
@@ -79,9 +79,9 @@ struct Flight {
     acknowledged_bps: Option<f64>,
 }
 
-/// Weight of a new round trip (RFC 6298, Sec. 2).
+/// Weight of a new round-trip time (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: f64 = 1.0 / 8.0;
-/// `QDELAY_AVG_G`; more reacts to spikes (Sec. 4.2.1.4).
+/// `QDELAY_AVG_G`; a larger value reacts to spikes (Sec. 4.2.1.4).
 const QUEUE_GAIN: f64 = 1.0 / 4.0;
 /// `QDELAY_MIN_MAX_AVG_G`, `QDELAY_DEV_AVG_G`, `QDELAY_DEV_THRESHOLD` in s (Sec. 4.2.1.4).
 const EXTREME_GAIN: f64 = 1.0 / 16.0;
@@ -89,11 +89,11 @@ const DEVIATION_GAIN: f64 = 1.0 / 32.0;
 const MUCH_JITTER_S: f64 = 0.01;
 /// `QDELAY_MIN_AVG_ALPHA` (Sec. 4.5.1).
 const DRIFT_GAIN: f64 = 1.0 / 256.0;
-/// `l4s_alpha` is updated at most so often, in s (Sec. 4.2.1.3).
+/// Minimum time between updates of `l4s_alpha`, in s (Sec. 4.2.1.3).
 const ALPHA_EVERY_S: f64 = 0.01;
 /// `LOSS_RATE_THRESHOLD` (Sec. 4.5.2).
 pub(super) const LOSSY: f64 = 0.01;
-/// Two frames, over which an acknowledged rate is taken at least, in s (Sec. 4.5.3, `frame_period`).
+/// Two frames, the minimum time for an acknowledged rate, in s (Sec. 4.5.3, `frame_period`).
 const TWO_FRAMES_S: f64 = 0.04;
 
 impl Path {
@@ -151,22 +151,23 @@ impl Path {
         self.flight.acknowledged_bps
     }
 
-    /// The most that was in flight in the last round trip, in bytes.
+    /// The maximum of the bytes in flight in the previous round trip.
     pub(super) const fn most_in_flight_before(&self) -> f64 {
         self.flight.most_before
     }
 
-    /// The most that was in flight in this round trip or the last, in bytes.
+    /// The maximum of the bytes in flight in this round trip and the previous one.
     pub(super) const fn most_in_flight(&self) -> f64 {
         self.flight.most.max(self.flight.most_before)
     }
 
-    /// So much is in flight.
+    /// Records the data in flight.
     pub(super) fn on_flight(&mut self, in_flight: Size) {
         self.flight.most = self.flight.most.max(in_flight.as_bytes() as f64);
     }
 
-    /// What came before `now` has been answered; of losses and classic marks, what left before it too.
+    /// Records a reaction to everything before `now`. If `is_event`, losses and classic marks of packets that left
+    /// before `now` belong to it, too.
     pub(super) fn on_reaction(&mut self, now: Instant<SenderClock>, is_event: bool) {
         self.news.is_lost = false;
         self.news.is_marked = false;
@@ -176,7 +177,7 @@ impl Path {
         }
     }
 
-    /// Takes feedback. Returns whether the base delay proved to be too low, and was forgotten.
+    /// Processes feedback. Returns whether the base delay proved to be too low and was discarded.
     pub(super) fn push(
         &mut self,
         now: Instant<SenderClock>,
@@ -264,7 +265,7 @@ impl Path {
         jitter.calm = (1.0 - jitter.deviation_s / MUCH_JITTER_S).clamp(0.0, 1.0);
     }
 
-    /// What is kept by round trips; whether the base was forgotten.
+    /// Updates the state that is kept per round trip. Returns whether the base delay was discarded.
     fn turn_round_trip(&mut self, now: Instant<SenderClock>) -> bool {
         let Some(round_trip_s) = self.round_trip_s else { return false };
         let flight = &mut self.flight;
@@ -295,7 +296,7 @@ impl Path {
     }
 }
 
-/// Whether so many seconds have passed since a moment, or the sender's clock was set back since.
+/// Whether `after_s` seconds have passed since `last`, or the sender's clock was set back since then.
 pub(super) fn is_due(last: Option<Instant<SenderClock>>, now: Instant<SenderClock>, after_s: f64) -> bool {
     last.is_none_or(|last| now < last || (now - last).as_secs_f64() >= after_s)
 }

@@ -39,7 +39,8 @@ fn the_backoff_by_delay_has_the_values_that_the_draft_gives_by_hand() {
     }
 }
 
-/// By hand from Sec. 4.4, at a round trip of 100 ms: of 1000, 400 and 240 kbit/s, and with frames that wait and are too large.
+/// By hand from Sec. 4.4, at a round trip of 100 ms: for 1000, 400 and 240 kbit/s, and with queued and oversized
+/// frames.
 #[test]
 fn the_target_has_the_values_that_the_draft_gives_by_hand() {
     let none = MediaQueue::default();
@@ -52,8 +53,8 @@ fn the_target_has_the_values_that_the_draft_gives_by_hand() {
     close(law().window_for(1e3, 0.1), 3000.0, 0.0);
 }
 
-/// Sec. 4.2.2: two marks a round trip offset a segment of growth: alpha w/MSS = 2 at a round trip of 25 ms, where a tenth of 20
-/// packets is marked.
+/// Sec. 4.2.2: two marks per round trip offset a segment of growth: alpha w/MSS = 2 at a round trip of 25 ms, with a
+/// tenth of 20 packets marked.
 #[test]
 fn two_marks_a_round_trip_take_what_a_round_trip_adds() {
     let window = 20_000.0;
@@ -94,7 +95,7 @@ fn packets_leave_half_as_fast_again_and_six_times_as_fast_at_the_highest_target(
     close(ScreamLaw::overhead(1.0), 3.0, 0.0);
 }
 
-/// A frame of so many bytes, before which others have waited for so long.
+/// A frame of `bytes`, with earlier frames queued for `waited`.
 fn frame(waited: Span, bytes: u64) -> QueuedFrame {
     QueuedFrame::new(Size::from_bytes(bytes), Size::ZERO, waited)
 }
@@ -118,8 +119,8 @@ fn at(ms: u64) -> Instant<SenderClock> {
     Instant::from_nanos(10_000_000_000 + ms * 1_000_000)
 }
 
-/// Feedback at `ms` on ten packets that left over the 25 ms up to a round trip of 50 ms before, the first `marked` with CE, the
-/// last `lost` lost, after a wait of `queue` ms.
+/// Feedback at `ms` on ten packets that left over the 25 ms before the last round trip of 50 ms; the first `marked`
+/// with CE, the last `lost` lost, after a queueing delay of `queue` ms.
 fn tell(scream: &mut Scream, ms: u64, marked: u64, lost: u64, queue: u64) {
     let packets: Vec<_> = (0..10)
         .map(|place| {
@@ -135,7 +136,7 @@ fn tell(scream: &mut Scream, ms: u64, marked: u64, lost: u64, queue: u64) {
     scream.on_feedback(at(ms), &Feedback::Packets(&feedback));
 }
 
-/// libwebrtc's test of the same: 0.2 ± 0.01 within 2 s of feedback every 25 ms.
+/// As in libwebrtc's test: 0.2 ± 0.01 within 2 s of feedback every 25 ms.
 #[test]
 fn the_fraction_of_marks_is_found_within_two_seconds() {
     let mut scream = Scream::new(config(50.0));
@@ -145,7 +146,7 @@ fn the_fraction_of_marks_is_found_within_two_seconds() {
     close(scream.marked(), 0.2 * 0.5, 0.002);
 }
 
-/// What breaks otherwise: the losses of one full queue, told by many reports, take the window to its floor.
+/// Guards against losses of one full queue, reported by many reports, that reduce the window to its minimum.
 #[test]
 fn the_losses_of_one_round_trip_are_one_congestion() {
     let mut scream = Scream::new(config(50.0));
@@ -163,12 +164,13 @@ fn the_losses_of_one_round_trip_are_one_congestion() {
 
 #[test]
 fn classic_marks_reduce_by_a_factor_and_those_of_l4s_by_their_fraction() {
-    // alpha is an eighth after the first marks; half of that, and half again as the round trip is twice the virtual one.
+    // alpha is an eighth after the first marks; half of that, and half again because the round trip is twice the
+    // virtual one.
     for (marking, expected) in [(Marking::Classic, 0.8), (Marking::L4s, 1.0 - 1.0 / 32.0)] {
         let mut scream = Scream::new(ScreamConfig { marking, ..config(50.0) });
         tell(&mut scream, 1000, 0, 0, 0);
         scream.window = 30_000.0;
-        // A quarter of the target or more waits, so that nearness does not count.
+        // The queue is a quarter of the target or more, so nearness is ignored.
         tell(&mut scream, 1100, 10, 0, 15);
         close(scream.window, 30_000.0 * expected, 1e-6);
     }
@@ -198,7 +200,7 @@ fn an_unlimited_path_is_filled_within_a_hundred_reports() {
     assert!(seen.iter().any(|moment| moment.at_s < 2.5 && moment.rate_bps >= 2e6), "{seen:?}");
 }
 
-/// The margins of libwebrtc's tests of the same, with twice its one-way delay for a round trip.
+/// The bounds of libwebrtc's tests, with twice its one-way delay as the round trip.
 #[test]
 fn marks_a_queue_and_losses_each_hold_the_rate_to_the_capacity() {
     let base = Bottleneck { report_every: Span::from_millis(25), ..Bottleneck::default() };
@@ -219,7 +221,7 @@ fn marks_a_queue_and_losses_each_hold_the_rate_to_the_capacity() {
     }
 }
 
-/// What breaks otherwise: a receiver's clock that runs slow, or was set forward, makes a queue for ever.
+/// Guards against a permanent queueing delay if the receiver's clock runs slow or was set forward.
 #[test]
 fn a_base_delay_that_is_too_low_is_found_out() {
     let mut scream = Scream::new(config(2.0));
@@ -246,7 +248,7 @@ fn silence_and_timeouts_halve_and_other_feedback_leaves_it() {
     assert_eq!(scream.allowance(), floor);
 }
 
-/// Any packets that a peer may report on.
+/// Any packets that a peer may report.
 fn packets() -> impl Strategy<Value = Vec<PacketReport>> {
     let arrived =
         prop_oneof![Just(None), any::<u64>().prop_map(Some), (9_000..60_000u64).prop_map(|ms| Some(ms * 1_000_000))];
@@ -281,7 +283,7 @@ proptest! {
         }
     }
 
-    /// Reports that all is lost, and that all is marked, never raise anything.
+    /// Reports in which everything is lost or marked never raise anything.
     #[test]
     fn losses_and_marks_alone_never_raise_window_or_rate(
         start in 3000.0f64..100_000.0, turns in proptest::collection::vec((any::<bool>(), 0..100u64), 1..40),
@@ -298,7 +300,7 @@ proptest! {
         }
     }
 
-    /// The equations bear any numbers.
+    /// The equations accept any numbers.
     #[test]
     fn the_equations_are_total(a in proptest::num::f64::ANY, b in proptest::num::f64::ANY, c in proptest::num::f64::ANY) {
         let law = law();

@@ -1,7 +1,8 @@
 use super::{Acknowledged, Reno, WindowController};
 use crate::units::{Instant, SenderClock, Span};
 
-/// CUBIC: the window follows a cubic function of the time since the last loss, flat where that loss was.
+/// CUBIC: the window follows a cubic function of the time since the last loss, which is flat near the window of that
+/// loss.
 ///
 /// Source: RFC 9438.
 ///
@@ -10,8 +11,8 @@ use crate::units::{Instant, SenderClock, Span};
 /// K = ∛((W_max - cwnd_epoch) / C)
 /// W_est ← W_est + α segments_acked / cwnd         Sec. 4.3, the window that Reno would have
 /// target = W_cubic(t + RTT), from cwnd to 1.5 cwnd
-/// cwnd ← W_est where W_cubic(t) < W_est, else cwnd + (target - cwnd) / cwnd
-/// after a loss: W_max ← cwnd, or less where it fell twice (fast convergence, Sec. 4.7), cwnd ← β in_flight (Sec. 4.6)
+/// cwnd ← W_est if W_cubic(t) < W_est, else cwnd + (target - cwnd) / cwnd
+/// after a loss: W_max ← cwnd, or less if it fell twice (fast convergence, Sec. 4.7), cwnd ← β in_flight (Sec. 4.6)
 /// ```
 ///
 /// | symbol | name | unit |
@@ -22,19 +23,20 @@ use crate::units::{Instant, SenderClock, Span};
 /// | `C` | steepness | segments/s³ |
 /// | `α`, `β` | increase and decrease of the Reno-friendly window | 1 |
 ///
-/// Slow start is Reno's; there is no `HyStart++` (RFC 9438, Sec. 4.10, recommends it). After a timeout, K is zero and `W_max`
-/// the window where slow start ends (Sec. 4.8).
+/// Slow start is Reno's; there is no `HyStart++` (RFC 9438, Sec. 4.10, recommends it). After a timeout, K is zero and
+/// `W_max` is the window at the end of slow start (Sec. 4.8).
 ///
 /// Readings:
-/// - A stage begins with the first acknowledgement after recovery or slow start. Time in which the application left a part
-///   of the window unused does not count (Sec. 5.8). An idle time begins a new stage.
-/// - A stage that begins above `W_max`, which only a window moved from outside can, begins at its plateau: K is zero.
-/// - Loss of a window in which little was under way takes β of what was under way, as Sec. 4.6 has it.
+/// - A stage begins with the first acknowledgement after recovery or slow start. App-limited time does not count (Sec.
+///   5.8). An idle time starts a new stage.
+/// - A stage that begins above `W_max`, which is only possible if the window was set from outside, begins at its
+///   plateau: K is zero.
+/// - After a loss, the new window is β times the data in flight, even if little was in flight (Sec. 4.6).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cubic {
     /// Holds the window, and is the law of slow start.
     reno: Reno,
-    /// The window where the last reduction found it.
+    /// The window before the last reduction.
     prior: f64,
     /// `W_max`; `None` before any loss and after a timeout.
     peak: Option<f64>,
@@ -48,7 +50,7 @@ struct Stage {
     curve: Curve,
     /// `W_est`.
     reno: f64,
-    /// t, without what does not count.
+    /// t, without the time that does not count.
     elapsed_s: f64,
 }
 
@@ -65,9 +67,9 @@ struct Curve {
 const STEEPNESS: f64 = 0.4;
 /// β (RFC 9438, Sec. 4.6).
 const DECREASE: f64 = 0.7;
-/// α of the Reno-friendly window below the one of the last reduction (RFC 9438, Sec. 4.3).
+/// α of the Reno-friendly window while it is below the window before the last reduction (RFC 9438, Sec. 4.3).
 const FRIENDLY_INCREASE: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
-/// The target of one round-trip time as a multiple of the window, at most (RFC 9438, Sec. 4.2).
+/// Maximum target of one round-trip time as a multiple of the window (RFC 9438, Sec. 4.2).
 const LARGEST_TARGET: f64 = 1.5;
 
 impl Curve {
@@ -83,7 +85,7 @@ impl Curve {
 }
 
 impl Cubic {
-    /// Begins in slow start with `initial_window` segments, one at least.
+    /// Starts in slow start with `initial_window` segments, at least one.
     pub const fn new(initial_window: f64) -> Self {
         let prior = initial_window.max(1.0);
         Self { reno: Reno::new(initial_window), prior, peak: None, stage: None, last_ack: None }
@@ -95,7 +97,7 @@ impl Cubic {
         let curve = Curve::from(window, self.peak.unwrap_or(window));
         let begin = Stage { curve, reno: window, elapsed_s: 0.0 };
         let mut stage = self.stage.map_or(begin, |stage| Stage { elapsed_s: stage.elapsed_s + gap_s, ..stage });
-        // As Reno above the window of the last reduction (RFC 9438, Sec. 4.3).
+        // As Reno, above the window before the last reduction (RFC 9438, Sec. 4.3).
         let increase = if stage.reno < prior { FRIENDLY_INCREASE } else { 1.0 };
         stage.reno += increase * (ack.segments as f64).min(window) / window;
         let next = if stage.curve.at(stage.elapsed_s) < stage.reno {
@@ -131,7 +133,7 @@ impl WindowController for Cubic {
     }
 
     fn on_loss(&mut self, _now: Instant<SenderClock>, in_flight: u64) {
-        // Fast convergence: a window that did not come back to its peak leaves room for those who came since (Sec. 4.7).
+        // Fast convergence: a window that did not return to its peak leaves room for newer flows (Sec. 4.7).
         let window = self.reno.window();
         let fell_again = self.peak.is_some_and(|peak| window < peak);
         self.peak = Some(if fell_again { window * (1.0 + DECREASE) / 2.0 } else { window });
@@ -160,7 +162,7 @@ impl WindowController for Cubic {
 
     fn reset_to(&mut self, window: f64) {
         if let Some(stage) = &mut self.stage {
-            // The window that Reno would have moves by as much.
+            // The Reno-friendly window moves by the same amount.
             stage.reno = (stage.reno + (window - self.reno.window())).max(1.0);
         }
         self.reno.reset_to(window);
@@ -187,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Acknowledges a window in each round-trip time, evenly, for so long; the window at each whole second.
+    /// Acknowledges a window per round-trip time, evenly, for `seconds`. Returns the window at each whole second.
     fn run(cubic: &mut Cubic, from_s: f64, seconds: usize, round_trip_ms: i64) -> alloc::vec::Vec<f64> {
         let (mut now_s, mut windows) = (from_s, alloc::vec::Vec::new());
         for second in 1..=seconds {
@@ -206,7 +208,7 @@ mod tests {
         cubic
     }
 
-    /// Calculated apart from this code, from the formulas of RFC 9438, Sec. 4.2 with C = 0.4 and β = 0.7.
+    /// Calculated independently of this code, from the formulas of RFC 9438, Sec. 4.2 with C = 0.4 and β = 0.7.
     #[test]
     fn golden_values_of_the_cubic_function() {
         for (peak, time_to_peak, values) in [
@@ -230,7 +232,7 @@ mod tests {
         assert!((FRIENDLY_INCREASE - 9.0 / 17.0).abs() < 1e-12);
     }
 
-    /// On a long fat path the window keeps to the cubic function of one round-trip time ahead.
+    /// On a path with a large bandwidth-delay product the window follows the cubic function one round-trip time ahead.
     #[test]
     fn acknowledgement_by_acknowledgement_it_follows_the_curve() {
         let mut cubic = after_loss_at(1000.0);
@@ -242,14 +244,15 @@ mod tests {
         }
     }
 
-    /// On a short path it must not be slower than Reno: α segments a round-trip time, one beyond the last peak.
+    /// On a short path it must not be slower than Reno: α segments per round-trip time, one segment above the last
+    /// peak.
     #[test]
     fn on_a_short_path_it_grows_as_reno_would() {
         let mut cubic = after_loss_at(20.0);
         let windows = run(&mut cubic, 1.0, 1, 100);
         assert!((windows[0] / (14.0 + 10.0 * 0.529_4) - 1.0).abs() < 0.02, "ten round trips: {}", windows[0]);
         let mut cubic = after_loss_at(20.0);
-        // 6 segments at α take 11.3 of 50 round-trip times of 2 ms, and one each is left.
+        // 6 segments at α take 11.3 of the 500 round trips of 2 ms, and one segment is added in each of the others.
         let windows = run(&mut cubic, 1.0, 1, 2);
         assert!((windows[0] / (20.0 + 500.0 - 11.3) - 1.0).abs() < 0.02, "500 round trips: {}", windows[0]);
     }
@@ -273,7 +276,8 @@ mod tests {
         (0..489).for_each(|_| cubic.on_ack(At::from_nanos(1_000_000_000), &ack(100)));
         assert!((cubic.window() - 490.0).abs() < 1e-9);
         let windows = run(&mut cubic, 1.0, 5, 100);
-        // K = 0 and W_max = 490: 0.4 · 5³ = 50 segments in 5 s, with the 0.1 s ahead 53; Reno would have 0.529 · 50 = 26.
+        // K = 0 and W_max = 490: 0.4 · 5³ = 50 segments in 5 s, 53 with the 0.1 s ahead; Reno would add 0.529 · 50 =
+        // 26.
         assert!((windows[4] / 542.0 - 1.0).abs() < 0.01, "{}", windows[4]);
     }
 
@@ -297,7 +301,7 @@ mod tests {
             prop_assert!((curve.at(curve.time_to_peak_s) - curve.peak).abs() < 1e-9 * curve.peak);
         }
 
-        /// Sec. 4.2: no more than half a window in a round-trip time, and never less for an acknowledgement.
+        /// Sec. 4.2: at most half a window per round-trip time, and an acknowledgement never reduces the window.
         #[test]
         fn an_acknowledgement_adds_half_a_segment_at_most_beyond_reno(window in 2.0f64..1e5, nanos in any::<u64>()) {
             let mut cubic = after_loss_at(window);

@@ -1,8 +1,8 @@
 //! Acknowledgements → a congestion window.
 //!
-//! The middle step of the loop for a transport that has its own acknowledgements, such as TCP. A window law says how
-//! many segments may be under way; which of them are lost, when a timer runs out and what is sent again is the
-//! transport's business. Windows are counted in segments of full size, as the papers count them, and need not be whole.
+//! The middle step of the loop for a transport that has its own acknowledgements, such as TCP. A window law decides how
+//! many segments may be in flight. The transport detects losses, runs the timers and retransmits. Windows are in
+//! full-sized segments, as in the papers, and may be fractions.
 
 mod cubic;
 mod noise;
@@ -28,32 +28,33 @@ use crate::units::{Instant, Rate, SenderClock, Span};
 
 /// A window law: acknowledgements and losses in, a congestion window out.
 pub trait WindowController: Send + Sync + Debug {
-    /// An acknowledgement covers new data, outside of loss recovery.
+    /// Called when an acknowledgement covers new data, outside of loss recovery.
     fn on_ack(&mut self, now: Instant<SenderClock>, ack: &Acknowledged);
 
-    /// Loss recovery begins with `in_flight` segments under way: once for each window in which segments were lost.
+    /// Called when loss recovery begins with `in_flight` segments in flight: once per window in which segments were
+    /// lost.
     ///
-    /// [`window`](Self::window) is then what recovery may hold under way, and where it ends.
+    /// Afterwards, [`window`](Self::window) is the limit during recovery and the window at its end.
     fn on_loss(&mut self, now: Instant<SenderClock>, in_flight: u64);
 
-    /// The retransmission timer ran out with `in_flight` segments under way, for the first time since the last
-    /// acknowledgement of new data. The window is one segment afterwards (RFC 5681, Sec. 3.1).
+    /// Called when the retransmission timer expired with `in_flight` segments in flight, for the first time since the
+    /// last acknowledgement of new data. The window is one segment afterwards (RFC 5681, Sec. 3.1).
     fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64);
 
-    /// Nothing was sent for longer than the retransmission timeout: at most `window` segments may go out at once now
-    /// (RFC 5681, Sec. 4.1).
+    /// Called when nothing was sent for longer than the retransmission timeout: at most `window` segments may be sent
+    /// at once now (RFC 5681, Sec. 4.1).
     fn on_restart(&mut self, now: Instant<SenderClock>, window: f64);
 
-    /// The path's bandwidth was measured. Nothing changes unless the law makes use of it.
+    /// Called when the path's bandwidth was measured. Has no effect unless the law uses it.
     fn on_bandwidth(&mut self, _now: Instant<SenderClock>, _estimate: &BandwidthEstimate) {}
 
     /// The congestion window, in segments; never below one.
     fn window(&self) -> f64;
 
-    /// Below this window, in segments, the law is in slow start; `None` before the first loss.
+    /// The window in segments below which the law is in slow start; `None` before the first loss.
     fn slow_start_threshold(&self) -> Option<f64>;
 
-    /// Goes on from a window of `window` segments, one at least, which was decided outside of the law.
+    /// Continues from a window of `window` segments, at least one, that was decided outside of the law.
     fn reset_to(&mut self, window: f64);
 
     /// How fast segments may leave; `None` to send whenever the window has room.
@@ -61,7 +62,7 @@ pub trait WindowController: Send + Sync + Debug {
         None
     }
 
-    /// What the law can say of its last decision.
+    /// The law's state for reports.
     fn snapshot(&self) -> WindowSnapshot {
         WindowSnapshot::default()
     }
@@ -112,28 +113,28 @@ impl<W: WindowController + ?Sized> WindowController for Box<W> {
     }
 }
 
-/// What an acknowledgement of new data tells.
+/// An acknowledgement of new data.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Acknowledged {
-    /// Segments that it is the first to cover.
+    /// Number of segments that it newly covers.
     pub segments: u64,
-    /// Round-trip time of a segment that was sent once only (Karn); `None` where it measures none.
+    /// Round-trip time of a segment that was sent only once (Karn 1987); `None` if it measures none.
     pub round_trip: Option<Span>,
     /// Smoothed round-trip time (RFC 6298, Sec. 2).
     pub smoothed_round_trip: Option<Span>,
     /// Least round-trip time of the connection.
     pub min_round_trip: Option<Span>,
-    /// Segments under way when it came, those that it covers among them.
+    /// Segments in flight when it arrived, including those that it covers.
     pub in_flight: u64,
-    /// The window was what held the sender back, and not the application or the receiver (RFC 9438, Sec. 5.8).
+    /// The sender was limited by the window, not by the application or the receiver (RFC 9438, Sec. 5.8).
     pub window_limited: bool,
 }
 
-/// A window law's own account of itself.
+/// The state of a window law, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowSnapshot {
-    /// Symbiosis' γ as it is now; `None` for laws without it.
+    /// Current γ of Symbiosis; `None` for laws without it.
     pub gamma: Option<f64>,
-    /// The bandwidth that the law goes by; `None` for laws that measure none, and before the first measurement.
+    /// The measured bandwidth that the law uses; `None` for laws that measure none, and before the first measurement.
     pub bandwidth: Option<BandwidthEstimate>,
 }

@@ -1,7 +1,7 @@
-/// Weighs a measurement by how much it fluctuates: the less a measured quantity can be trusted, the less it counts.
+/// Weights a measurement by its fluctuation: the noisier a measured quantity is, the less it counts.
 ///
-/// Source: Kodama 2009, Sec. 3.2. A moving mean and deviation of the samples, as RFC 6298, Sec. 2 keeps them of the
-/// round-trip time, give a coefficient of variation and this the factor of Eq. 15:
+/// Source: Kodama 2009, Sec. 3.2. A moving mean and mean deviation of the samples, computed as for the round-trip time
+/// in RFC 6298, Sec. 2, yield a coefficient of variation, and from it the factor of Eq. 15:
 ///
 /// ```text
 /// e = x - μ,  μ ← μ + g e,  σ ← σ + h (|e| - σ)
@@ -11,17 +11,17 @@
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
-/// | `x`, `μ`, `σ` | sample, mean and mean deviation | any, all the same |
+/// | `x`, `μ`, `σ` | sample, mean and mean deviation | any, the same for all |
 /// | `g`, `h` | gains of mean and deviation | 1 |
 /// | `l` | weight of the noise | 1 |
 ///
-/// Nothing here is of one law only: [`Symbiosis`](super::Symbiosis) scales γ, which is what multiplies the measured rate
-/// of the others; [`Vegas`](super::Vegas) scales its measured backlog.
+/// It works for any law: [`Symbiosis`](super::Symbiosis) scales γ, the factor of the measured cross traffic;
+/// [`Vegas`](super::Vegas) scales its measured backlog.
 ///
-/// Readings: the first sample is the mean, as in RFC 6298; its deviation is zero and not half the mean, since one sample
-/// shows no noise. The factor is one before any sample, and where mean or deviation is zero: zero is what a path without
-/// others measures, and it measures that well. Samples that are not finite are not taken; a negative one counts as zero,
-/// because rates and delays are none.
+/// Readings: the first sample is the mean, as in RFC 6298; its deviation is zero and not half the mean, because one
+/// sample shows no noise. The factor is one before any sample, and if mean or deviation is zero: a path without cross
+/// traffic measures zero, and does so reliably. Non-finite samples are ignored. A negative sample counts as zero,
+/// because rates and delays are not negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseAwareness {
     weight: f64,
@@ -34,21 +34,21 @@ struct Moments {
     deviation: f64,
 }
 
-/// g: a larger one forgets the mean sooner (Kodama 2009, Sec. 3.3).
+/// g: a larger value forgets the mean sooner (Kodama 2009, Sec. 3.3).
 const MEAN_GAIN: f64 = 0.125;
-/// h: a larger one forgets the deviation sooner (Kodama 2009, Sec. 3.3).
+/// h: a larger value forgets the deviation sooner (Kodama 2009, Sec. 3.3).
 const DEVIATION_GAIN: f64 = 0.25;
-/// No sample above this is told from another: sums stay finite. Ours; no rate or delay comes near.
+/// Samples are clamped to this, so that sums stay finite. Ours; no rate or delay comes near.
 const LARGEST_SAMPLE: f64 = 1e300;
 
 impl NoiseAwareness {
-    /// Counts noise with `weight` l; zero, and whatever is no positive number, ignores it.
+    /// Weights noise by `weight` l. Zero, a negative value, infinity and NaN ignore noise.
     pub const fn new(weight: f64) -> Self {
         let weight = if weight.is_finite() && weight > 0.0 { weight } else { 0.0 };
         Self { weight, moments: None }
     }
 
-    /// Takes a sample.
+    /// Records a sample.
     pub fn push(&mut self, sample: f64) {
         if !sample.is_finite() {
             return;
@@ -68,11 +68,11 @@ impl NoiseAwareness {
         Some(deviation / mean).filter(|variation| variation.is_finite())
     }
 
-    /// By how much the measured quantity counts: above zero, one at most.
+    /// The weight of the measured quantity: above zero, at most one.
     pub fn factor(&self) -> f64 {
         // Eq. 15.
         let factor = 1.0 / (1.0 + self.weight * self.variation().unwrap_or(0.0));
-        // With a variation beyond all numbers the quotient is zero or no number at all.
+        // For a huge variation the quotient is zero or NaN.
         if factor > 0.0 { factor } else { f64::MIN_POSITIVE }
     }
 
@@ -144,7 +144,7 @@ mod tests {
             }
         }
 
-        /// The factor has no unit: bit/s or packets/s, seconds or milliseconds, are all the same to it.
+        /// The factor has no unit: it is the same for bit/s and packets/s, and for seconds and milliseconds.
         #[test]
         fn the_unit_of_the_samples_does_not_matter(samples in prop::collection::vec(1.0f64..1e9, 1..40), unit in 1e-6f64..1e6) {
             let scaled: alloc::vec::Vec<_> = samples.iter().map(|sample| sample * unit).collect();

@@ -6,9 +6,9 @@ use crate::measure::BandwidthEstimate;
 use crate::random::generator;
 use crate::units::{Instant, Rate, SenderClock};
 
-/// A law whose window never quite rests: self-induced oscillation around any window law.
+/// Adds a self-induced oscillation to any window law.
 ///
-/// A window that wanders a little finds room, and lets queues drain, before a measurement says so.
+/// A window that varies a little finds free capacity, and lets queues drain, before a measurement shows it.
 ///
 /// Source: Kodama 2009, Eq. 17, 18: white noise of strength m in the growth of the window,
 ///
@@ -25,12 +25,12 @@ use crate::units::{Instant, Rate, SenderClock};
 /// | `dB` | increment of Brownian motion | √s |
 ///
 /// Readings:
-/// - The variance of dB is dt, the step of Euler and Maruyama for Eq. 17. As printed, Eq. 18 adds up numbers of variance
-///   one, an acknowledgement each; the sum grows without bound, and the more acknowledgements the faster.
-/// - Eq. 18 replaces Eq. 10 only, so nothing is added in slow start. Out of it, any law is moved, Reno as well; Symbiosis
-///   is out of slow start as soon as the path is measured.
-/// - Nothing is added while part of the window is unused: no law would pull back what only wanders.
-/// - After a loss, a timeout or an idle time the clock of dt starts anew.
+/// - The variance of dB is dt, the Euler-Maruyama step for Eq. 17. As printed, Eq. 18 adds a number of variance one per
+///   acknowledgement; the sum then grows without bound, and faster with more acknowledgements.
+/// - Eq. 18 replaces Eq. 10 only, so nothing is added in slow start. After slow start any law is moved, including Reno;
+///   Symbiosis leaves slow start as soon as the path is measured.
+/// - Nothing is added while part of the window is unused: no law would correct a random walk then.
+/// - After a loss, a timeout or an idle time, dt starts anew.
 #[derive(Clone, Debug)]
 pub struct Oscillating<L> {
     law: L,
@@ -39,21 +39,23 @@ pub struct Oscillating<L> {
     last_ack: Option<Instant<SenderClock>>,
 }
 
-/// Longest dt, in s: the least retransmission timeout (RFC 6298, Sec. 2.4), beyond which acknowledgements are no clock. Ours.
+/// Maximum dt, in s: the minimum retransmission timeout (RFC 6298, Sec. 2.4), beyond which acknowledgements do not
+/// serve as a clock. Ours.
 const LONGEST_STEP_S: f64 = 1.0;
-/// Largest share of the window that one step adds or takes: what a loss takes. Ours; an Euler step is small or wrong.
+/// Maximum change of the window per step, as a share: that of a loss. Ours; an Euler step is wrong if it is large.
 const LARGEST_STEP: f64 = 0.5;
-/// The stream of random numbers: seeds of other uses share nothing with it. Ours: "osci" in ASCII.
+/// The stream of random numbers, independent of other uses of the seed. Ours: "osci" in ASCII.
 const STREAM: u64 = 0x6F73_6369;
 
 impl<L> Oscillating<L> {
-    /// Moves `law` with strength m, drawn from `seed`; a strength of zero, or none above it, leaves the law as it is.
+    /// Moves `law` with strength m, drawn from `seed`. A strength that is zero, negative, infinite or NaN leaves the
+    /// law unchanged.
     pub fn new(law: L, strength: f64, seed: u64) -> Self {
         let strength = if strength.is_finite() { strength.max(0.0) } else { 0.0 };
         Self { law, strength, random: generator(seed, STREAM), last_ack: None }
     }
 
-    /// The law within.
+    /// The inner law.
     pub const fn law(&self) -> &L {
         &self.law
     }
@@ -129,7 +131,7 @@ mod tests {
 
     type At = Instant<SenderClock>;
 
-    /// A window that only moves from outside, and is put back each time: what is left is the noise.
+    /// A window that only moves from outside and is reset each time: the rest is the noise.
     #[derive(Debug)]
     struct Still {
         shifts: Moments,
@@ -159,7 +161,7 @@ mod tests {
         At::from_nanos(ms * 1_000_000)
     }
 
-    /// Brownian motion over 100 s has the variance of 100 s, into however many acknowledgements they are cut.
+    /// Brownian motion over 100 s has the variance of 100 s, however many acknowledgements divide it.
     #[test]
     fn the_variance_is_that_of_the_time_and_not_of_the_number_of_acknowledgements() {
         for step_ms in [1, 10, 100] {

@@ -4,22 +4,22 @@ use crate::units::{Instant, SenderClock};
 /// Slow start and congestion avoidance.
 ///
 /// Source: RFC 5681, Sec. 3.1: an acknowledgement of new data adds one segment below the threshold and `1 / w` segments
-/// above (Eq. 3); a loss sets threshold and window to half of what was under way, two segments at least (Eq. 4).
-/// Reading: one segment for an acknowledgement in slow start, even where it covers two; no increase while the application
-/// or the receiver leaves part of the window unused (RFC 9438, Sec. 5.8).
+/// above (Eq. 3); a loss sets threshold and window to half of the data in flight, at least two segments (Eq. 4).
+/// Readings: one segment per acknowledgement in slow start, even if it covers two; no increase while the sender is
+/// limited by the application or the receiver (RFC 9438, Sec. 5.8).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reno {
     window: f64,
     threshold: Option<f64>,
 }
 
-/// What a loss leaves of the segments under way (RFC 5681, Eq. 4).
+/// Remaining share of the segments in flight after a loss (RFC 5681, Eq. 4).
 const DECREASE: f64 = 0.5;
-/// Least threshold, in segments (RFC 5681, Eq. 4; RFC 9438, Sec. 4.6).
+/// Minimum threshold, in segments (RFC 5681, Eq. 4; RFC 9438, Sec. 4.6).
 const LEAST_THRESHOLD: f64 = 2.0;
 
 impl Reno {
-    /// Begins in slow start with `initial_window` segments, one at least.
+    /// Starts in slow start with `initial_window` segments, at least one.
     pub const fn new(initial_window: f64) -> Self {
         Self { window: initial_window.max(1.0), threshold: None }
     }
@@ -28,25 +28,25 @@ impl Reno {
         self.threshold.is_none_or(|threshold| self.window < threshold)
     }
 
-    /// The window that another law found, which takes over from slow start: one segment at least.
+    /// Sets the window of another law, which takes over from slow start: at least one segment.
     pub(super) fn take_over(&mut self, window: f64) {
         self.window = window.max(1.0);
         self.leave_slow_start();
     }
 
-    /// A loss: threshold and window fall to so many segments, two at least.
+    /// Reacts to a loss: threshold and window fall to `segments`, at least two.
     pub(super) fn reduce(&mut self, segments: f64) {
         self.window = segments.max(LEAST_THRESHOLD);
         self.threshold = Some(self.window);
     }
 
-    /// A timeout: the threshold falls as after a loss, and slow start begins again.
+    /// Reacts to a timeout: the threshold falls as after a loss, and slow start begins again.
     pub(super) fn start_again(&mut self, threshold: f64) {
         self.reduce(threshold);
         self.window = 1.0;
     }
 
-    /// Lowers the threshold, where it has to be, so that the window is not below it.
+    /// Lowers the threshold if necessary, so that the window is not below it.
     pub(super) fn leave_slow_start(&mut self) {
         self.threshold = Some(self.threshold.map_or(self.window, |threshold| threshold.min(self.window)));
     }
@@ -82,7 +82,7 @@ impl WindowController for Reno {
     fn reset_to(&mut self, window: f64) {
         let slow_start = self.in_slow_start();
         self.window = window.max(1.0);
-        // What comes from outside does not send the law back to slow start.
+        // A window set from outside does not return the law to slow start.
         if !slow_start {
             self.leave_slow_start();
         }

@@ -1,43 +1,44 @@
 use super::{Acknowledged, NoiseAwareness, Reno, WindowController, WindowSnapshot};
 use crate::units::{Instant, SenderClock, Span};
 
-/// Vegas: a few segments of its own in the queue, neither more nor less.
+/// Vegas: keeps a few of its own segments in the queue.
 ///
-/// Source: Brakmo 1995, once in each round-trip time:
+/// Source: Brakmo 1995, once per round-trip time:
 ///
 /// ```text
 /// expected = w / base_rtt,  actual = w / rtt
 /// diff = (expected - actual) base_rtt
-/// w ← w + 1 where diff < α,  w - 1 where diff > β,  else w
+/// w ← w + 1 if diff < α,  w - 1 if diff > β,  else w
 /// ```
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
 /// | `w` | window | segments |
-/// | `base_rtt`, `rtt` | least and present round-trip time | s |
+/// | `base_rtt`, `rtt` | minimum and current round-trip time | s |
 /// | `diff` | the flow's own segments in the queue | segments |
-/// | `α`, `β` | how many there should be, at least and at most | segments |
-/// | `γ` | at how many slow start ends | segments |
+/// | `α`, `β` | lower and upper threshold of `diff` | segments |
+/// | `γ` | threshold of `diff` at which slow start ends | segments |
 ///
-/// The thresholds are 2 and 4 by default; the paper runs it with 1 and 3, too, which is what ns-2 has. γ is 1. Slow start doubles
-/// in every other round-trip time and compares in those between.
+/// The thresholds are 2 and 4 by default; the paper also uses 1 and 3, as does ns-2. γ is 1. Slow start doubles the
+/// window in every other round-trip time and compares in the others.
 ///
 /// Readings:
-/// - `rtt` is the mean over the round, as ns-2 has it; a round without a sample decides nothing.
-/// - A round ends when what was under way at its beginning is acknowledged.
-/// - Where slow start ends by γ, the window stays. A loss halves it and a timeout takes it to one, as Reno; the
-///   earlier retransmission of the paper is the transport's business.
-/// - The window does not rise while a part of it is unused, and `diff` lowers it to two segments at least.
+/// - `rtt` is the mean over the round, as in ns-2; a round without a sample changes nothing.
+/// - A round ends when the data in flight at its start is acknowledged.
+/// - When slow start ends because of γ, the window stays. A loss halves it and a timeout sets it to one, like Reno. The
+///   paper's earlier retransmission is left to the transport.
+/// - The window does not rise while a part of it is unused, and `diff` does not lower it below two segments.
 ///
 /// # Under noise (ours)
-/// `diff` rests on a measured queueing delay as Symbiosis' competitors rest on a measured bandwidth. With a weight of noise l,
-/// `diff` is multiplied by `1 / (1 + l C_v)`, `C_v` being that of the queueing delays of the rounds (Kodama 2009, Eq. 15). The
-/// more the delay fluctuates, the more segments the flow lets stand: steadier among bursts of others, with a longer queue.
+/// `diff` depends on a measured queueing delay, as Symbiosis depends on a measured bandwidth. With a noise weight l,
+/// `diff` is multiplied by `1 / (1 + l C_v)`, with `C_v` of the queueing delays of the rounds (Kodama 2009, Eq. 15).
+/// The more the delay fluctuates, the more segments the flow keeps in the queue: it is steadier under bursts of cross
+/// traffic, with a longer queue.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     lower: f64,
     upper: f64,
-    /// Holds the window, and is the law of losses.
+    /// Holds the window, and reacts to losses.
     reno: Reno,
     noise: NoiseAwareness,
     round: Round,
@@ -45,7 +46,7 @@ pub struct Vegas {
     doubling: bool,
 }
 
-/// What Vegas goes by.
+/// The configuration of [`Vegas`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VegasConfig {
     /// α, in segments.
@@ -54,7 +55,7 @@ pub struct VegasConfig {
     pub upper: f64,
     /// l, the weight of noise; zero for the law of the paper.
     pub noise_weight: f64,
-    /// Window of the beginning, in segments.
+    /// Initial window, in segments.
     pub initial_window: f64,
 }
 
@@ -67,13 +68,13 @@ struct Round {
     samples: u32,
 }
 
-/// γ, in segments: larger leaves slow start later (Brakmo 1995, Sec. 3.3).
+/// γ, in segments: a larger value ends slow start later (Brakmo 1995, Sec. 3.3).
 const SLOW_START_BACKLOG: f64 = 1.0;
-/// Least window that the queue alone leads to, in segments: with one there is no stream to measure. As in ns-2.
+/// Minimum window set by the queue, in segments: one segment is not a stream to measure. As in ns-2.
 const LEAST_WINDOW: f64 = 2.0;
 
 impl Round {
-    /// A round that ends when what is under way behind `ack` is acknowledged, and one segment more.
+    /// A round that ends when the data in flight after `ack`, plus one segment, is acknowledged.
     const fn behind(ack: &Acknowledged) -> Self {
         Self { left: ack.in_flight.saturating_sub(ack.segments).saturating_add(1), sum_s: 0.0, samples: 0 }
     }
@@ -92,7 +93,7 @@ impl Round {
 }
 
 impl Vegas {
-    /// Begins in slow start.
+    /// Starts in slow start.
     pub fn new(config: VegasConfig) -> Self {
         let VegasConfig { lower, upper, noise_weight, initial_window } = config;
         Self {
@@ -105,7 +106,7 @@ impl Vegas {
         }
     }
 
-    /// `diff`, as much of it as noise lets count.
+    /// `diff`, scaled by the noise factor.
     fn backlog(&mut self, mean_s: f64, base_s: f64) -> f64 {
         let queueing_s = (mean_s - base_s).max(0.0);
         self.noise.push(queueing_s);
@@ -189,7 +190,8 @@ mod tests {
     const CONFIG: VegasConfig = VegasConfig { lower: 2.0, upper: 4.0, noise_weight: 0.0, initial_window: 2.0 };
     const BASE_S: f64 = 0.1;
 
-    /// One round on a path that carries `rate` segments/s: beyond `rate · BASE_S` segments, the rest of the window waits.
+    /// One round on a path that carries `rate` segments/s: the part of the window above `rate · BASE_S` segments is
+    /// queued.
     fn round(vegas: &mut Vegas, rate: f64, extra_s: f64) {
         let segments = vegas.window() as u64;
         let round_trip_s = (vegas.window() / rate).max(BASE_S) + extra_s;
@@ -204,7 +206,7 @@ mod tests {
         (0..segments).for_each(|_| vegas.on_ack(At::ZERO, &ack));
     }
 
-    /// 500 segments/s for 0.1 s hold 50 segments; Vegas keeps two to four more, from below and from above.
+    /// 500 segments/s for 0.1 s hold 50 segments; Vegas keeps two to four more, reached from below and from above.
     #[test]
     fn it_rests_with_two_to_four_segments_in_the_queue() {
         for (start, threshold) in [(2.0, None), (10.0, Some(20)), (100.0, Some(200))] {
@@ -252,7 +254,7 @@ mod tests {
         let run = |noise_weight| {
             let mut vegas = Vegas::new(VegasConfig { noise_weight, ..CONFIG });
             vegas.on_loss(At::ZERO, 60);
-            // Others' bursts: 20 ms in every other pair of rounds, on a path with room for 50 segments.
+            // Bursts of cross traffic: 20 ms in every other pair of rounds, on a path with room for 50 segments.
             for number in 0..400 {
                 round(&mut vegas, 500.0, if number % 4 < 2 { 0.02 } else { 0.0 });
             }

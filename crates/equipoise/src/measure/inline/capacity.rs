@@ -1,43 +1,44 @@
 use super::stream::Gap;
 
-/// The spacing at which the narrowest link lets segments go, from the intervals of acknowledgements within bursts.
+/// The spacing of segments after the narrowest link, from the intervals between acknowledgements of a burst.
 ///
-/// Two segments that queue one behind the other leave the link one service time apart: `gap = L / K`. Others' packets
-/// between them, or late acknowledgements, make a gap longer; acknowledgements that queued on their own way back make
-/// it shorter. So the gaps crowd at `L / K` and at that plus whole packets of others: the crowd with the shortest gaps
-/// is the link's.
+/// Two segments queued back to back leave the link one service time apart: `gap = L / K`. Cross traffic between them,
+/// or late acknowledgements, make a gap longer; acknowledgements that queue on the reverse path make it shorter. So the
+/// gaps cluster at `L / K`, and at that plus whole packets of cross traffic: the cluster of the shortest gaps is the
+/// link's.
 ///
-/// Others that send as evenly as the own connection may come between every two segments for many bursts. So a crowd at
-/// shorter gaps counts at once, one at longer gaps only when no gap as short as before came among the last ones: others
-/// who leave no gap free are rarer than those who leave a few.
+/// Cross traffic as evenly spaced as the connection itself may fall between every two segments for many bursts. So a
+/// cluster at shorter gaps counts at once. A cluster at longer gaps counts only when none of the recent gaps was as
+/// short as before: cross traffic that leaves no gap free is rarer than cross traffic that leaves a few.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps {
     ns_per_segment: [u64; KEPT],
     count: usize,
     next: usize,
-    /// The link's time for a segment.
+    /// The link's service time per segment.
     service_ns: Option<f64>,
-    /// Gaps since the last that was as short.
+    /// Gaps since the last one that was as short.
     longer: u32,
 }
 
-/// Gaps that are kept: five bursts' or so. More are steadier, fewer follow a new path sooner (ours).
+/// Number of gaps that are kept: about five bursts. More are steadier, fewer follow a new path sooner (ours).
 const KEPT: usize = 32;
-/// Fewer gaps tell no capacity (ours): two bursts whose acknowledgements cover two segments each.
+/// Minimum number of gaps for a capacity (ours): two bursts whose acknowledgements cover two segments each.
 const LEAST: usize = 5;
-/// A crowd has one gap in so many. Ours: others at 70 % of the link come between two neighbours in no more than 70 %.
+/// A cluster has at least one gap in `CROWD_SHARE`. Ours: cross traffic at 70 % of the link falls between at most 70 %
+/// of neighbouring segments.
 const CROWD_SHARE: usize = 5;
-/// Least crowd, so that no two stray gaps make one (ours).
+/// Minimum cluster, so that two stray gaps do not form one (ours).
 const LEAST_CROWD: usize = 3;
-/// Gaps of one crowd differ by this part of the shortest at most (ours): more than a microsecond clock's rounding at
-/// 1 Gbit/s and 1500 bytes, less than one small packet of others.
+/// Gaps in a cluster differ by at most one part in `CROWD_WIDTH` of the shortest (ours): more than the rounding of a
+/// microsecond clock at 1 Gbit/s and 1500 bytes, less than one small packet of cross traffic.
 const CROWD_WIDTH: u64 = 10;
-/// So many longer gaps in a row are another link's (ours): twice as many as are kept. More withstand others who send
-/// evenly for longer, fewer find a slower link sooner.
+/// After this number of consecutive longer gaps the link has changed (ours): twice the number of gaps kept. A larger
+/// value tolerates evenly spaced cross traffic for longer, a smaller one finds a slower link sooner.
 const PATIENCE: u32 = 64;
 
 impl Gaps {
-    /// Takes the interval of two acknowledgements.
+    /// Records the interval between two acknowledgements.
     pub(super) fn push(&mut self, gap: Gap) {
         let Some(slot) = self.ns_per_segment.get_mut(self.next) else { return };
         let ns_per_segment = gap.nanos / gap.segments.max(1);
@@ -56,12 +57,12 @@ impl Gaps {
         }
     }
 
-    /// The link's time for a segment, in nanoseconds; `None` while there are too few gaps.
+    /// The link's service time per segment, in nanoseconds; `None` while there are too few gaps.
     pub(super) const fn service_time(&self) -> Option<f64> {
         self.service_ns
     }
 
-    /// The mean of the crowd at the shortest of the gaps that are kept.
+    /// The mean of the shortest cluster of the gaps that are kept.
     fn shortest_crowd(&self) -> Option<f64> {
         let mut sorted = self.ns_per_segment;
         let sorted = sorted.get_mut(..self.count).filter(|gaps| gaps.len() >= LEAST)?;
@@ -78,7 +79,7 @@ impl Gaps {
                 let (sum, count) = members.fold((0.0, 0.0), |(sum, count), gap| (sum + *gap as f64, count + 1.0));
                 Some(sum / count)
             }
-            // No crowd: the fifth part from below.
+            // No cluster: the lowest fifth.
             None => sorted.get(least).map(|gap| *gap as f64),
         }
         .filter(|gap| *gap > 0.0)
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_shortest_crowd_is_the_links_and_not_the_largest() {
-        // Others' packets come between two of three neighbours; one acknowledgement caught up with the one before it.
+        // Cross traffic falls between two of three neighbours; one acknowledgement caught up with the previous one.
         let service = gaps(&[240, 121, 40, 240, 120, 241, 360, 119, 240, 120, 240, 360]).unwrap();
         assert!((service - 120.0).abs() < 1.0, "{service}");
     }

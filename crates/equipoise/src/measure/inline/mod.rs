@@ -17,58 +17,62 @@ use stream::Stream;
 use super::BandwidthEstimate;
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// Inline network measurement of a path by a connection that sends data anyway, such as a TCP connection.
+/// Inline network measurement: a connection measures its path with the data that it sends anyway, as TCP can.
 ///
-/// Source: Kodama 2009, Sec. 2.2.1, steps 1 to 5. The text leaves the judge and the spacing open; what follows is ours.
+/// Source: Kodama 2009, Sec. 2.2.1, steps 1 to 5. The text leaves the evaluation and the spacing open; what follows is
+/// ours.
 ///
-/// 1. **Hold.** New segments are held back until a stream can be sent without a break: as many as would not come in
-///    while it is sent. The hold begins between the last stream's return and a quarter of a window later, at another place each
-///    time: two connections that measure would else meet each other at the same place in every round trip, and take what
-///    is there for the whole. It is given up after three quarters of a round trip.
-/// 2. **Stream.** Eight segments leave back to back, thirty-two follow at rising rates; fewer in small windows. As a
-///    whole the stream has the rate of its sub-range; its head keeps the link's queue from running empty while others
-///    pause, without which random traffic would look like more than it is.
-/// 3. **Capacity** `K`: the shortest interval at which the acknowledgements of bursts crowd is the link's time for a
-///    segment. Others' packets in between only make more, longer crowds. `K` rises at once and falls when no interval as
-///    short was seen for some ten streams.
-/// 4. **Judge.** From the first acknowledgement of the stream to its last ones: `R` is the rate of sending, `g` the growth
-///    of the delay per time. While the link is busy `A = K - c = R - K g`, whatever `R`; where `g` is next to zero the
-///    stream was slower than what is available and gives a lower bound.
+/// 1. **Hold.** New segments are held back until a stream can be sent without a break: as many as will not become
+///    available while it is sent. The hold begins between the return of the last stream and a quarter of a window
+///    later, at a different place each time. Otherwise two measuring connections would meet at the same place in every
+///    round trip, and take what they find there for the average. The hold is abandoned after three quarters of a round
+///    trip.
+/// 2. **Stream.** Eight segments leave back to back, thirty-two follow at rising rates; fewer in small windows. The
+///    stream as a whole has the rate of its sub-range. Its head keeps the link's queue from running empty while cross
+///    traffic pauses; otherwise random cross traffic would appear larger than it is.
+/// 3. **Capacity** `K`: the shortest interval at which the acknowledgements of bursts cluster is the link's service
+///    time per segment. Cross traffic in between only adds clusters at longer intervals. `K` rises at once, and falls
+///    when no interval as short was seen for about ten streams.
+/// 4. **Evaluation.** From the first acknowledgement of the stream to its last ones, `R` is the sending rate and `g`
+///    the growth of the delay per time. While the link is busy, `A = K - c = R - K g` for any `R`. If `g` is close to
+///    zero, the stream was slower than the available bandwidth and yields a lower bound.
 /// 5. **Estimate.** Three streams, one for each part of the search range, make a measurement: the mean over those that
-///    were faster than what is available. The search range follows the 95 % confidence interval of the recent results.
-///    A result far off is held back until the next confirms it; streams that all find the link free move the range up.
+///    were faster than the available bandwidth. The search range follows the 95 % confidence interval of the recent
+///    results. An outlier is held back until the next result confirms it. If all streams find the link free, the range
+///    moves up.
 ///
-/// An acknowledgement's arrival belongs to the last segment that it covers, and those from a timer are left out, so a
-/// receiver may delay its acknowledgements. `A` is what the others leave: the connection's own traffic is not taken off.
+/// An acknowledgement's arrival is assigned to the last segment that it covers, and acknowledgements sent by a timer
+/// are ignored, so a receiver may delay its acknowledgements. `A` is what cross traffic leaves: the connection's own
+/// traffic is not subtracted.
 ///
-/// Limits. A window below eleven segments measures nothing. Holds, and the queue of the connection's own streams, cost it
-/// a part of its rate: in simulation 0 to 3 %, and up to 4 % where the window is small. Held segments are kept to
-/// [`InlineConfig::most_held`] on average, so that a result takes three to four round trips in windows above some 300
-/// segments and up to 25 in small ones. A link that became slower is believed after some ten streams and not at once.
-/// Where the sender's own wire is as slow as the bottleneck, acknowledgements are delayed and others send evenly at 70 %
-/// from the beginning, no interval is ever free of them: `K` comes out a third low and `A` 5 % of it high.
-/// Acknowledgements that queue on their way back come in bunches, and a bunch is taken for a faster link.
+/// Limits. A window below eleven segments measures nothing. Holds, and the queue of the connection's own streams, cost
+/// a part of its rate: in simulation 0 to 3 %, and up to 4 % with small windows. Held segments are limited to
+/// [`InlineConfig::most_held`] on average, so a result takes three to four round trips in windows above about 300
+/// segments, and up to 25 in small ones. A slower link is accepted only after about ten streams. If the sender's own
+/// link is as slow as the bottleneck, acknowledgements are delayed, and cross traffic is evenly spaced at 70 % from the
+/// start, no interval is ever free of it: then `K` is a third too low, and `A` too high by 5 % of `K`. Acknowledgements
+/// that queue on the reverse path arrive in bunches, and a bunch looks like a faster link.
 ///
-/// No extra packet, no allocation; a segment or an acknowledgement costs constant time and a stream the sorting of 32
-/// numbers. Any order of calls is safe.
+/// There are no extra packets and no allocations. A segment or an acknowledgement takes constant time, and a stream the
+/// sorting of 32 numbers. Any order of calls is safe.
 #[derive(Clone, Debug)]
 pub struct InlineMeasurement {
     config: InlineConfig,
     phase: Phase,
     sending: Option<Stream>,
-    /// Sent, and not acknowledged to the end.
+    /// A stream that was sent and is not fully acknowledged.
     awaiting: Option<Stream>,
-    /// Everything below was acknowledged.
+    /// All segments below this number were acknowledged.
     acknowledged: u64,
     /// Number of the next new segment.
     next_number: u64,
-    /// A segment whose round trip is being timed.
+    /// A segment whose round trip is being measured.
     timed: Option<(u64, Instant<SenderClock>)>,
     round_trip: Option<Span>,
     held: Held,
-    /// Quarters of a segment that are gathered on top of what seems to suffice, because streams ran dry.
+    /// Extra quarters of a segment that are gathered before a stream, because earlier streams ran dry.
     margin: u64,
-    /// Where in that part of a window the next hold begins, in parts of 2^32.
+    /// Position of the next hold within its part of a window, in units of 2^-32.
     place: u32,
     gaps: Gaps,
     capacity: Recent,
@@ -76,19 +80,19 @@ pub struct InlineMeasurement {
     estimate: Option<BandwidthEstimate>,
 }
 
-/// What an inline measurement has to know beforehand.
+/// The configuration of an inline measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InlineConfig {
     /// Size of a full-sized segment as an IP packet, headers included: the results count IP packets.
     pub segment: Size,
-    /// The part of the window, 0 to 1, that is held back on average at most. More gives more results where the window is
-    /// small; less takes less from the connection's rate.
+    /// Maximum average part of the window that is held back, 0 to 1. A larger value gives more results with small
+    /// windows, a smaller value costs the connection less rate.
     pub most_held: f64,
 }
 
 impl InlineConfig {
-    /// A hundredth of the window (ours). A thousandth keeps the rate within a hundredth nearly everywhere, at some twenty
-    /// round trips for a result in windows of a hundred segments.
+    /// A hundredth of the window (ours). A thousandth keeps the rate within 1 % in nearly all cases, at about twenty
+    /// round trips per result in windows of a hundred segments.
     pub const MOST_HELD: f64 = 0.01;
 
     /// Segments of this size, and [`MOST_HELD`](Self::MOST_HELD).
@@ -104,51 +108,54 @@ impl InlineConfig {
 /// What the next new segment waits for.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Nothing; no hold before everything below the number is acknowledged, nor before the moment.
+    /// Nothing. The next hold starts when all segments below `until` are acknowledged, but not before `not_before`.
     Resting { until: u64, not_before: Instant<SenderClock> },
     /// More segments, until a stream can be sent.
     Holding { plan: Plan, since: Instant<SenderClock>, acknowledged_then: u64 },
-    /// Its place in the stream; all earlier ones together were so much late.
+    /// Its place in the stream. `slipped` is the total lateness of the earlier segments.
     Sending { due: Instant<SenderClock>, slipped: Span },
 }
 
-/// The price of a hold and of its stream.
+/// The cost of a hold and of its stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     began: Instant<SenderClock>,
-    /// Segments that are held back since the moment.
+    /// Segments that are held back, and since when.
     now: u64,
     since: Instant<SenderClock>,
-    /// Sum of the segments' waits so far, in nanoseconds.
+    /// Sum of the segments' waiting times so far, in nanoseconds.
     waits_ns: f64,
 }
 
-/// A hold lasts this part of the round trip at most (ours); a stream is no more than three quarters of the window.
+/// Maximum length of a hold, as a part of the round trip (ours); a stream is at most three quarters of the window.
 const HOLD_SHARE: (i64, i64) = (3, 4);
-/// A stream ends when its segments together were late by so many intervals (ours): its rate would be off by a tenth.
+/// A stream ends when the total lateness of its segments exceeds this number of intervals (ours): its rate would be off
+/// by a tenth.
 const MOST_SLIPPED: i64 = 4;
-/// A stream that ended early still counts with this part of its segments (ours).
+/// A stream that ended early still counts if it has this part of its segments (ours).
 const ENOUGH: (u64, u64) = (3, 4);
-/// Parts of a segment in which the margin is counted; it shrinks by one with each stream that did not run dry (ours).
+/// The unit of the margin is a segment divided by this. The margin shrinks by one unit with each stream that did not
+/// run dry (ours).
 const MARGIN_PARTS: u64 = 4;
-/// By how much it grows when one did: four segments (ours).
+/// Growth of the margin when a stream ran dry: four segments (ours).
 const MARGIN_UP: u64 = 16;
-/// The pause that a costly hold asks for is so many round trips at most (ours).
+/// Maximum pause after a costly hold, in round trips (ours).
 const MOST_PAUSE: i64 = 8;
-/// And before the first result and after a doubtful one (ours): a result is worth more than a hold then.
+/// The same before the first result and after a doubtful one (ours): then a result is worth more than the cost of a
+/// hold.
 const SEARCH_PAUSE: i64 = 1;
-/// The first part of so many of a window in which a hold begins (ours): with more parts others that measure are met less
-/// evenly, with fewer a result takes longer.
+/// A hold begins within the first 1/`PLACES` of a window (ours). A larger value samples other measuring connections
+/// less evenly, a smaller one makes a result take longer.
 const PLACES: u64 = 4;
-/// From one place of the hold to the next (ours): the golden section of 2^32, whose multiples spread evenly.
+/// Distance from the place of one hold to the next (ours): the golden section of 2^32, whose multiples spread evenly.
 const PLACE_STEP: u32 = 0x9E37_79B9;
-/// The part of a new round trip in the smoothed one (RFC 6298, Sec. 2).
+/// Inverse weight of a new round-trip time in the smoothed one (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: i64 = 8;
-/// A capacity so far from the recent ones, as a part of it, may be another link's (ours).
+/// A capacity this far from the recent ones, as a part of it, may belong to another link (ours).
 const CAPACITY_FAR: f64 = 0.05;
 
 impl InlineMeasurement {
-    /// A measurement that knows nothing yet.
+    /// A measurement without results.
     pub fn new(config: InlineConfig) -> Self {
         Self {
             config,
@@ -169,10 +176,10 @@ impl InlineMeasurement {
         }
     }
 
-    /// When the next new segment may leave, given that window and application would let `room` of them go now.
+    /// When the next new segment may leave, given that window and application allow `room` segments now.
     ///
-    /// `now` for "at once". A later moment: ask again then, and whenever an acknowledgement came. Segments that are sent
-    /// again do not ask.
+    /// Returns `now` for "at once". For a later time, call again then and after each acknowledgement. Do not call for
+    /// retransmissions.
     pub fn next_departure(&mut self, now: Instant<SenderClock>, room: u64) -> Instant<SenderClock> {
         self.account(now, room);
         if let Phase::Resting { until, not_before } = self.phase
@@ -184,7 +191,7 @@ impl InlineMeasurement {
                     (self.held.began, self.held.waits_ns) = (now, 0.0);
                     Phase::Holding { plan, since: now, acknowledged_then: self.acknowledged }
                 }
-                // The head of the bunch goes round once more.
+                // The head of the bunch makes another round trip.
                 None => Phase::Resting { until: self.next_number.saturating_add(1), not_before },
             };
         }
@@ -201,7 +208,7 @@ impl InlineMeasurement {
                     self.phase = Phase::Sending { due: now, slipped: Span::ZERO };
                     now
                 } else if held >= most {
-                    // Half a window later the next hold meets another part of the bunch that the window may be.
+                    // Half a window later, the next hold falls on another part of the bunch, if the window is one.
                     let half = self.next_number.saturating_sub(self.acknowledged) / 2;
                     self.rest(self.next_number.saturating_add(half));
                     now
@@ -212,16 +219,16 @@ impl InlineMeasurement {
         }
     }
 
-    /// A stream is being sent: its segments have their own times, whatever pace the others keep.
+    /// Whether a stream is being sent: its segments have their own departure times, independent of any pacing.
     pub const fn is_streaming(&self) -> bool {
         matches!(self.phase, Phase::Sending { .. })
     }
 
-    /// Segment `number` left. Numbers of new segments count up by one.
+    /// Records that segment `number` left. Numbers of new segments increase by one.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, number: u64, retransmission: bool) {
         if retransmission || number != self.next_number {
-            // What left between the segments of a stream spoils it, and an acknowledgement of a segment that was sent
-            // twice does not tell of which time (Karn 1987).
+            // A retransmission between the segments of a stream spoils the stream, and an acknowledgement of a segment
+            // that was sent twice is ambiguous (Karn 1987).
             self.forget_streams();
         }
         if retransmission {
@@ -235,7 +242,7 @@ impl InlineMeasurement {
         }
     }
 
-    /// An acknowledgement of every segment below `up_to`.
+    /// Records an acknowledgement of every segment below `up_to`.
     pub fn on_ack(&mut self, now: Instant<SenderClock>, up_to: u64) {
         let up_to = up_to.min(self.next_number);
         let covered = up_to.saturating_sub(self.acknowledged);
@@ -256,12 +263,12 @@ impl InlineMeasurement {
         }
     }
 
-    /// A segment was lost, and recovery begins: the streams under way are forgotten.
+    /// Records that a segment was lost and recovery begins: the streams in flight are discarded.
     pub fn on_loss(&mut self) {
         self.forget_streams();
     }
 
-    /// The retransmission timer ran out: all results are discarded (Kodama 2009, Sec. 2.2.2).
+    /// Records that the retransmission timer expired: all results are discarded (Kodama 2009, Sec. 2.2.2).
     pub fn on_timeout(&mut self) {
         self.forget_streams();
         self.gaps = Gaps::default();
@@ -270,13 +277,13 @@ impl InlineMeasurement {
         self.estimate = None;
     }
 
-    /// The newest result, once for each measurement that was finished: means and confidence intervals over the recent
+    /// The newest result, returned once per finished measurement: means and confidence intervals over the recent
     /// results since the last step.
     pub const fn take_estimate(&mut self) -> Option<BandwidthEstimate> {
         self.estimate.take()
     }
 
-    /// The next stream; `None` where the window is too small for one.
+    /// The next stream; `None` if the window is too small for one.
     fn plan(&self, room: u64) -> Option<Plan> {
         let window = room.saturating_add(self.next_number.saturating_sub(self.acknowledged));
         let Some(capacity) = self.capacity_bps() else {
@@ -288,7 +295,7 @@ impl InlineMeasurement {
         Plan::spaced(window, (low / bits / 1e9, high / bits / 1e9))
     }
 
-    /// The next segment of the stream left; all of them together were so much late.
+    /// Records that the next segment of the stream left; `slipped` is the total lateness.
     fn send_in_stream(&mut self, now: Instant<SenderClock>, slipped: Span) {
         let Some(stream) = &mut self.sending else { return };
         let sent = stream.end() - stream.first();
@@ -349,8 +356,8 @@ impl InlineMeasurement {
         self.rest(self.next_number);
     }
 
-    /// No hold until everything below `until` is acknowledged, and until the waits of the last one are no more than the
-    /// part of the window's time that may be held.
+    /// Blocks holds until everything below `until` is acknowledged, and until the waits of the last hold are within the
+    /// share of time that may be held.
     fn rest(&mut self, until: u64) {
         let window = self.next_number.saturating_sub(self.acknowledged).saturating_add(self.held.now).max(1);
         let pause = Span::from_nanos((self.held.waits_ns / (window as f64 * self.config.most_held.max(0.0))) as i64);
@@ -359,7 +366,7 @@ impl InlineMeasurement {
         self.phase = Phase::Resting { until, not_before: self.held.began + pause };
     }
 
-    /// From now on so many segments are held back.
+    /// Counts `segments` as held back from now on.
     fn account(&mut self, now: Instant<SenderClock>, segments: u64) {
         if !matches!(self.phase, Phase::Resting { .. }) {
             self.held.waits_ns += (now - self.held.since).as_nanos().max(0) as f64 * self.held.now as f64;

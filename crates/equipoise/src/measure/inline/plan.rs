@@ -1,42 +1,43 @@
 use crate::units::Span;
 
-/// How a stream is to be sent.
+/// How a stream is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Plan {
-    /// Segments at the head that leave back to back.
+    /// Segments at the start that leave back to back.
     pub(super) burst: usize,
-    /// All segments, the burst's among them.
+    /// All segments, including the burst.
     pub(super) total: usize,
-    /// Time from one segment to the next behind the burst, at the beginning and at the end of the stream.
+    /// Time between segments after the burst, at the start and at the end of the stream.
     pub(super) intervals: (Span, Span),
 }
 
-/// Most segments of a stream (ours): longer ones average more of the others' noise and hold up more of the window.
+/// Maximum number of segments in a stream (ours): longer streams average out more noise of the cross traffic, and hold
+/// up more of the window.
 pub(super) const MOST_SEGMENTS: usize = 40;
-/// Least stream (ours): two acknowledgements of two segments each behind the burst.
+/// Minimum stream (ours): two acknowledgements of two segments each after the burst.
 const LEAST_SEGMENTS: usize = 8;
-/// A stream takes this part of the window (ours): a larger one is more precise and holds up more of the connection.
+/// Part of the window that a stream takes (ours): a larger part is more precise and delays the connection more.
 const WINDOW_SHARE: (u64, u64) = (2, 5);
-/// A stream of no more than sixteen segments may take this part (ours), so that small windows measure at all.
+/// A stream of at most sixteen segments may take this part (ours), so that small windows can measure at all.
 const SMALL_SHARE: (u64, u64) = (3, 4);
 const SMALL_SEGMENTS: u64 = 16;
-/// Segments of the burst at least and at most (ours): enough that acknowledgements of two segments each have an interval,
-/// few enough for any queue; a new connection may send ten at once.
+/// Minimum and maximum number of segments in the burst (ours): enough for an interval between acknowledgements of two
+/// segments each, and few enough for any queue; a new connection may send ten at once.
 const LEAST_BURST: usize = 4;
 const MOST_BURST: usize = 8;
 /// The burst's part of a stream (ours).
 const BURST_SHARE: usize = 5;
-/// Segments acknowledged in a hold before the hold's rate is believed (ours).
+/// Segments acknowledged during a hold before the hold's rate is used (ours).
 const LEAST_ARRIVED: u64 = 4;
 
 impl Plan {
-    /// A burst, to learn the capacity from; `None` where the window is too small.
+    /// A burst, to measure the capacity; `None` if the window is too small.
     pub(super) fn burst(window: u64) -> Option<Self> {
         let total = segments(window).min(MOST_BURST);
         (total >= LEAST_BURST).then_some(Self { burst: total, total, intervals: (Span::ZERO, Span::ZERO) })
     }
 
-    /// A stream that covers the rates from `low` to `high`, in segments per nanosecond; `None` where the window is too
+    /// A stream that covers the rates from `low` to `high`, in segments per nanosecond; `None` if the window is too
     /// small.
     pub(super) fn spaced(window: u64, (low, high): (f64, f64)) -> Option<Self> {
         let total = segments(window);
@@ -44,7 +45,7 @@ impl Plan {
             return None;
         }
         let burst = (total / BURST_SHARE).clamp(LEAST_BURST, MOST_BURST);
-        // The burst takes no time: the others take the more, so that the stream as a whole has the rate.
+        // The burst takes no time, so the other intervals are longer, to give the stream as a whole the rate.
         let stretch = (total - 1) as f64 / (total - burst) as f64;
         let interval = |rate: f64| Span::from_nanos((stretch / rate) as i64);
         Some(Self { burst, total, intervals: (interval(low), interval(high)) })
@@ -63,8 +64,8 @@ impl Plan {
         Span::from_nanos(from - (from - to) / steps as i64 * step.min(steps) as i64)
     }
 
-    /// Whether the stream can be sent to its end: with `room` gathered, the segments that lack come in within the time
-    /// the stream takes, if they go on coming as they did in the hold.
+    /// Whether the stream can be sent to its end. With `room` gathered, the missing segments must become available
+    /// while the stream is sent, at the rate seen during the hold.
     pub(super) fn suffices(&self, room: u64, arrived: u64, held: Span) -> bool {
         let lack = (self.total as u64).saturating_sub(room);
         if lack == 0 {
@@ -78,7 +79,7 @@ impl Plan {
     }
 }
 
-/// The length of a stream in a window of so many segments.
+/// The length of a stream in a window of `window` segments.
 fn segments(window: u64) -> usize {
     let share = |(part, whole): (u64, u64)| window.saturating_mul(part) / whole;
     let small = share(SMALL_SHARE).min(SMALL_SEGMENTS);
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_stream_begins_when_what_lacks_comes_in_while_it_is_sent() {
-        // 32 segments of 1 ms follow the burst; ten came in 10 ms, so that 32 more come in the meantime.
+        // 32 segments of 1 ms follow the burst; ten arrived in 10 ms, so 32 more arrive in the meantime.
         let plan = Plan { burst: 8, total: 40, intervals: (Span::from_millis(1), Span::from_millis(1)) };
         let held = Span::from_millis(10);
         assert!(plan.suffices(8, 10, held));

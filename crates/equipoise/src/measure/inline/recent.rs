@@ -1,10 +1,10 @@
 use crate::measure::{Measured, Moments};
 use crate::units::Rate;
 
-/// The recent results of a quantity that stays for a while and then steps.
+/// The recent results of a quantity that is constant for a while and then jumps.
 ///
-/// A result that lies far from the others is set aside. If the next lies on the same side, the quantity has stepped: the
-/// past is forgotten and the two are the new history. If it does not, the one set aside was a stray.
+/// A result far from the others is set aside. If the next one is on the same side, the quantity has jumped: the old
+/// results are discarded and the two become the new history. Otherwise the one set aside was an outlier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
     results: [f64; KEPT],
@@ -13,17 +13,17 @@ pub(super) struct Recent {
     set_aside: Option<f64>,
 }
 
-/// Results that are kept (ours): at four round trips each, the last thirty.
+/// Number of results that are kept (ours): at four round trips each, the last thirty round trips.
 const KEPT: usize = 8;
-/// A result is far from the others beyond so many standard deviations (ours).
+/// A result beyond this number of standard deviations is far from the others (ours).
 const FAR: f64 = 3.0;
-/// Fewer results have no standard deviation worth the name (ours).
+/// Minimum number of results for a meaningful standard deviation (ours).
 const LEAST: usize = 3;
-/// Two-sided 95 % quantiles of Student's t at 2 to 7 degrees of freedom, which is to say 3 to 8 results.
+/// Two-sided 95 % quantiles of Student's t at 2 to 7 degrees of freedom, that is for 3 to 8 results.
 const T_QUANTILES: [f64; KEPT + 1 - LEAST] = [4.303, 3.182, 2.776, 2.571, 2.447, 2.365];
 
 impl Recent {
-    /// Takes a result; `least` is a distance from the others that is never far.
+    /// Adds a result; a distance below `least` never counts as far.
     pub(super) fn push(&mut self, result: f64, least: f64) {
         let moments = self.moments();
         let distance = moments.mean().map_or(0.0, |mean| result - mean);
@@ -43,12 +43,12 @@ impl Recent {
         }
     }
 
-    /// The result that was set aside last, if the next may confirm it.
+    /// The result set aside last, if the next result may confirm it.
     pub(super) const fn set_aside(&self) -> Option<f64> {
         self.set_aside
     }
 
-    /// The mean and half of its 95 % confidence interval; no interval while there are too few results.
+    /// The mean and half of its 95 % confidence interval; no interval if there are too few results.
     pub(super) fn mean(&self) -> Option<(f64, Option<f64>)> {
         let moments = self.moments();
         let quantile = self.count.checked_sub(LEAST).and_then(|index| T_QUANTILES.get(index));
@@ -57,7 +57,7 @@ impl Recent {
         moments.mean().map(|mean| (mean, half))
     }
 
-    /// The same in the terms of an estimate, within these bounds.
+    /// The mean and interval as a [`Measured`], clamped to these bounds.
     pub(super) fn measured(&self, least: f64, most: f64) -> Option<Measured> {
         let (mean, half) = self.mean()?;
         let rate = |bps: f64| Rate::from_bps_f64(bps.max(least).min(most));
@@ -78,7 +78,7 @@ impl Recent {
     }
 }
 
-/// A history of one result.
+/// A history with a single result.
 impl From<f64> for Recent {
     fn from(result: f64) -> Self {
         let mut recent = Self::default();
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_interval_is_students() {
-        // Mean 50, deviation 2, four results: 3.182 · 2 / 2 to either side.
+        // Mean 50, standard deviation 2, four results: ±3.182 · 2 / 2.
         let (mean, half) =
             recent(&[50.0 - 3.0_f64.sqrt(), 50.0 + 3.0_f64.sqrt(), 50.0 - 3.0_f64.sqrt(), 50.0 + 3.0_f64.sqrt()])
                 .mean()

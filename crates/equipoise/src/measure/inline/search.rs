@@ -1,7 +1,7 @@
 use super::recent::Recent;
 use crate::measure::Measured;
 
-/// The search for the available bandwidth: which rates the next stream covers, and what the streams say together.
+/// The search for the available bandwidth: which rates the next stream covers, and how the streams are combined.
 ///
 /// Rates are in bits per second here.
 #[derive(Clone, Debug, Default)]
@@ -10,42 +10,43 @@ pub(super) struct Search {
     found: [Found; SUB_RANGES],
     count: usize,
     available: Recent,
-    /// What is available is a lower bound so far, which the first proper result replaces.
+    /// The result is only a lower bound so far; the first proper result replaces it.
     bound: bool,
 }
 
-/// What one stream found: its rate, and the available bandwidth that follows from the growth of its delay.
+/// The result of one stream: its rate, and the available bandwidth that follows from the growth of its delay.
 #[derive(Clone, Copy, Debug, Default)]
 struct Found {
     rate: f64,
     available: f64,
 }
 
-/// Sub-ranges, each with a stream of its own, which takes a round trip: three give a result every three to four round
-/// trips (Kodama 2009, Sec. 2.2.1).
+/// Sub-ranges, each with its own stream, which takes a round trip: three yield a result every three to four round trips
+/// (Kodama 2009, Sec. 2.2.1).
 const SUB_RANGES: usize = 3;
-/// The search range reaches so far below and above the confidence interval's centre at least, as parts of the capacity
-/// (ours). Above, as far as one stream's result scatters where others send at random; below, less, as streams slower than
-/// the available bandwidth say little and hold up the connection most.
+/// Minimum width of the search range below and above the centre of the confidence interval, as parts of the capacity
+/// (ours). Above: as far as a single stream's result scatters with random cross traffic. Below: less, because streams
+/// slower than the available bandwidth say little and delay the connection most.
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
-/// A result so far from the others may be a step, as a part of the capacity (ours).
+/// A result this far from the others may be a jump, as a part of the capacity (ours).
 const FAR: f64 = 0.15;
-/// A lower bound so far above the mean is news, as a part of the capacity (ours): two streams had to agree on it.
+/// A lower bound this far above the mean is a new result, as a part of the capacity (ours): two streams must have
+/// agreed on it.
 const NEWS: f64 = 0.05;
-/// A queue that grows by less than this part of the time does not grow (ours): two segments in a hundred.
+/// A queue whose growth is below this part of the time is not growing (ours): two segments in a hundred.
 const CLEAR: f64 = 0.02;
-/// No stream is slower than this part of the capacity (ours): it would take too long.
+/// Minimum rate of a stream, as a part of the capacity (ours): a slower one would take too long.
 const LEAST_RATE: f64 = 0.05;
-/// The search range begins below this part of the capacity (ours).
+/// The search range starts at or below this part of the capacity (ours).
 const MOST_LOW: f64 = 0.95;
-/// Available bandwidth is never taken to be below this part of the capacity (ours): an adaptive sender gets some.
+/// Minimum available bandwidth, as a part of the capacity (ours): an adaptive sender always gets some.
 const LEAST_AVAILABLE: f64 = 0.01;
 
 impl Search {
-    /// The rates that the next stream is to cover.
+    /// The rates that the next stream must cover.
     ///
-    /// The first range lies between the connection's own rate and the capacity. No stream is slower than the connection:
-    /// what comes behind it would have to wait.
+    /// The first range is between the connection's own rate and the capacity. No stream is slower than the connection,
+    /// because the segments after it would have to wait.
     pub(super) fn sub_range(&self, capacity: f64, own_rate: f64) -> (f64, f64) {
         let (low, high) = self.range.unwrap_or((own_rate.min(capacity / 2.0), capacity));
         let low = low.max(own_rate).clamp(capacity * LEAST_RATE, capacity * MOST_LOW);
@@ -54,12 +55,12 @@ impl Search {
         (from, from + width)
     }
 
-    /// Takes a stream's outcome: its rate and the growth of its delay.
+    /// Records a stream's outcome: its rate and the growth of its delay.
     ///
-    /// The fluid model of a link that is never idle in the time of the stream: what comes in, `R + c`, less what it
-    /// carries, `K`, is what the queue grows by, `K g`. So `A = K - c = R - K g`.
+    /// Fluid model of a link that is never idle during the stream: the input `R + c` less the capacity `K` is the
+    /// growth of the queue, `K g`. So `A = K - c = R - K g`.
     ///
-    /// True when the measurement is finished and says something new.
+    /// Returns true if the measurement is finished and has a new result.
     pub(super) fn push(&mut self, rate: f64, growth: f64, capacity: f64) -> bool {
         if let Some(slot) = self.found.get_mut(self.count) {
             *slot = Found { rate, available: rate - capacity * growth };
@@ -72,12 +73,12 @@ impl Search {
         self.conclude(capacity)
     }
 
-    /// Whether there are results and the last one did not put them in doubt.
+    /// Whether there are results and the last one did not cast doubt on them.
     pub(super) fn is_settled(&self) -> bool {
         self.available.mean().is_some() && self.available.set_aside().is_none() && !self.bound
     }
 
-    /// The available bandwidth by the recent measurements.
+    /// The available bandwidth from the recent measurements.
     pub(super) fn available(&self, capacity: f64) -> Option<Measured> {
         self.available.measured(capacity * LEAST_AVAILABLE, capacity)
     }
@@ -87,7 +88,7 @@ impl Search {
         let known = self.available.mean().filter(|_| self.available.set_aside().is_none()).map(|(mean, _)| mean);
         let far = capacity * FAR;
         if let Some(bound) = self.lower_bound(capacity) {
-            // The streams were not fast enough: nothing new, unless less was thought to be available.
+            // The streams were not fast enough: no new result, unless the previous estimate was lower.
             let news = known.is_none_or(|mean| bound > mean + capacity * NEWS);
             if news {
                 (self.available, self.bound) = (Recent::from(bound), true);
@@ -111,7 +112,8 @@ impl Search {
         true
     }
 
-    /// The rate of the fastest stream, where the two fastest ones met no growing queue and the link could be faster still.
+    /// The rate of the fastest stream, if the two fastest streams saw no growing queue and the link could be faster
+    /// still.
     fn lower_bound(&self, capacity: f64) -> Option<f64> {
         let fastest = self.found.first().filter(|found| found.rate < capacity * MOST_LOW)?;
         let clear = |found: &Found| found.available > found.rate - capacity * CLEAR;
@@ -120,9 +122,9 @@ impl Search {
 
     /// The mean over the streams above the available bandwidth.
     ///
-    /// A slower stream finds the link idle in between and says no more than "at least my own rate". Which ones these
-    /// are is judged by what was known before, or else by all of the faster streams together, and never by the stream
-    /// itself: the noise of the others' traffic would choose its own sign.
+    /// A slower stream finds the link idle in between, so its result is only a lower bound: its own rate. Which streams
+    /// are slower is decided by the previous estimate, or else by all faster streams together, but never by the stream
+    /// itself: that would select by the sign of the cross traffic's noise.
     fn pooled(&self, known: Option<f64>) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for stream in self.found {
@@ -142,7 +144,7 @@ mod tests {
 
     const K: f64 = 100.0;
 
-    /// One measurement on an ideal link: a stream faster than `available` grows by the fluid model.
+    /// One measurement on an ideal link: the delay of a stream faster than `available` grows by the fluid model.
     fn measure(search: &mut Search, available: f64) -> bool {
         (0..SUB_RANGES).fold(false, |_, _| {
             let (from, to) = search.sub_range(K, 10.0);
@@ -178,7 +180,7 @@ mod tests {
     fn streams_that_were_too_slow_say_nothing_new() {
         let mut search = Search::default();
         (0..10).for_each(|_| _ = measure(&mut search, 70.0));
-        // The application had so little to send that the streams came out at 20.
+        // The application had so little to send that the streams were sent at 20.
         assert!(!(0..SUB_RANGES).any(|_| search.push(20.0, 0.0, K)));
         assert!((found(&search) - 70.0).abs() <= 1.0);
     }

@@ -1,7 +1,7 @@
 use super::plan::{MOST_SEGMENTS, Plan};
 use crate::units::{Instant, SenderClock, Span};
 
-/// A stream of the connection's own segments: when each left, and which acknowledgements came when.
+/// A stream of the connection's own segments: when each left, and when its acknowledgements arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     plan: Plan,
@@ -13,22 +13,22 @@ pub(super) struct Stream {
     ack_count: usize,
 }
 
-/// An acknowledgement whose last segment is of the stream.
+/// An acknowledgement whose last segment belongs to the stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ack {
     at: Instant<SenderClock>,
-    /// That segment's place in the stream.
+    /// Index of that segment in the stream.
     index: usize,
-    /// Segments that it was the first to cover.
+    /// Number of segments that it newly covers.
     covered: u64,
 }
 
-/// What a stream found out.
+/// The result of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outcome {
-    /// Segments per nanosecond at which the stream was sent, its burst included.
+    /// Sending rate of the stream in segments per nanosecond, including its burst.
     pub(super) rate: f64,
-    /// By how much the delay grew in the time of sending: seconds per second.
+    /// Growth of the delay over the sending time, in seconds per second.
     pub(super) growth: f64,
 }
 
@@ -36,16 +36,18 @@ pub(super) struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) nanos: u64,
-    /// From the one segment to the other.
+    /// Segments from the one to the other.
     pub(super) segments: u64,
 }
 
-/// Fewer acknowledgements of the spaced part tell nothing (ours).
+/// Minimum number of acknowledgements of the spaced part (ours).
 const LEAST_ACKS: usize = 2;
-/// The delay at the end is the mean over this part of the acknowledgements (ours): more costs precision, as the others'
-/// traffic adds up like a random walk, less shows the size of the others' packets.
+/// The delay at the end is the mean over this part of the acknowledgements (ours). A larger part costs precision,
+/// because the noise of cross traffic accumulates like a random walk; a smaller part shows the sizes of single packets
+/// of cross traffic.
 const END_SHARE: usize = 8;
-/// Segments left back to back where this many times their interval is still within that of their acknowledgements (ours).
+/// Segments left back to back if this many times their interval is still within the interval of their acknowledgements
+/// (ours).
 const CLOSE: u64 = 4;
 
 impl Stream {
@@ -68,7 +70,7 @@ impl Stream {
         &self.plan
     }
 
-    /// Number of the segment behind the last that was sent.
+    /// Number of the segment after the last one sent.
     pub(super) const fn end(&self) -> u64 {
         self.first.saturating_add(self.sent_count as u64)
     }
@@ -77,12 +79,12 @@ impl Stream {
         self.sent_count >= self.plan.total
     }
 
-    /// Time from the segment sent last to the next one.
+    /// Time from the last segment sent to the next one.
     pub(super) fn interval(&self) -> Span {
         self.plan.interval_before(self.sent_count)
     }
 
-    /// The next segment left.
+    /// Records that the next segment left.
     pub(super) fn push_sent(&mut self, now: Instant<SenderClock>) {
         if let Some(slot) = self.sent.get_mut(self.sent_count) {
             *slot = now;
@@ -90,7 +92,7 @@ impl Stream {
         }
     }
 
-    /// An acknowledgement of everything below `up_to`, the first to cover so many segments.
+    /// Records an acknowledgement of everything below `up_to`, which newly covers `covered` segments.
     pub(super) fn push_ack(&mut self, now: Instant<SenderClock>, up_to: u64, covered: u64) {
         let Some(index) = up_to.checked_sub(self.first.saturating_add(1)) else { return };
         if index >= self.sent_count as u64 {
@@ -102,10 +104,10 @@ impl Stream {
         }
     }
 
-    /// The acknowledgements that say when their last segment arrived.
+    /// The acknowledgements that were sent when their last segment arrived.
     ///
-    /// Where most cover two or more segments the receiver delays them, and one that covers a single segment may have
-    /// been sent by its timer (RFC 9293, Sec. 3.8.6.3): it is left out.
+    /// If most cover two or more segments, the receiver delays acknowledgements. Then one that covers a single segment
+    /// may have been sent by its timer (RFC 9293, Sec. 3.8.6.3), and is ignored.
     fn timely(&self) -> impl DoubleEndedIterator<Item = &Ack> + Clone {
         let acks = self.acks.get(..self.ack_count).unwrap_or_default();
         let single = acks.iter().filter(|ack| ack.covered == 1).count();
@@ -128,11 +130,11 @@ impl Stream {
         })
     }
 
-    /// Rate of the stream and growth of the delay from its first acknowledgement to its last ones; `None` where too few
-    /// tell.
+    /// Rate of the stream and growth of the delay from its first acknowledgement to its last ones; `None` if there are
+    /// too few.
     ///
-    /// The first one saw what waited before the stream. Those behind it in the burst may have queued on the sender's own
-    /// wire with others' packets slipping in between, which is neither the stream's nor that queue's.
+    /// The first acknowledgement shows the queue before the stream. The later ones of the burst may have queued on the
+    /// sender's own link with cross traffic in between, which belongs neither to the stream nor to that queue.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let acks = self.timely();
         let spaced = acks.clone().filter(|ack| ack.index >= self.plan.burst);
@@ -184,7 +186,8 @@ mod tests {
         Instant::from_nanos(millis * MILLI)
     }
 
-    /// Four segments at once, then eight every 2 ms. The link takes 1 ms for a segment, others half of it.
+    /// Four segments at once, then eight every 2 ms. The link takes 1 ms per segment, and cross traffic takes half of
+    /// it.
     fn stream() -> Stream {
         let interval = Span::from_millis(2);
         let mut stream = Stream::new(Plan { burst: 4, total: 12, intervals: (interval, interval) }, 100);

@@ -5,7 +5,7 @@ use crate::units::{Instant, SenderClock, Size, Span};
 
 const SEGMENT: Size = Size::from_bytes(1500);
 
-/// A connection whose first ten segments came back at one a millisecond, from 20 ms on, and brought two more each.
+/// A connection whose first ten segments returned at one per millisecond, from 20 ms on, and each released two more.
 fn begun() -> InlineMeasurement {
     let mut measurement = InlineMeasurement::new(InlineConfig::new(SEGMENT));
     for number in 0..10 {
@@ -44,8 +44,8 @@ fn a_stream_leaves_with_a_burst_at_its_head_and_spaced_behind_it() {
         .collect();
     let at_once = departures.iter().filter(|departure| **departure == at(30)).count();
     assert_eq!(at_once, 4, "{departures:?}");
-    // The link lets one segment a millisecond go, and no stream is faster than the link: what its head took too early
-    // the others give back.
+    // The link delivers one segment per millisecond, and no stream is faster than the link: its later segments
+    // compensate for the early head.
     let stream = departures.get(15).copied().unwrap() - at(30);
     assert!(stream >= Span::from_millis(15), "{stream}");
     assert_eq!(departures.get(16), departures.get(19), "what is behind the stream leaves at once");
@@ -97,7 +97,7 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
 }
 
 proptest! {
-    /// What breaks otherwise: a sender that is handed a hostile acknowledgement, or that skips a call, stops or panics.
+    /// Guards against a sender that stops or panics after a hostile acknowledgement or a skipped call.
     #[test]
     fn any_calls_in_any_order_are_safe_and_hold_nothing_for_ever(
         calls in prop::collection::vec(call(), 0..400),
@@ -110,7 +110,7 @@ proptest! {
             now = now + Span::from_nanos(time as i64);
             match call {
                 Call::Depart(room) => prop_assert!(measurement.next_departure(now, room) >= now),
-                // Mostly the next number, now and then another.
+                // Mostly the next number, sometimes another.
                 Call::Send(skip @ 0..3, again) => {
                     measurement.on_sent(now, measurement.next_number.saturating_add(skip / 2), again);
                 }
@@ -127,7 +127,7 @@ proptest! {
                 }
             }
         }
-        // Asked again when it said so, it lets a segment go, unless the clock has come to its end.
+        // When called again at the returned time, it releases a segment, unless the clock has reached its end.
         let asked = measurement.next_departure(now, 1);
         let again = measurement.next_departure(asked, 1);
         prop_assert!(measurement.next_departure(again, 1) == again || again == Instant::MAX);

@@ -1,36 +1,39 @@
-/// The delay of the empty path, as the two clocks show it: the least of the last seconds, apart for small, middling and large packets.
+/// The delay of the empty path, as shown by the two clocks: the minimum of the last seconds, separately for small,
+/// medium and large packets.
 ///
-/// A larger packet takes longer on a slow link, so that one base for all would take the difference for a queue: 9 ms between audio and video at
-/// 1 Mbit/s. The least of each second is kept, and the base is the least of the last [`WINDOW_S`](Self::WINDOW_S): a longer route, and a
-/// clock that drifts by 100 ppm, are followed within that time (off by 1.2 ms at the most). Minima of seconds are those of
-/// RFC 6817, Sec. 2.4; classes, order and holding are ours.
+/// A larger packet takes longer on a slow link, so a common base would mistake the difference for a queue: 9 ms between
+/// audio and video at 1 Mbit/s. The minimum of each second is kept, and the base is the minimum over the last
+/// [`WINDOW_S`](Self::WINDOW_S). A longer route, and a clock that drifts by 100 ppm, are followed within that time
+/// (with an error of at most 1.2 ms). Minima per interval are from RFC 6817, Sec. 2.4; classes, order and holding are
+/// ours.
 ///
-/// - A class without a sample takes the least of the others, and a smaller class is never above a larger one.
-/// - Time may be **held** while a queue is known not to empty: what is held does not grow old. Lower samples are taken all the same.
+/// - A class without a sample uses the minimum of the others, and a smaller class is never above a larger one.
+/// - Time may be **held** while a queue is known not to empty: then minima do not age. Lower samples are still
+///   accepted.
 #[derive(Clone, Debug)]
 pub struct BaseDelay {
-    /// The least of each second, the present one first; infinite for one without a sample.
+    /// The minimum of each second, the current second first; infinite for a second without a sample.
     classes: [[f64; SECONDS]; 3],
-    /// How long the present second has run, in s, and when time came here last.
+    /// How long the current second has run, in s, and the time of the last update.
     elapsed_s: f64,
     now_s: Option<f64>,
 }
 
-/// How large a packet is.
+/// The size class of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeClass {
-    /// Below 400 bytes, as audio and feedback are.
+    /// Below 400 bytes, such as audio and feedback.
     Small,
     /// Below 800 bytes.
     Middling,
-    /// All others.
+    /// All larger packets.
     Large,
 }
 
 const SECONDS: usize = 12;
 
 impl SizeClass {
-    /// The class of a packet of so many bits.
+    /// The class of a packet of `bits` bits.
     pub fn of(bits: f64) -> Self {
         if bits < 3200.0 {
             Self::Small
@@ -41,7 +44,7 @@ impl SizeClass {
         }
     }
 
-    /// What a packet of the class has as a rule, in bits.
+    /// Typical size of a packet of the class, in bits.
     const fn usual_bits(self) -> f64 {
         match self {
             Self::Small => 2400.0,
@@ -52,15 +55,15 @@ impl SizeClass {
 }
 
 impl BaseDelay {
-    /// For how long a minimum counts, in s. Ours: a queue of our own making empties within some seconds.
+    /// How long a minimum counts, in s. Ours: a queue built by this sender empties within a few seconds.
     pub const WINDOW_S: f64 = SECONDS as f64;
 
-    /// Nothing known yet.
+    /// Starts without samples.
     pub const fn new() -> Self {
         Self { classes: [[f64::INFINITY; SECONDS]; 3], elapsed_s: 0.0, now_s: None }
     }
 
-    /// Time has come to `now_s`. While it is `held`, nothing grows old.
+    /// Advances time to `now_s`. While `held`, minima do not age.
     pub fn come_to(&mut self, now_s: f64, held: bool) {
         let passed = (now_s - self.now_s.replace(now_s).unwrap_or(now_s)).max(0.0);
         if held {
@@ -71,7 +74,7 @@ impl BaseDelay {
             let seconds = (self.elapsed_s as usize).min(SECONDS);
             self.elapsed_s -= libm::floor(self.elapsed_s);
             for class in &mut self.classes {
-                // A class that nothing of came for so long keeps its last.
+                // A class without a recent sample keeps its last minimum.
                 let least = least(class);
                 class.rotate_right(seconds);
                 class[..seconds].fill(f64::INFINITY);
@@ -82,13 +85,13 @@ impl BaseDelay {
         }
     }
 
-    /// Takes the delay of a packet of so many bits, in s.
+    /// Records the delay of a packet of `bits` bits, in s.
     pub fn push(&mut self, bits: f64, delay_s: f64) {
         let second = &mut self.classes[SizeClass::of(bits) as usize][0];
         *second = second.min(delay_s);
     }
 
-    /// The base of packets of so many bits, in s; infinite before the first sample.
+    /// The base for packets of `bits` bits, in s; infinite before the first sample.
     pub fn of(&self, bits: f64) -> f64 {
         self.bases()[SizeClass::of(bits) as usize]
     }
@@ -102,7 +105,7 @@ impl BaseDelay {
         [small.min(middling), middling, large]
     }
 
-    /// The path became longer by so much, in s; shorter where it is negative.
+    /// Raises the bases by `by_s`, because the path became longer; negative if it became shorter.
     pub fn shift(&mut self, by_s: f64) {
         let bases = self.bases();
         for (class, base) in self.classes.iter_mut().zip(bases) {
@@ -111,8 +114,8 @@ impl BaseDelay {
         }
     }
 
-    /// The bottleneck serves `now_bps` in place of `before_bps`: a packet takes longer on it. The bases follow by that, and not above the least
-    /// delay of the last two seconds.
+    /// Adjusts the bases when the bottleneck slows from `before_bps` to `now_bps`, because a packet then takes longer.
+    /// No base rises above the minimum delay of the last two seconds.
     pub fn slowed(&mut self, before_bps: f64, now_bps: f64) {
         let longer_s_per_bit = (1.0 / now_bps - 1.0 / before_bps).max(0.0);
         let bases = self.bases();
@@ -190,7 +193,7 @@ mod tests {
         }
     }
 
-    /// 1.5 to 0.6 Mbit/s: a packet of 1200 bytes takes 9.6 ms more.
+    /// 1.5 to 0.6 Mbit/s: a packet of 1200 bytes takes 9.6 ms longer.
     #[test]
     fn a_slower_link_raises_the_base_by_what_a_packet_takes_and_no_higher_than_what_is_seen() {
         let settled = |seen: f64| {

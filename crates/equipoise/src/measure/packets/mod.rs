@@ -1,9 +1,9 @@
-//! Packets sent and arrived, one by one → what they tell of the path.
+//! Packets sent and arrived, one by one → properties of the path.
 //!
-//! Each meter takes [`Sample`]s and answers a question of its own: how long the empty path takes ([`BaseDelay`]), how fast a busy
-//! bottleneck serves ([`Recent::service`]), at which rate what went in faster came out ([`Trains`]), and how rough delays are
-//! ([`Roughness`]). All are ours, after what the doc comment of each names; all of them need no more of the two clocks than that
-//! both run on.
+//! Each meter takes [`Sample`]s and measures one property: the delay of the empty path ([`BaseDelay`]), the service
+//! rate of a busy bottleneck ([`Recent::service`]), the output rate of packets sent faster than it ([`Trains`]), and
+//! the delay variation that is not queueing ([`Roughness`]). All are ours, based on the sources in their doc comments.
+//! The two clocks need not agree; they only have to run steadily.
 
 mod base;
 mod recent;
@@ -18,14 +18,14 @@ pub use trains::{TrainRates, Trains};
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Its number; packets that left one after the other have consecutive ones.
+    /// Its number; packets sent one after the other have consecutive numbers.
     pub number: u64,
-    /// When it left, in s by the sender's clock since whenever.
+    /// When it left, in s on the sender's clock, from any origin.
     pub departed_s: f64,
-    /// When it arrived, in s by the receiver's clock since whenever.
+    /// When it arrived, in s on the receiver's clock, from any origin.
     pub arrived_s: f64,
     /// Its size in bits.
     pub bits: f64,
-    /// What of its delay is above the base of its size, in s.
+    /// The part of its delay above the base for its size, in s.
     pub over_s: f64,
 }

@@ -8,35 +8,35 @@ pub struct Recent {
     samples: VecDeque<Sample>,
 }
 
-/// How fast a busy bottleneck served.
+/// The service rate of a busy bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Service {
-    /// The rate at which packets came out of it, in bit/s.
+    /// The rate at which packets left the bottleneck, in bit/s.
     pub served_bps: f64,
-    /// The rate at which the same packets had left the sender, in bit/s.
+    /// The rate at which the same packets left the sender, in bit/s.
     pub sent_bps: f64,
 }
 
 impl Recent {
-    /// For how long a packet is remembered after its arrival, in s.
+    /// How long a packet is remembered after its arrival, in s.
     pub const WINDOW_S: f64 = 1.0;
-    /// The most packets that are remembered: a second of 150 Mbit/s. A bound on memory.
+    /// Maximum number of packets remembered: a second at 150 Mbit/s. A bound on memory.
     const MOST: usize = 1 << 14;
-    /// A run of packets that tells of a busy bottleneck: how long it may be in s, how long it has to be, and how many packets it
-    /// needs. Ours: ten frames; 25 ms and four packets are what a gap of scheduling does not feign.
+    /// A run of packets that shows a busy bottleneck: its maximum and minimum length in s, and its minimum number of
+    /// packets. Ours: ten frames at most; a scheduling gap does not imitate 25 ms and four packets.
     const RUN_S: f64 = 0.3;
     const LEAST_RUN_S: f64 = 0.025;
     const LEAST_PACKETS: usize = 4;
-    /// A gap between arrivals counts as no longer than the second longest if it is more than so many times as long: a radio link
-    /// pauses and goes on as before, where the gaps of a slower link are alike. Ours.
+    /// A gap between arrivals that is more than this many times the second longest counts only as the second longest. A
+    /// radio link pauses and then continues as before, but the gaps of a slower link are similar. Ours.
     const PAUSE: f64 = 2.0;
 
-    /// Nothing has arrived yet.
+    /// Starts without packets.
     pub const fn new() -> Self {
         Self { samples: VecDeque::new() }
     }
 
-    /// A packet has arrived.
+    /// Records a packet that arrived.
     pub fn push(&mut self, sample: Sample) {
         self.samples.push_back(sample);
         let last = sample.arrived_s;
@@ -47,7 +47,7 @@ impl Recent {
         }
     }
 
-    /// Forgets all.
+    /// Removes all packets.
     pub fn clear(&mut self) {
         self.samples.clear();
     }
@@ -68,12 +68,12 @@ impl Recent {
         self.last(span_s).map(|it| it.bits).sum()
     }
 
-    /// The rate of the newest unbroken run of packets that all waited for more than `threshold_s`; `None` if they do not show a busy
-    /// bottleneck.
+    /// The rate of the newest unbroken run of packets that all waited longer than `threshold_s`; `None` if they do not
+    /// show a busy bottleneck.
     ///
-    /// Packets that find a queue come out of it at the rate of service: the dispersion of a long train (Dovrolis 2001), for which the
-    /// queue of the media themselves is enough. A queue within `calm_s` whose packets arrive as far apart as they left, within 5 %, is one that
-    /// another's packets make: nothing is known then.
+    /// Packets that meet a queue leave it at the service rate: the dispersion of a long train (Dovrolis 2001). The
+    /// queue of the media packets themselves is enough for this. If the queue is within `calm_s` and its packets arrive
+    /// as far apart as they left, within 5 %, the queue is caused by cross traffic and the result is `None`.
     pub fn service(&self, threshold_s: f64, calm_s: f64) -> Option<Service> {
         let last = self.samples.back()?;
         let mut run = Run::default();
@@ -98,7 +98,7 @@ impl Recent {
     }
 }
 
-/// What is summed up of a run, newest packet first.
+/// The accumulated state of a run, newest packet first.
 #[derive(Default)]
 struct Run<'a> {
     packets: usize,
@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
 mod tests {
     use super::*;
 
-    /// Packets of 1200 bytes that leave at `sent` and arrive at `served` bit/s, with a pause before one of them.
+    /// Packets of 1200 bytes that leave at `sent` bit/s and arrive at `served` bit/s, with a pause before one of them.
     fn queued(sent: f64, served: f64, pause: Option<(u32, f64)>) -> Recent {
         let mut recent = Recent::new();
         for number in 0..30 {
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(queued(1e6, 1e6, None).service(0.006, 0.020), None, "the queue is another's");
     }
 
-    /// What breaks otherwise: a radio link that rests for 30 ms looks like one of half the rate.
+    /// Guards against mistaking a radio link that pauses for 30 ms for a link of half the rate.
     #[test]
     fn one_long_gap_among_equal_ones_is_a_pause() {
         let service = queued(2.5e6, 2e6, Some((20, 0.030))).service(0.006, 0.005).expect("busy");

@@ -1,31 +1,32 @@
 use super::Sample;
 
-/// How rough the delays of packets are that leave one behind the other.
+/// The roughness of the delays of packets sent back to back: their variation that is not queueing.
 ///
-/// Half of the second difference of three delays: of packets that one queue holds it is nothing, as the queue grows or empties evenly, and of
-/// jitter it is about its size. A clean queue shows 0.05 ms, three video streams in one some 0.6 ms, jitter with a half-normal deviation of 5 ms
-/// some 2.6 ms, LTE 1 to 3.5 ms. Ours.
+/// Half of the second difference of three delays. For packets in one queue it is zero, because the queue grows or
+/// empties evenly; for jitter it is about the size of the jitter. A clean queue shows 0.05 ms, a queue shared by three
+/// video streams about 0.6 ms, half-normal jitter with a standard deviation of 5 ms about 2.6 ms, LTE 1 to 3.5 ms.
+/// Ours.
 #[derive(Clone, Debug, Default)]
 pub struct Roughness {
     mean_s: f64,
-    /// The delays above the base of the last two packets of a train, and their bits.
+    /// The delays above the base of the last two packets of a train, and their size in bits.
     before: [Option<f64>; 2],
     bits: f64,
 }
 
 impl Roughness {
-    /// Weight of a packet, and the most that one counts for, in s.
+    /// Weight of a packet, and the maximum that one counts for, in s.
     const GAIN: f64 = 0.01;
     const MOST_S: f64 = 0.030;
 
-    /// Nothing has arrived yet.
+    /// Starts without packets.
     pub const fn new() -> Self {
         Self { mean_s: 0.0, before: [None; 2], bits: 0.0 }
     }
 
-    /// Takes the next packet, which `follows` the last one in a train, or not.
+    /// Records the next packet; `follows` says whether it continues the train of the last one.
     pub fn push(&mut self, sample: &Sample, follows: bool) {
-        // The bases of sizes are not known to a millisecond.
+        // The difference of the bases of two sizes is not known to a millisecond.
         if !follows || (sample.bits - self.bits).abs() >= 1.0 {
             self.before = [None; 2];
             self.bits = sample.bits;

@@ -2,19 +2,20 @@ use alloc::collections::VecDeque;
 
 use super::Sample;
 
-/// The rate at which trains of packets come out of the path.
+/// The rate at which packet trains leave the path.
 ///
-/// A frame of video leaves as a train of packets that follow each other faster than the rate is on the mean. If they arrive as far apart as they
-/// left, the path takes that rate at the moment; if farther, the rate of their arrivals is what it takes: a measurement of the available
-/// bandwidth by the packets that are sent anyway, as `ImTCP` measures by its acknowledgements (Kodama 2009, Sec. 2.2.1).
+/// A video frame leaves as a train of packets, faster than the mean rate. If the packets arrive as far apart as they
+/// left, the path currently carries that rate; if further apart, it carries the rate of their arrivals. This measures
+/// the available bandwidth with packets that are sent anyway, as `ImTCP` does with its acknowledgements (Kodama 2009,
+/// Sec. 2.2.1).
 ///
-/// A train ends where packets follow each other more slowly than the pacer lets them, with a packet that did not arrive, or after
-/// [`LONGEST_S`](Self::LONGEST_S). Three packets and 4 ms make one. Limits are ours.
+/// A train ends at a packet that follows later than the pacer allows, at a packet that did not arrive, or after
+/// [`LONGEST_S`](Self::LONGEST_S). It needs at least three packets and 4 ms. The limits are ours.
 #[derive(Clone, Debug)]
 pub struct Trains {
-    /// When the last packet left, in s, and its bits.
+    /// When the last packet left, in s, and its size in bits.
     left: Option<(f64, f64)>,
-    /// A bit for each of the last numbers: the packet followed the one before as fast as it could.
+    /// One bit for each recent number: the packet followed the previous one as fast as the pacer allows.
     followed: [u64; REMEMBERED / 64],
     current: Option<Train>,
     /// Number of the last packet that arrived.
@@ -22,23 +23,23 @@ pub struct Trains {
     ended: VecDeque<Train>,
 }
 
-/// How fast trains were, in bit/s.
+/// The rates of trains, in bit/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrainRates {
-    /// At the receiver.
+    /// Arrival rate at the receiver.
     pub arrived_bps: f64,
-    /// At the sender.
+    /// Departure rate at the sender.
     pub left_bps: f64,
 }
 
-/// So many numbers are remembered until they arrive: 0.8 s of 100 Mbit/s.
+/// Numbers remembered until their packets arrive: 0.8 s at 100 Mbit/s.
 const REMEMBERED: usize = 1 << 13;
 
 #[derive(Clone, Copy, Debug)]
 struct Train {
     first: Sample,
     last: Sample,
-    /// Bits behind the first packet.
+    /// Bits after the first packet.
     bits: f64,
     packets: u32,
 }
@@ -60,25 +61,27 @@ impl Default for Trains {
 }
 
 impl Trains {
-    /// A train is cut after so much time of its departure, in s: a frame of 30 a second.
+    /// A train is cut after this time, measured at its departure, in s: a frame at 30 frames/s.
     pub const LONGEST_S: f64 = 0.033;
     const LEAST_PACKETS: u32 = 3;
     const LEAST_S: f64 = 0.004;
-    /// For how long a train counts, in s, and how many there have to be.
+    /// How long a train counts, in s, and how many are needed.
     const WINDOW_S: f64 = 0.35;
     const LEAST_TRAINS: usize = 3;
-    /// A bound on memory; in the window there are no more than some eighty.
+    /// A bound on memory; the window contains no more than about eighty.
     const MOST: usize = 128;
-    /// By how much a packet may follow later than the pacer allows, and be of the same train: a share, and time in s, as hosts wake late.
+    /// How much later than the pacer allows a packet of the same train may follow: a factor, and a time in s because
+    /// hosts wake late.
     const SLACK: f64 = 1.1;
     const LATE_S: f64 = 0.0005;
 
-    /// Nothing has arrived yet.
+    /// Starts without packets.
     pub const fn new() -> Self {
         Self { left: None, followed: [0; REMEMBERED / 64], current: None, before: None, ended: VecDeque::new() }
     }
 
-    /// The packet with this number leaves at `now_s`, where packets follow each other by `pace_bps` at the fastest.
+    /// Records that packet `number` leaves at `now_s`; `pace_bps` is the highest rate at which packets follow each
+    /// other.
     pub fn on_sent(&mut self, number: u64, now_s: f64, bits: f64, pace_bps: f64) {
         let follows = self
             .left
@@ -88,7 +91,7 @@ impl Trains {
         self.followed[word] = self.followed[word] & !(1 << bit) | u64::from(follows) << bit;
     }
 
-    /// Takes the next packet that arrived. Whether it goes on with a train.
+    /// Records the next packet that arrived. Returns whether it continues a train.
     pub fn push(&mut self, sample: Sample) -> bool {
         let (word, bit) = (sample.number as usize % REMEMBERED / 64, sample.number % 64);
         let follows =
@@ -112,7 +115,7 @@ impl Trains {
         follows
     }
 
-    /// The rates of the trains that arrived within the window; `None` if there are too few.
+    /// The rates of the trains within the window; `None` if there are too few.
     pub fn rates(&mut self, last_arrival_s: f64) -> Option<TrainRates> {
         while self.ended.front().is_some_and(|it| it.last.arrived_s < last_arrival_s - Self::WINDOW_S) {
             self.ended.pop_front();
@@ -145,13 +148,13 @@ impl Trains {
 mod tests {
     use super::*;
 
-    /// Sends and takes a packet.
+    /// Sends a packet and records its arrival.
     fn pass(trains: &mut Trains, number: u64, (departed_s, arrived_s): (f64, f64), pace: f64) -> bool {
         trains.on_sent(number, departed_s, 9600.0, pace);
         trains.push(Sample { number, departed_s, arrived_s, bits: 9600.0, over_s: 0.0 })
     }
 
-    /// Frames of six packets each 33 ms, which leave at `pace` and arrive at no more than `available`.
+    /// Frames of six packets every 33 ms, which leave at `pace` and arrive at no more than `available`.
     fn rates(pace: f64, available: f64) -> Option<TrainRates> {
         let mut trains = Trains::new();
         let mut last = 0.0;

@@ -7,30 +7,31 @@ use crate::units::Span;
 /// How much faster the receiver's clock runs than the sender's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// The estimate in parts per million, within ±500; positive where the receiver's clock gains.
+    /// The estimate in parts per million, within ±500; positive if the receiver's clock gains.
     pub ppm: f64,
-    /// The truth lies within so many parts per million of the estimate in 95 of 100 cases; zero or more.
+    /// Half-width of the 95 % interval around the estimate, in parts per million; zero or more.
     pub uncertainty_ppm: f64,
 }
 
-/// Finds the drift from the windows' points, in one buffer of fixed size.
+/// Estimates the drift from the windows' points, in one buffer of fixed size.
 ///
 /// Source: Sen 1968: the median of the slopes of all pairs of points; its interval from the distribution of
-/// `S = sum of sgn(slope - truth)`, which is the same whatever the noise, as long as it is the same for all points.
-/// Here not every pair compares. With `a` pairs in which a point is the later and `b` in which it is the earlier, signs
-/// of pairs that share a point correlate by 1/3, and `Var S = (pairs + sum of (a - b)²) / 3`; where all `n` points
-/// compare, that is Sen's `n (n - 1) (2n + 5) / 18`.
+/// `S = sum of sgn(slope - truth)`, which does not depend on the distribution of the noise as long as it is the same
+/// for all points. Here only some pairs are comparable. Let each point be the later one in `a` pairs and the earlier
+/// one in `b` pairs. Signs of pairs that share a point correlate by 1/3, so `Var S = (pairs + sum of (a - b)²) / 3`. If
+/// all `n` points are comparable, this is Sen's `n (n - 1) (2n + 5) / 18`.
 #[derive(Clone, Debug)]
 pub(super) struct DriftFinder {
     slopes: Vec<f64>,
 }
 
 impl DriftFinder {
-    /// Pairs of 64 points.
+    /// Number of pairs of 64 points.
     const MOST_PAIRS: usize = Windows::MOST * (Windows::MOST - 1) / 2;
-    /// Fewest pairs that give a drift (ours): those of eight points; the interval's normal law needs about as many.
+    /// Minimum number of pairs for a drift (ours): those of eight points; the normal approximation of the interval
+    /// needs about as many.
     const FEWEST_PAIRS: usize = 28;
-    /// 97.5 % quantile of the normal law: an interval of 95 %.
+    /// 97.5 % quantile of the normal distribution: an interval of 95 %.
     const QUANTILE: f64 = 1.959_964;
 
     pub(super) fn new() -> Self {
@@ -74,7 +75,7 @@ impl DriftFinder {
         Some(Drift { ppm: middle.clamp(-most, most) * 1e6, uncertainty_ppm: (high - middle).max(middle - low) * 1e6 })
     }
 
-    /// The median distance of the points above the line of slope `slope` through `lowest`.
+    /// The median distance of the points above the line with slope `slope` through `lowest`.
     pub(super) fn spread(&mut self, windows: &Windows, lowest: &Window, slope: Slope) -> Span {
         self.slopes.clear();
         self.slopes.extend(windows.iter().map(|window| window.above(lowest, slope).as_nanos() as f64));
@@ -83,7 +84,7 @@ impl DriftFinder {
     }
 }
 
-/// The middle of sorted numbers, or the mean of the two in the middle.
+/// The middle of sorted numbers, or the mean of the two middle ones.
 fn median(sorted: &[f64]) -> Option<f64> {
     let half = sorted.len() / 2;
     let upper = *sorted.get(half)?;

@@ -5,7 +5,7 @@ use crate::units::Span;
 pub(super) struct Slope(f64);
 
 impl Slope {
-    /// As far as two clocks are let drift apart: 500 ppm, what adjtimex(2) and ntpd correct at most.
+    /// Maximum drift between two clocks: 500 ppm, the most that adjtimex(2) and ntpd correct.
     pub(super) const STEEPEST: Self = Self(500e-6);
 
     /// A slope of `ppm` parts per million; 0 for NaN.
@@ -19,7 +19,7 @@ impl Slope {
         self.0
     }
 
-    /// What it comes to in `elapsed`; saturates.
+    /// The change over `elapsed`; saturates.
     pub(super) fn over(self, elapsed: Span) -> Span {
         Span::from_nanos(libm::round(self.0 * elapsed.as_nanos() as f64) as i64)
     }

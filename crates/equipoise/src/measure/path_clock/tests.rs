@@ -39,7 +39,7 @@ impl Link {
         StandardUniform.sample(&mut self.random)
     }
 
-    /// The wait of a packet that comes at `t` seconds, later than the one before.
+    /// The wait of a packet that arrives at `t` seconds, later than the previous one.
     fn wait(&mut self, t: f64) -> f64 {
         while self.next_arrival_s <= t {
             self.backlog_s = (self.backlog_s - (self.next_arrival_s - self.seen_s)).max(0.0) + Self::SERVICE_S;
@@ -52,11 +52,11 @@ impl Link {
     }
 }
 
-/// Two hosts, a path with an M/D/1 queue forth and exponential waiting back, and the clock that watches them.
+/// Two hosts, a path with an M/D/1 queue forward and exponential waiting back, and the clock estimator.
 struct Hosts {
     clock: PathClock,
     link: Link,
-    /// Seconds by true time, which is the sender's clock.
+    /// True time in seconds, which is the sender's clock.
     t: f64,
     interval: f64,
     /// Receiver's clock less sender's, at t = 0.
@@ -64,9 +64,9 @@ struct Hosts {
     drift_ppm: f64,
     forth: f64,
     back: f64,
-    /// The end of each interval in which packets are sent, in seconds.
+    /// The last part of each interval, in which packets are sent, in seconds.
     busy: f64,
-    /// A standing queue on top of the link's own.
+    /// A standing queue in addition to the link's own.
     extra: f64,
 }
 
@@ -84,7 +84,7 @@ impl Hosts {
         self.forth + self.ahead()
     }
 
-    /// One interval with a packet every 20 ms, in its busy end, then its report.
+    /// One interval with a packet every 20 ms in its busy part, then its report.
     fn report(&mut self) -> Notice {
         let packets = (self.busy / 0.02).round() as u32;
         let (start, mut least, mut wait) = (self.t + self.interval - self.busy, f64::INFINITY, 0.0);
@@ -97,7 +97,7 @@ impl Hosts {
         self.clock.observe(at(self.t), span(least), span(round_trip))
     }
 
-    /// Reports for `secs`; every one must be consistent.
+    /// Reports for `secs`; all must be consistent.
     fn run(&mut self, secs: f64) {
         let end = self.t + secs - self.interval / 2.0;
         while self.t < end {
@@ -119,7 +119,7 @@ fn before_the_first_report_nothing_is_known() {
 
 #[test]
 fn without_noise_a_line_is_found_exactly() {
-    // 40 ppm from 7 s ahead, one way 20 ms, round trip 50 ms: base 7.02 s + 40 us a second.
+    // 40 ppm, 7 s ahead, one-way delay 20 ms, round trip 50 ms: base 7.02 s + 40 us per second.
     let mut clock = PathClock::new();
     for second in 0u32..300 {
         let t = f64::from(second);
@@ -156,7 +156,7 @@ fn a_constant_offset_is_found_under_a_queue() {
         assert!(hosts.base_error().abs() < 1e-4, "{} s off", hosts.base_error());
         let found = hosts.clock.offset(at(hosts.t)).expect("known");
         let error = found.receiver_ahead.as_secs_f64() - hosts.ahead();
-        // 20 ms forth and 30 ms back: the half of the difference is what cannot be seen.
+        // 20 ms forward and 30 ms back: half of the difference cannot be observed.
         assert!((error + 0.005).abs() < 5e-4, "{error} s instead of -5 ms");
         assert!(found.uncertainty >= Span::from_millis(25) && found.uncertainty < Span::from_millis(28));
     }
@@ -164,7 +164,7 @@ fn a_constant_offset_is_found_under_a_queue() {
 
 #[test]
 fn under_drift_the_base_is_right_within_a_tenth_of_a_millisecond_after_two_minutes() {
-    // 10 s at 100 ppm are 1 ms from one end of the interval to the other, which a report does not tell apart.
+    // 10 s at 100 ppm are 1 ms from one end of the interval to the other, which a report cannot resolve.
     for (interval, busy, bound) in [(0.2, 0.2, 1e-4), (1.0, 1.0, 1e-4), (10.0, 0.5, 1e-4), (10.0, 10.0, 1.1e-3)] {
         for drift in [-100.0, 100.0] {
             for seed in 0..5 {
@@ -197,9 +197,9 @@ fn the_steepest_drift_is_followed_and_no_steeper_one_is_believed() {
 
 #[test]
 fn ten_thousand_reports_of_noisy_queues_show_no_step() {
-    // A link at two thirds.
+    // A link at a load of two thirds.
     Hosts::new(4, 0.2, 5.0, 30.0).run(2000.0);
-    // One packet an interval, and round trips that know nothing of its exponential wait of mean 10 ms.
+    // One packet per interval, and round trips that are independent of its exponential wait with a mean of 10 ms.
     for seed in 0..5 {
         let (mut link, mut clock) = (Link::new(seed), PathClock::new());
         for report in 0u32..10_000 {
@@ -208,7 +208,7 @@ fn ten_thousand_reports_of_noisy_queues_show_no_step() {
             assert_eq!(notice, Notice::Consistent, "seed {seed}, report {report}, wait {wait}");
         }
     }
-    // Queues that fill and drain in a saw's teeth of 200 ms, as behind a TCP: the round trip knows.
+    // Queues that fill and drain as a sawtooth of 200 ms, as behind a TCP connection: the round trip shows them.
     let (mut link, mut clock) = (Link::new(7), PathClock::new());
     for report in 0u32..10_000 {
         let queue = f64::from(report % 17) / 16.0 * 0.2;
@@ -279,7 +279,7 @@ fn the_senders_own_clock_may_be_set_too() {
             assert!(error.abs() < 5e-4, "{error} s off after {step} s");
             assert!((drift.expect("not forgotten").ppm - 60.0).abs() < 5.0, "{drift:?}");
         }
-        // What was seen before ages as it would have.
+        // Earlier minima age as before.
         hosts.forth += 0.03;
         let error = (0..620).map(|_| feed(&mut hosts, step).1).last().expect("620 reports");
         assert!(error.abs() < 2e-4, "{error} s off, ten minutes after the path became longer");
@@ -330,7 +330,7 @@ fn a_round_trip_that_rises_by_half_explains_a_queue_and_one_that_rises_by_less_d
 
 #[test]
 fn what_an_unknown_drift_makes_of_a_silence_is_no_step() {
-    // 18 s tell no drift; after a minute's silence, 300 ppm are 18 ms.
+    // 18 s are too short for a drift; after a minute of silence, 300 ppm are 18 ms.
     for drift in [300e-6, -300e-6] {
         let mut clock = PathClock::new();
         for t in (0u32..18).chain(78..80).map(f64::from) {
@@ -343,14 +343,14 @@ fn what_an_unknown_drift_makes_of_a_silence_is_no_step() {
 fn an_outage_of_ten_seconds_is_no_clock_step() {
     let mut hosts = Hosts::new(14, 1.0, 2.0, 20.0);
     hosts.run(120.0);
-    // All that was sent waits at the break and comes out at once: 9 s, 8 s, ... after its sending.
+    // Everything sent waits at the break and is released at once: 9 s, 8 s, ... after its sending.
     for second in (0..10).rev() {
         hosts.extra = f64::from(second);
         assert_eq!(hosts.report(), Notice::Consistent, "{second} s of waiting");
     }
     hosts.run(120.0);
     assert!(hosts.base_error().abs() < 2e-4, "{} s", hosts.base_error());
-    // Or all is lost, and nothing is heard.
+    // Or everything is lost, and no report arrives.
     hosts.t += 10.0;
     hosts.run(60.0);
     assert!(hosts.base_error().abs() < 2e-4, "{} s", hosts.base_error());
@@ -421,8 +421,8 @@ fn a_queue_that_rises_for_seconds_gives_no_drift() {
 
 #[test]
 fn much_noise_needs_a_long_horizon_before_a_drift_is_told() {
-    // Exponential noise of 10 ms on n points over T: about 1.96 sqrt(12 / n) 10 ms / T, by the normal law 150 ppm after a
-    // minute and 14 ppm after ten, as bounds within a factor of some two.
+    // Exponential noise of 10 ms on n points over T: about 1.96 sqrt(12 / n) 10 ms / T, by the normal distribution 150
+    // ppm after a minute and 14 ppm after ten minutes; the bounds allow a factor of about two.
     let (mut link, mut clock) = (Link::new(5), PathClock::new());
     for second in 0u32..600 {
         clock.observe(at(f64::from(second)), span(1.0 + link.exponential(0.01)), span(0.05));
@@ -441,12 +441,12 @@ fn the_uncertainty_is_half_the_round_trip_and_the_spread_and_the_drift_unseen() 
             Span::from_millis(50),
         );
     }
-    // Half of 50 ms; minima that lie 0 and 4 ms above the line in turn, median 2 ms; 500 ppm of 9 s since the first.
+    // Half of 50 ms; minima alternating 0 and 4 ms above the line, median 2 ms; 500 ppm of 9 s since the first.
     let offset = clock.offset(at(9.0)).expect("known");
     assert_eq!(offset, Offset { receiver_ahead: Span::from_millis(975), uncertainty: Span::from_micros(31_500) });
 }
 
-/// In what share of so many runs the interval covers the true drift.
+/// The share of `runs` in which the interval covers the true drift.
 fn coverage(runs: u64) -> f64 {
     let mut covered = 0;
     for seed in 0..runs {
@@ -471,7 +471,8 @@ fn the_interval_covers_the_true_drift_in_about_95_of_100_runs() {
 #[test]
 #[ignore = "long: 400 runs of a quarter of an hour"]
 fn the_interval_covers_the_true_drift_in_95_of_100_runs_and_in_no_more_than_it_should() {
-    // Binomial with 400 runs: a standard deviation of 1.1 %. The wider side of the interval counts, hence the upper end.
+    // Binomial with 400 runs: a standard deviation of 1.1 %. The wider side of the interval counts, hence the upper
+    // bound.
     let share = coverage(400);
     assert!((0.91..=0.99).contains(&share), "{share}");
 }
@@ -516,7 +517,7 @@ proptest! {
 }
 
 proptest! {
-    // Hours of reports each.
+    // Each case simulates hours of reports.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]

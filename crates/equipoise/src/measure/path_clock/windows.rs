@@ -3,41 +3,41 @@ use alloc::collections::VecDeque;
 use super::slope::Slope;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The best report of a stretch of time.
+/// The best report of a period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// When its first report came.
+    /// When its first report arrived.
     opened: Instant<SenderClock>,
-    /// When the report came whose shown delay is kept.
+    /// When the report with the minimum arrived.
     pub(super) at: Instant<SenderClock>,
-    /// The least shown delay, after the drift known at the time.
+    /// The minimum shown delay, relative to the drift known at the time.
     pub(super) shown: Span,
-    /// The least round trip; `None` where none of the window's reports had a sound one.
+    /// The least round-trip time; `None` if no report of the window had a valid one.
     pub(super) round_trip: Option<Span>,
-    /// How many clock steps came before it.
+    /// Number of clock steps before it.
     epoch: u32,
 }
 
 impl Window {
-    /// How far its point lies above the line of slope `slope` through `other`'s point.
+    /// How far its point is above the line with slope `slope` through `other`'s point.
     pub(super) fn above(&self, other: &Self, slope: Slope) -> Span {
         self.shown - other.shown - slope.over(self.at - other.at)
     }
 
-    /// Whether the two points tell of the drift: one clock epoch, two moments, and one and the same round trip.
+    /// Whether the two points can show the drift: the same clock epoch, different times, and similar round trips.
     pub(super) fn compares_with(&self, other: &Self) -> bool {
         let (Some(mine), Some(others)) = (self.round_trip, other.round_trip) else { return false };
         self.epoch == other.epoch && self.at != other.at && (mine - others).abs() <= Windows::SAME_ROUND_TRIP
     }
 
-    /// Moves by `by` in time, along a line of slope `slope`.
+    /// Moves by `by` in time, along a line with slope `slope`.
     pub(super) fn move_along(&mut self, by: Span, slope: Slope) {
         self.opened = self.opened + by;
         self.at = self.at + by;
         self.shown = self.shown + slope.over(by);
     }
 
-    /// Takes in `other`: the lower of the two points stays.
+    /// Merges `other`: the lower of the two points stays.
     fn join(&mut self, other: &Self, slope: Slope) {
         if other.above(self, slope) < Span::ZERO {
             (self.at, self.shown, self.epoch) = (other.at, other.shown, other.epoch);
@@ -49,31 +49,32 @@ impl Window {
     }
 }
 
-/// The minima of successive stretches of time, as many reports in each, the oldest first.
+/// The minima of successive windows with equal numbers of reports, the oldest first.
 ///
-/// Windows begin with one report each. When all are in use, neighbours are joined in pairs, and a window takes twice as
-/// many reports from then on: memory is fixed, and the horizon grows to [`Windows::HORIZON`], beyond which the oldest
-/// are dropped.
+/// Windows start with one report each. When all are in use, neighbours are merged in pairs, and each window takes twice
+/// as many reports from then on. So memory is fixed, and the horizon grows to [`Windows::HORIZON`], beyond which the
+/// oldest are dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     kept: VecDeque<Window>,
-    /// Reports that went into the newest window.
+    /// Number of reports in the newest window.
     filled: u32,
-    /// Reports that a window takes before the next is opened.
+    /// Number of reports per window.
     per_window: u32,
     epoch: u32,
 }
 
 impl Windows {
-    /// Windows that are kept (ours). Twice as many halve a window's length and make the fit four times as dear.
+    /// Maximum number of windows (ours). Twice as many halve a window's length and make the fit four times as
+    /// expensive.
     pub(super) const MOST: usize = 64;
-    /// Age at which a minimum is dropped (ours): a path that became longer for good is followed within it. Longer gives
-    /// a finer drift, shorter a quicker forgetting.
+    /// Age at which a minimum is dropped (ours): a path that stays longer is followed within this time. A larger value
+    /// gives a finer drift, a smaller one forgets sooner.
     pub(super) const HORIZON: Span = Span::from_secs(600);
-    /// Longest stretch of a window (ours): when reports become rarer, at least thirty windows still fill the horizon.
+    /// Maximum duration of a window (ours): if reports become rarer, at least thirty windows still fill the horizon.
     const LONGEST: Span = Span::from_secs(20);
-    /// Round trips further apart than this are of different paths or queues (ours): above the jitter of most wired
-    /// paths; over the whole horizon, 5 ms hidden from the slope would be 8 ppm.
+    /// Round trips that differ by more than this belong to different paths or queues (ours): above the jitter of most
+    /// wired paths. Over the whole horizon, an undetected 5 ms would be 8 ppm of slope.
     const SAME_ROUND_TRIP: Span = Span::from_millis(5);
 
     pub(super) fn new() -> Self {
@@ -89,7 +90,7 @@ impl Windows {
         self.kept.iter()
     }
 
-    /// How far apart the first and the last point are.
+    /// Time between the first and the last point.
     pub(super) fn horizon(&self) -> Span {
         match (self.kept.front(), self.kept.back()) {
             (Some(first), Some(last)) => last.at - first.at,
@@ -102,7 +103,7 @@ impl Windows {
         self.kept.iter().filter_map(|window| window.round_trip).min()
     }
 
-    /// Takes a report; `slope` says which of a window's points is the lowest.
+    /// Adds a report; `slope` decides which of a window's points is the lowest.
     pub(super) fn push(&mut self, now: Instant<SenderClock>, shown: Span, round_trip: Option<Span>, slope: Slope) {
         self.kept.retain(|window| now - window.at <= Self::HORIZON);
         let report = Window { opened: now, at: now, shown, round_trip, epoch: self.epoch };
@@ -136,13 +137,13 @@ impl Windows {
         self.per_window = self.per_window.saturating_mul(2);
     }
 
-    /// A clock stepped: all points move by `by`, and later ones are of a new epoch.
+    /// Applies a clock step: all points move by `by`, and later ones belong to a new epoch.
     pub(super) fn step(&mut self, by: Span) {
         self.kept.iter_mut().for_each(|window| window.shown = window.shown + by);
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    /// The last step was none: earlier points move back by `by`, and the epochs on its two sides are one again.
+    /// Takes back the last step: earlier points move back by `by`, and the epochs before and after it become one again.
     pub(super) fn take_back(&mut self, by: Span) {
         let before = self.epoch.wrapping_sub(1);
         for window in &mut self.kept {
@@ -155,7 +156,7 @@ impl Windows {
         self.epoch = before;
     }
 
-    /// The sender's own clock went on or back by `by`: so do the times of all points.
+    /// Applies a step of the sender's own clock by `by` to the times of all points.
     pub(super) fn move_times(&mut self, by: Span, slope: Slope) {
         self.kept.iter_mut().for_each(|window| window.move_along(by, slope));
     }

@@ -10,7 +10,7 @@ use super::path::{Conditions, FROM, Leader, MAX_BPS, Path, Peer, Point, START_BP
 use super::pion::{Pion, Recorded, Said, build, recorded_link};
 use super::{distance, run};
 
-/// The lowest rate of both, in bit/s: that of pion's rule on losses cannot be set.
+/// The lowest rate of both, in bit/s: that of pion's loss rule cannot be configured.
 pub(super) const MIN_BPS: i64 = 100_000;
 const OURS: &[(&str, &str)] = &[("form", "draft"), ("min_rate", "100 kbit/s")];
 const SECONDS: i64 = 60;
@@ -73,7 +73,8 @@ fn random_path(seed: u64) -> Conditions {
     Conditions { changes, jitter_ms: between(0.0, 5.0), loss: between(-0.03, 0.03).max(0.0), seed, ..Conditions::new() }
 }
 
-/// A path of each kind, and how far pion is from us on it while the sender follows pion's rate: the most of the mean of |ln(ours/theirs)|.
+/// One path of each kind, and the maximum distance of pion from our rate on it while the sender follows pion's rate:
+/// the mean of |ln(ours/theirs)|.
 fn paths() -> Vec<(&'static str, Conditions, f64)> {
     let steady = |mbps: f64| Conditions { capacity_bps: mbps * 1e6, ..Conditions::new() };
     let changing = |bps: f64| Conditions { changes: vec![(30.0, bps)], ..Conditions::new() };
@@ -107,7 +108,7 @@ fn beside_pion_both_say_about_the_same() {
     }
 }
 
-/// If it fails, pion's version or a path is another one: what it says now stands beside the tests' programs.
+/// If it fails, pion's version or a path has changed: the test program holds the current output.
 #[test]
 fn what_pion_said_is_what_it_says() {
     let Some(program) = build() else { return };
@@ -134,7 +135,7 @@ fn on_a_recorded_link_pion_says_about_the_same() {
     assert!(mean <= 0.35, "{mean}");
 }
 
-/// Pion's increase goes beyond one and a half times what arrives as soon as the rate is above it; the draft's does not.
+/// Pion's increase exceeds 1.5 times the delivery rate once the rate is above it; the draft's does not.
 /// `rtc-interceptor` has no such limit.
 #[test]
 fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
@@ -144,12 +145,14 @@ fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
     assert!(last.ours_bps <= 1.5 * 200e3 * 1.1 && last.theirs_bps > 10.0 * last.ours_bps, "{last:?}");
 }
 
-/// How far the crate is from us on each path while the sender follows our rate: the most of the mean of |ln(ours/theirs)|, measured and a tenth of it.
+/// Maximum distance of the crate from our rate on each path while the sender follows our rate: the mean of
+/// |ln(ours/theirs)|, as measured plus 10 %.
 ///
-/// Two differences make nearly all of it, and each of both follows the draft's words in one. The draft compares m(i) itself with the threshold
-/// (draft-ietf-rmcat-gcc-02, Sec. 5.4): so does the crate, which then sees no overload of these paths, while we multiply by the number of groups
-/// as libwebrtc and pion do. The draft keeps the rate below 1.5 times what arrives (Sec. 5.5): so do we, and the crate goes on to the highest rate. So
-/// the distance is largest where the capacity is furthest below that.
+/// Two differences cause nearly all of it, and in each one of the two sides follows the draft literally. The draft
+/// compares m(i) itself with the threshold (draft-ietf-rmcat-gcc-02, Sec. 5.4), and so does the crate, which then
+/// detects no overload on these paths; we multiply by the number of groups like libwebrtc and pion. The draft keeps the
+/// rate below 1.5 times the delivery rate (Sec. 5.5), and so do we; the crate rises to the highest rate. So the
+/// distance is largest for the capacity furthest below the highest rate.
 const FROM_RTC: &[(&str, f64)] = &[
     ("steady 0.5", 2.2),
     ("steady 2", 1.0),
@@ -165,7 +168,7 @@ const FROM_RTC: &[(&str, f64)] = &[
     ("random 3", 1.75),
 ];
 
-/// If it fails, one of both is another law than it was.
+/// If it fails, one of the two laws has changed.
 #[test]
 fn beside_our_rate_the_crate_rtc_interceptor_sees_no_overuse_and_stays_as_far_away_as_it_is() {
     for (name, conditions, _) in paths() {

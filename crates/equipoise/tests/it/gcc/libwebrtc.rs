@@ -20,7 +20,7 @@ const PROCESS: Span = Span::from_millis(25);
 pub(super) struct GoogCc {
     controller: GoogCcNetworkController,
     processed: Instant<SenderClock>,
-    /// Its last word, in bit/s.
+    /// Its last rate, in bit/s.
     bps: Option<f64>,
 }
 
@@ -28,7 +28,7 @@ fn at<C>(instant: Instant<C>) -> Timestamp {
     Timestamp::from_micros((instant.as_nanos() / 1000) as i64)
 }
 
-/// libwebrtc's configuration of today, without padding.
+/// libwebrtc's current configuration, without padding.
 fn losses() -> LossBasedBweV2Config {
     LossBasedBweV2Config {
         bw_rampup_upper_bound_factor: 1.5,
@@ -64,7 +64,7 @@ impl GoogCc {
         let controller = GoogCcNetworkController::new(config, GoogCcConfig { feedback_only: false });
         let mut peer = Self { controller, processed: now, bps: None };
         peer.process(now);
-        // Without a first report on losses it leaves everything to the delay.
+        // Without a first loss report it leaves everything to the delay.
         let report = TransportLossReport {
             receive_time: at(now),
             start_time: at(now),

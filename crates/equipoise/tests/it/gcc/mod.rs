@@ -1,12 +1,13 @@
-//! Google congestion control beside foreign code that takes the same feedback: libwebrtc's form beside the crate `goog_cc`, a translation
-//! of libwebrtc's code, and the draft's form beside pion and the crate `rtc-interceptor` ([`draft`]).
+//! Compares Google congestion control with other implementations on the same feedback: libwebrtc's form with the crate
+//! `goog_cc`, a translation of libwebrtc's code, and the draft's form with pion and the crate `rtc-interceptor`
+//! ([`draft`]).
 //!
-//! Beside `goog_cc` the sender follows our rate, so that theirs is what libwebrtc would say of the same packets. It is set to libwebrtc's
-//! configuration of today, whose loss-based estimate has changed since the crate was written, and without padding and probes, which
-//! nothing sends here. What is left of differences, and why: it rounds times to milliseconds, rates to bit/s and sizes to bytes; it orders
-//! equal observations of losses by their place in a ring, we by their age; it lowers the rate by a long round trip with its process
-//! interval, we with packets. Rounding alone may move the moment of an overuse by a group or a report, and with it the rate until the next
-//! one.
+//! With `goog_cc` the sender follows our rate, so that the crate's rate is that of libwebrtc for the same packets. It
+//! has libwebrtc's current configuration, because the loss-based estimate has changed since the crate was written,
+//! without padding and probes, which nothing sends here. The remaining differences: it rounds times to milliseconds,
+//! rates to bit/s and sizes to bytes; it orders equal loss observations by their place in a ring, we by age; it lowers
+//! the rate for a long round trip at its process interval, we with packets. Rounding alone may move an overuse by a
+//! group or a report, and with it the rate until the next one.
 
 mod draft;
 mod libwebrtc;
@@ -31,10 +32,10 @@ fn distance(points: &[Point]) -> (f64, f64) {
     (mean, points.iter().filter(|point| apart(point) > 0.1).count() as f64 / count)
 }
 
-/// Without random losses: what rounding makes of it. Measured are 0.000 3 at most, and no point apart.
+/// Without random losses: the effect of rounding. Measured are at most 0.000 3, and no point differs.
 const ROUNDING: (f64, f64) = (0.001, 0.0);
-/// With random losses a candidate that is hardly more likely than the next one may win here and lose there, and the rates meet again with the
-/// next decrease. Measured are 2 % on average at 10 % of loss, 11 % of the points apart, and less at other losses.
+/// With random losses, two candidates of nearly equal likelihood may rank differently on the two sides; the rates meet
+/// again at the next decrease. At 10 % of loss, 2 % on average and 11 % of the points differ, and less at other losses.
 const LOSSES: (f64, f64) = (0.03, 0.15);
 
 fn compare(name: &str, conditions: Conditions, most: (f64, f64)) {

@@ -6,41 +6,41 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 use rand_core::Rng as _;
 
 pub(super) const PACKET: Size = Size::from_bytes(1200);
-/// When everything begins.
+/// The start time.
 pub(super) const FROM: Instant<SenderClock> = Instant::from_nanos(1_000_000_000_000);
-/// The rate to begin with, and the limits, in bit/s.
+/// The start rate and the limits, in bit/s.
 pub(super) const START_BPS: i64 = 300_000;
 pub(super) const MAX_BPS: i64 = 20_000_000;
 const PROPAGATION: Span = Span::from_millis(25);
 const REPORT: Span = Span::from_millis(50);
-/// A packet that would wait for longer is dropped.
+/// A packet that would wait longer is dropped.
 const LONGEST_WAIT: Span = Span::from_millis(300);
 
-/// A foreign controller.
+/// A controller of another implementation.
 pub(super) trait Peer {
-    /// A packet left.
+    /// Records a packet that was sent.
     fn on_sent(&mut self, now: Instant<SenderClock>, number: u64, size: Size);
 
-    /// Its rate behind the feedback, in bit/s; `None` before it has said one.
+    /// Its rate after the feedback, in bit/s; `None` before the first.
     fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<f64>;
 }
 
-/// Whose rate the sender follows.
+/// Which rate the sender follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leader {
     Ours,
     Theirs,
 }
 
-/// What a path does.
+/// The properties of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Conditions {
     pub capacity_bps: f64,
-    /// From which seconds on the capacity is another, in bit/s.
+    /// Changes of the capacity: time in seconds and new capacity in bit/s.
     pub changes: Vec<(f64, f64)>,
     /// Random loss, 0 to 1.
     pub loss: f64,
-    /// Random delay behind the queue, even between zero and this; nothing is overtaken.
+    /// Random delay after the queue, uniform from zero to this; without reordering.
     pub jitter_ms: f64,
     pub application_bps: f64,
     pub seed: u64,
@@ -64,7 +64,7 @@ impl Conditions {
     }
 }
 
-/// What both said after a report.
+/// The two rates after a report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     pub at_s: f64,
@@ -87,7 +87,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// With our law set as `words` say.
+    /// With our law configured by `words`.
     pub(super) fn new(conditions: Conditions, words: &[(&str, &str)], theirs: Box<dyn Peer>, leader: Leader) -> Self {
         let entry = find("gcc").expect("in the catalogue");
         let words = [words, &[("max_rate", "20 Mbit/s")]].concat();
@@ -127,7 +127,7 @@ impl Path {
         self.ours.allowance().rate.expect("a rate").as_bps_f64()
     }
 
-    /// From 0 to 1.
+    /// A random number from 0 to 1.
     fn draw(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -1,4 +1,4 @@
-//! Pion's estimator, `bench/peers/gcc`: as a program, and as the rates that the program once said.
+//! Pion's estimator, `bench/peers/gcc`: as a program, and as recorded rates of the program.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,7 +13,7 @@ use equipoise::units::{Instant, SenderClock, Size};
 use super::draft::MIN_BPS;
 use super::path::{FROM, MAX_BPS, Peer, START_BPS};
 
-/// What a peer said after each report, in bit/s.
+/// The rates of a peer after each report, in bit/s.
 pub(super) type Said = Rc<RefCell<Vec<u64>>>;
 
 /// Builds the program with the command that `EQUIPOISE_GO` names; `None` without that variable.
@@ -30,7 +30,7 @@ pub(super) fn build() -> Option<PathBuf> {
     Some(program)
 }
 
-/// The program, which takes feedback as it comes.
+/// The program, which gets the feedback as it occurs.
 pub(super) struct Pion {
     process: Child,
     events: ChildStdin,
@@ -86,13 +86,13 @@ impl Peer for Pion {
     }
 }
 
-/// What the program said when `tests/it/gcc/pion.txt` was written.
+/// The program's output when `tests/it/gcc/pion.txt` was written.
 pub(super) struct Recorded {
     targets: std::vec::IntoIter<u64>,
 }
 
 impl Recorded {
-    /// That of a path; its line begins with the name.
+    /// The recorded rates of a path, whose line begins with its name.
     pub(super) fn of(name: &str) -> Self {
         let lines = include_str!("pion.txt").lines();
         let mut found = lines.filter_map(|line| line.split_once(": ")).filter(|(known, _)| *known == name);
@@ -110,7 +110,8 @@ impl Peer for Recorded {
     }
 }
 
-/// A trace of `EQUIPOISE_TEST_DATA`, lines of a second and what it carries in bytes: changes of a capacity, a tenth of it.
+/// A trace of `EQUIPOISE_TEST_DATA`, with lines of a second and the bytes that it carries, as changes of a capacity
+/// scaled to a tenth.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 pub(super) fn recorded_link(name: &str) -> Option<Vec<(f64, f64)>> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");

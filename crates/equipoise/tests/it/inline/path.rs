@@ -12,9 +12,9 @@ type Now = Instant<SenderClock>;
 #[derive(Clone)]
 pub(super) struct Setup {
     pub(super) capacity: Rate,
-    /// Rate of the sender's own wire, in capacities.
+    /// Rate of the sender's own link, in multiples of the capacity.
     pub(super) access: u64,
-    /// Without any queue.
+    /// Round-trip time without any queue.
     pub(super) round_trip: Span,
     pub(super) traffic: Traffic,
     pub(super) others: Schedule<Rate>,
@@ -31,14 +31,14 @@ pub(super) struct Setup {
 pub(super) struct Run {
     pub(super) results: Vec<(f64, BandwidthEstimate)>,
     pub(super) sent: u64,
-    /// In the second half of the run.
+    /// Segments sent in the second half of the run.
     pub(super) sent_late: u64,
     pub(super) dropped: u64,
     pub(super) longest_hold: f64,
 }
 
 pub(super) const SEGMENT: Size = Size::from_bytes(1500);
-/// As Linux's least.
+/// The minimum of Linux.
 const ACK_TIMER: Span = Span::from_millis(40);
 const FIRST_WINDOW: u64 = 10;
 
@@ -58,7 +58,7 @@ struct World {
     /// (arrival at the receiver, number)
     on_link: VecDeque<(Now, u64)>,
     acks: VecDeque<(Now, u64)>,
-    /// Receiver: everything below arrived, everything below was acknowledged, and the timer.
+    /// Receiver: everything below `received` arrived, everything below `confirmed` was acknowledged, and the timer.
     received: u64,
     confirmed: u64,
     timer: Option<Now>,

@@ -22,14 +22,14 @@ fn controller(rate_mbps: f64) -> Ap {
     ap
 }
 
-/// Rate in Mbit/s and reason after an interval of this mean in ms and variance in ms².
+/// Rate in Mbit/s and reason after an interval with this mean in ms and variance in ms².
 fn after(ap: &mut Ap, mean_ms: f64, variance_ms2: f64) -> (f64, Option<Reason>) {
     let delay = Some(DelaySummary { mean_s: mean_ms / 1e3, variance_s2: variance_ms2 / 1e6, samples: 100 });
     ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::unmeasured() }));
     (ap.allowance().rate.expect("a rate").as_mbps_f64(), ap.snapshot().reason)
 }
 
-/// A controller that has held its target for a while, whose reports scatter by 0.1 ms.
+/// A controller that has kept its target for a while, with reports that scatter by 0.1 ms.
 fn settled() -> Ap {
     let mut ap = controller(3.0);
     for report in 0..200 {
@@ -42,7 +42,7 @@ fn settled() -> Ap {
 fn noise_around_the_target_moves_the_rate_by_little() {
     let mut ap = settled();
     let before = ap.rate.as_mbps_f64();
-    // The headroom that 0.85 ms² speaks of is 3.96 Mbit/s.
+    // A variance of 0.85 ms² implies a headroom of 3.96 Mbit/s.
     let (rate, reason) = after(&mut ap, 8.3, 0.85);
     assert!((rate - before).abs() < 3.0 * 0.05 * 3.96, "{before} to {rate}");
     assert_eq!(reason, Some(Reason::Law));
@@ -54,13 +54,13 @@ fn a_change_is_answered_at_once_along_the_whole_curve() {
     let before = ap.rate.as_mbps_f64();
     let (rate, reason) = after(&mut ap, 9.07, 3.23);
     // h = sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97/s of 1000-byte packets; an error of -0.87 ms takes h to
-    // h / (1 - 0.4419) = 455.1/s: 1.609 Mbit/s more, where Eq. 15, the tangent, asks for 0.898 less rate.
+    // h / (1 - 0.4419) = 455.1/s: 1.609 Mbit/s more. Eq. 15, the tangent, would lower the rate by 0.898.
     let expected = 1.609f64.min(before / 2.0);
     assert!((before - rate - expected).abs() < 2e-3, "{before} to {rate}");
     assert!(matches!(reason, Some(Reason::Change | Reason::StepGuard)), "{reason:?}");
 }
 
-/// A delay that others make, and that varies by itself, says that there is room: the law has to find it.
+/// A delay caused and varied by cross traffic indicates headroom: the law must find it.
 #[test]
 fn a_path_that_does_not_answer_is_no_reason_to_stay() {
     let mut ap = controller(1.0);
@@ -77,14 +77,14 @@ fn a_standing_queue_halves_the_rate_until_it_is_being_drained() {
     for (mean, rate, reason) in steps {
         assert_eq!(after(&mut ap, mean, 23_700.0), (rate, Some(reason)), "at {mean} ms");
     }
-    // The law's own start of an expectation comes with the first report that is not far above.
+    // The law's expectation starts with the first report that is not far above the target.
     after(&mut ap, 8.2, 0.85);
     let rate = ap.rate.as_mbps_f64();
     assert_eq!(after(&mut ap, 300.0, 5_000.0).1, Some(Reason::FarAboveTarget));
     assert_eq!(after(&mut ap, 100.0, 3_000.0), (rate / 2.0, Some(Reason::Draining)), "200 ms less than before");
 }
 
-/// A report at `millis`, of so many packets of which so many were lost, after a round trip.
+/// A report at `millis` on `packets` packets, `lost` of them lost, after a round trip.
 fn told(ap: &mut Ap, millis: i64, (packets, lost): (u64, u64), round_trip: i64) -> (f64, Option<Reason>) {
     let interval = IntervalSummary {
         packets: Some(packets),
@@ -97,8 +97,9 @@ fn told(ap: &mut Ap, millis: i64, (packets, lost): (u64, u64), round_trip: i64) 
     (ap.rate.as_mbps_f64(), ap.snapshot().reason)
 }
 
-/// What breaks otherwise: a report without delay statistics of a hundred packets, all lost or all behind the cut of
-/// Eq. 13 as the queue has outgrown the interval, is taken for a report of too few packets, and the rate is doubled.
+/// Guards against a report of a hundred packets without delay statistics, either all lost or all before the cut of Eq.
+/// 13 because the queue has outgrown the interval. If it counted as a report of too few packets, the rate would be
+/// doubled.
 #[test]
 fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
     let mut ap = controller(4.0);
@@ -115,7 +116,7 @@ fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
     assert_eq!((ap.rate.as_mbps_f64(), ap.snapshot().reason), (4.0, Some(Reason::NoStatistics)), "nothing is known");
 }
 
-/// A path without others' traffic has no variance until it is full: then it is remembered where that was.
+/// A path without cross traffic has no variance until it is full; then that rate is remembered.
 #[test]
 fn what_was_too_much_is_not_tried_again_in_strides() {
     let mut ap = controller(4.0);
@@ -132,7 +133,7 @@ fn without_variance_the_rate_doubles_or_halves() {
     assert_eq!(after(&mut controller(1.0), 9.0, 0.0), (0.5, Some(Reason::NoVariance)));
 }
 
-/// An expectation of before would hold the rate down for minutes: it was made for another rate.
+/// The old expectation would hold the rate down for minutes, because it was made for another rate.
 #[test]
 fn after_an_interval_without_statistics_the_next_report_is_a_first_one() {
     let round_trip = Some(Span::from_millis(600));
@@ -166,8 +167,8 @@ fn missing_reports_halve_down_to_the_lowest_rate() {
 }
 
 proptest! {
-    /// No statistics whatever, not even hostile ones, bring the rate out of its limits or make it jump; nor does
-    /// what one report leaves behind spoil the next.
+    /// No statistics, not even hostile ones, move the rate out of its limits or make it jump, and no state left by one
+    /// report spoils the next.
     #[test]
     fn any_feedback_keeps_the_rate_within_limits_and_factor_two(
         rate in 0.1f64..15.0, reports in proptest::collection::vec((proptest::num::f64::ANY, proptest::num::f64::ANY), 1..20),
@@ -185,7 +186,7 @@ proptest! {
         prop_assert!(ap.path.is_some_and(|path| path.mean_s.is_finite() && path.variance_s2.is_finite()));
     }
 
-    /// Nor do the pushes by which b is learned.
+    /// Nor do the pushes from which b is learned.
     #[test]
     fn pushes_keep_the_rate_within_limits(rate in 0.1f64..15.0, reports in proptest::collection::vec((7.0f64..9.0, 0.1f64..3.0), 1..80)) {
         let mut ap = controller(rate);
@@ -199,14 +200,14 @@ proptest! {
         prop_assert!(pushed || reports.len() < 30);
     }
 
-    /// The first report moves the rate towards the target's side, never away from it.
+    /// The first report moves the rate towards the target, never away from it.
     #[test]
     fn the_rate_moves_to_the_targets_side(rate in 0.2f64..14.0, mean in 5.0f64..50.0, variance in 0.0f64..1e4) {
         let (now, _) = after(&mut controller(rate), mean, variance);
         prop_assert!((now - rate) * (8.2 - mean) >= -1e-5, "{rate} to {now} at {mean} ms");
     }
 
-    /// No step up takes more than half of what the variance says is left, whatever the error.
+    /// No step up takes more than half of the headroom that the variance implies, for any error.
     #[test]
     fn a_step_up_stays_within_the_headroom(mean in 0.0f64..8.2, rho in 0.1f64..0.99) {
         let mu = 1875.0;

@@ -2,24 +2,24 @@ use super::observation::Observations;
 use crate::control::{PacketReport, RateLimits};
 use crate::units::{Instant, SenderClock, Span};
 
-/// The estimator: the state that lasts from one observation to the next.
+/// The estimator: the state that is kept between observations.
 #[derive(Clone, Debug)]
 pub(in crate::control::gcc) struct LossBased {
     min_bps: f64,
     max_bps: f64,
     observations: Observations,
-    /// The pair that is most likely; `None` before the first observation.
+    /// The most likely channel; `None` before the first observation.
     channel: Option<Channel>,
     average: f64,
     acked_bps: Option<f64>,
-    /// What the losses allow, between the bounds.
+    /// The rate that the losses allow, within the bounds.
     bounded_bps: f64,
     state: LossState,
     hold: Hold,
     ramp: Option<Ramp>,
 }
 
-/// A path: what is lost at any rate, and the rate beyond which the rest is lost.
+/// A path model: the loss share at any rate, and the rate above which the excess is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Channel {
     /// B, in bit/s.
@@ -33,13 +33,13 @@ pub(super) struct Channel {
 pub(in crate::control::gcc) enum LossState {
     /// The delay.
     Delay,
-    /// Losses, and the rate falls or is held.
+    /// Losses; the rate falls or is held.
     Decreasing,
-    /// Losses, and the rate rises.
+    /// Losses; the rate rises.
     Increasing,
 }
 
-/// After a decrease the rate does not rise above where it ended, for a time that doubles.
+/// After a decrease the rate does not rise above its end value, for a time that doubles.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     until: Option<Instant<SenderClock>>,
@@ -47,7 +47,7 @@ struct Hold {
     bps: f64,
 }
 
-/// How far the rate may rise from `since` on.
+/// The limit of the rate's rise since `since`.
 #[derive(Clone, Copy, Debug)]
 struct Ramp {
     since: Instant<SenderClock>,
@@ -55,19 +55,19 @@ struct Ramp {
 }
 
 // All from libwebrtc, `loss_based_bwe_v2`, in its configuration of 2025.
-/// Observations without which losses limit nothing.
+/// Minimum number of observations for losses to limit the rate.
 const REQUIRED: usize = 3;
-/// q before the first observation.
+/// Initial q.
 const FIRST_INHERENT: f64 = 0.01;
-/// The least q: loss that is always forgiven.
+/// The minimum q: loss that is always tolerated.
 const LEAST_INHERENT: f64 = 1e-3;
-/// Loss that is forgiven at high rates; more loses more and keeps more of the rate.
+/// Loss that is tolerated at high rates; a larger value accepts more loss and keeps more of the rate.
 const FORGIVEN: f64 = 0.05;
-/// kbit/s by which more is forgiven at low rates: 15 % at 1 Mbit/s.
+/// Additional tolerance at low rates, in kbit/s: 15 % at 1 Mbit/s.
 const FORGIVEN_BALANCE: f64 = 100.0;
-/// Loss from which lower rates are preferred.
+/// Loss above which lower rates are preferred.
 const PREFERENCE: f64 = 0.2;
-/// Width of the change from one preference to the other.
+/// Width of the transition between the preferences.
 const PREFERENCE_WIDTH: f64 = 0.002;
 /// Preference for the rate itself, per kbit/s.
 const BIAS: f64 = 0.0002;
@@ -77,23 +77,23 @@ const LOG_BIAS: f64 = 0.02;
 const CANDIDATES: [f64; 3] = [1.02, 1.0, 0.95];
 /// Length of a step of Newton's method.
 const NEWTON: f64 = 0.75;
-/// The least probability of either fate.
+/// The minimum probability of arrival and of loss.
 const LEAST_PROBABILITY: f64 = 1e-6;
-/// Most growth in a [`RAMP`].
+/// Maximum growth within [`RAMP`].
 const RAMP_FACTOR: f64 = 1.3;
-/// Time for which that holds.
+/// Time to which the growth limit applies.
 const RAMP: Span = Span::from_millis(300);
-/// A rise under losses goes up to so many times what arrives.
+/// Upper limit of a rise under losses, as a multiple of the delivery rate.
 const HEADROOM: f64 = 1.5;
-/// The same, near the rate of the last hold.
+/// The same limit near the rate of the last hold.
 const HEADROOM_IN_HOLD: f64 = 1.2;
-/// What arrives is near the last hold's rate below so many times that.
+/// The delivery rate is near the last hold's rate below this multiple of it.
 const NEAR_HOLD: f64 = 1.3;
-/// The first hold.
+/// Duration of the first hold.
 const FIRST_HOLD: Span = Span::from_millis(300);
-/// The longest hold.
+/// Maximum duration of a hold.
 const LONGEST_HOLD: Span = Span::from_secs(60);
-/// The least step in bit/s that ends a decrease.
+/// The minimum step in bit/s that ends a decrease.
 const LEAST_RISE: f64 = 1.0;
 
 const NO_HOLD: Hold = Hold { until: None, length: FIRST_HOLD, bps: f64::INFINITY };
@@ -105,7 +105,7 @@ impl Channel {
         (self.inherent + beyond).clamp(LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
     }
 
-    /// The same with q between its bounds.
+    /// The channel with q clamped to its bounds.
     fn feasible(self) -> Self {
         let most = most_inherent(self.bps);
         Self { inherent: self.inherent.max(LEAST_INHERENT).min(most), ..self }
@@ -124,7 +124,7 @@ impl Channel {
         Self { inherent: self.inherent - NEWTON * first / second, ..self }.feasible()
     }
 
-    /// The logarithm of how likely the observations are, with the preference for higher rates.
+    /// The log likelihood of the observations, plus the preference for higher rates.
     fn score(&self, observations: &Observations, average: f64) -> f64 {
         let bias = bias(self.bps, average);
         observations.weighted().fold(0.0, |sum, (weight, one)| {
@@ -167,7 +167,7 @@ impl LossBased {
         }
     }
 
-    /// What the losses allow, in bit/s; `None` before there are three observations.
+    /// The rate that the losses allow, in bit/s; `None` before three observations.
     pub(in crate::control::gcc) fn bps(&self) -> Option<f64> {
         (self.channel.is_some() && self.observations.count() >= REQUIRED).then_some(self.bounded_bps)
     }
@@ -177,12 +177,12 @@ impl LossBased {
         if self.bps().is_some() { self.state } else { LossState::Delay }
     }
 
-    /// What arrives, in bit/s, where it is known.
+    /// Sets the delivery rate in bit/s, if it is known.
     pub(in crate::control::gcc) fn set_acked(&mut self, bps: f64) {
         self.acked_bps = Some(bps).filter(|bps| bps.is_finite()).or(self.acked_bps);
     }
 
-    /// Takes reports, the rate in bit/s that the delay allows, and whether the application limits what is sent.
+    /// Processes reports, with the rate in bit/s that the delay allows, and whether the flow is app-limited.
     pub(in crate::control::gcc) fn update(&mut self, packets: &[PacketReport], delay_bps: f64, is_app_limited: bool) {
         if !delay_bps.is_finite() || !self.observations.push(packets) {
             return;
@@ -194,7 +194,7 @@ impl LossBased {
             Channel { bps: delay_bps, inherent: FIRST_INHERENT }
         });
         let mut best = self.best_candidate(last, delay_bps, is_app_limited);
-        // More is lost than the path loses by itself: no time to rise.
+        // More packets are lost than the inherent loss: the rate must not rise now.
         if self.average > best.inherent {
             best.bps = best.bps.min(last.bps);
         }
@@ -233,12 +233,12 @@ impl LossBased {
             let channel = feasible.stepped(&self.observations);
             (channel.score(&self.observations, self.average), channel)
         });
-        // The first of equals.
+        // The first of equal candidates.
         let better = |best: (f64, Channel), one: (f64, Channel)| if one.0 > best.0 { one } else { best };
         scored.fold((f64::MIN, last), better).1
     }
 
-    /// Bounds the rise of a rate that losses limit, by time and by what arrives.
+    /// Limits the rise of a loss-limited rate, by time and by the delivery rate.
     fn slow_down(&self, best: &mut Channel, last: Channel, now: Instant<SenderClock>) {
         if let Some(ramp) = self.ramp.filter(|ramp| now < ramp.since + RAMP) {
             best.bps = best.bps.min(ramp.most_bps);
@@ -252,13 +252,13 @@ impl LossBased {
         }
     }
 
-    /// Whether a rate that losses limit goes on rising from one value to another.
+    /// Whether a loss-limited rate continues to rise from one value to the next.
     fn is_rising(&self, before: f64, next: f64) -> bool {
         let goes_on = next >= before && self.state == LossState::Increasing;
         self.state != LossState::Delay && (next > before || goes_on)
     }
 
-    /// The state that the bounded rate brings, and the rate that counts.
+    /// Sets the state for the bounded rate, and the resulting rate.
     fn conclude(&mut self, now: Instant<SenderClock>, bounded: f64, delay_bps: f64) {
         let is_limiting = bounded < delay_bps;
         if self.state == LossState::Decreasing && self.hold.until.is_some_and(|until| until > now) && is_limiting {

@@ -1,7 +1,9 @@
-//! The rate that losses allow (`loss_based_bwe_v2` of libwebrtc): how much of the loss is the path's own, and how much is ours.
+//! The rate that losses allow (`loss_based_bwe_v2` of libwebrtc): it separates the path's inherent loss from the loss
+//! caused by our rate.
 //!
-//! Losses that do not depend on the rate are no reason to lower it, and losses beyond a capacity are. So a path is a pair of both, an
-//! inherent loss `q` and a bandwidth `B`, and the pair under which the observed losses are most likely is looked for near the last:
+//! Losses that do not depend on the rate are no reason to lower it; losses above a capacity are. So a path is modelled
+//! by an inherent loss `q` and a bandwidth `B`. The estimator searches near the last pair for the one under which the
+//! observed losses are most likely:
 //!
 //! ```text
 //! p(r)   = q + (1 - q) max(0, 1 - B/r)                          loss of what was sent at rate r
@@ -13,8 +15,8 @@
 //! B     ≤ 100 kbit/s / (loss - 0.05)                            if more than 5 % is lost
 //! ```
 //!
-//! Candidates for B are 1.02, 1 and 0.95 times the last, the rate that arrives, and the rate that the delay allows. `loss` is the mean
-//! over the observations without the best and the worst.
+//! Candidates for B are 1.02, 1 and 0.95 times the last, the delivery rate, and the rate that the delay allows. `loss`
+//! is the mean over the observations without the best and the worst.
 //!
 //! | symbol | name | unit |
 //! | --- | --- | --- |
@@ -24,11 +26,12 @@
 //! | `lost`, `sent` | [`Observation::lost_kb`], [`Observation::sent_kb`] | kB |
 //! | `loss` | `average` | share |
 //!
-//! Readings: libwebrtc pads its stream for 2 s when it raises a rate that losses hold down. Nothing here can ask for padding, so that
-//! state is left out, which is libwebrtc's form with a padding duration of zero.
+//! Readings: libwebrtc pads its stream for 2 s when it raises a loss-limited rate. A law cannot request padding here,
+//! so that state is left out; this is libwebrtc with a padding duration of zero.
 //!
-//! Degenerate: fewer than three observations leave the rate to the delay; a packet whose loss is repaired within its observation counts
-//! as arrived; losses of more packets than [`MOST_LOST`] in one observation stay losses. Observations need departures that move on.
+//! Degenerate: with fewer than three observations only the delay limits the rate. A packet that is first reported lost
+//! and then arrives within its observation counts as arrived. Losses beyond [`MOST_LOST`] packets in one observation
+//! stay losses. Observations need departure times that advance.
 
 mod estimator;
 mod observation;

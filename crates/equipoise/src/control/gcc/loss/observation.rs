@@ -3,27 +3,28 @@ use alloc::collections::VecDeque;
 use crate::control::{Fate, PacketReport};
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// Departures that an observation lasts for at least: longer is steadier and later (libwebrtc, `loss_based_bwe_v2`).
+/// Minimum time of departures in an observation; a larger value is steadier and later (libwebrtc, `loss_based_bwe_v2`).
 const LENGTH: Span = Span::from_millis(250);
-/// Observations that are remembered (libwebrtc, `loss_based_bwe_v2`).
+/// Number of observations that are kept (libwebrtc, `loss_based_bwe_v2`).
 pub(super) const WINDOW: usize = 15;
-/// Weight of an observation against the next one (libwebrtc, `loss_based_bwe_v2`).
+/// Weight of an observation relative to the next one (libwebrtc, `loss_based_bwe_v2`).
 const AGEING: f64 = 0.9;
-/// Lost packets of an observation that can still turn out to have arrived. Ours: a bound for the memory.
+/// Lost packets per observation that may still turn out to have arrived. Ours: a bound on memory.
 pub(super) const MOST_LOST: usize = 1024;
-/// The worst observation counts in the mean if it was sent at so many times the median rate (libwebrtc, `loss_based_bwe_v2`).
+/// The worst observation counts in the mean if its rate was this multiple of the median rate (libwebrtc,
+/// `loss_based_bwe_v2`).
 const SURGE: f64 = 2.0;
-/// Observations beyond which the best and the worst are left out (libwebrtc, `loss_based_bwe_v2`).
+/// Above this number of observations, the best and the worst are left out (libwebrtc, `loss_based_bwe_v2`).
 const FEW: usize = 3;
 
-/// What became of a part of the packets.
+/// The outcome of a part of the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Observation {
     /// r, the rate at which they left, in bit/s.
     pub bps: f64,
-    /// All of them, in kB.
+    /// Total size of the packets, in kB.
     pub sent_kb: f64,
-    /// Those that were lost, in kB.
+    /// Size of the lost packets, in kB.
     pub lost_kb: f64,
 }
 
@@ -33,16 +34,16 @@ impl Observation {
     }
 }
 
-/// The last observations, and the one that is being made.
+/// The last observations, and the one in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Observations {
-    /// The newest last.
+    /// The newest is last.
     window: VecDeque<Observation>,
     /// Weights by age.
     weights: [f64; WINDOW],
     sent: Size,
     lost: VecDeque<(u64, Size)>,
-    /// Losses that cannot be repaired any more.
+    /// Losses that can no longer be corrected.
     given_up: Size,
     /// Last departure of the newest observation.
     last: Option<Instant<SenderClock>>,
@@ -62,23 +63,23 @@ impl Observations {
         }
     }
 
-    /// How many there are.
+    /// Number of observations.
     pub(super) fn count(&self) -> usize {
         self.window.len()
     }
 
-    /// When the last packet of the newest left; `None` before anything was told.
+    /// When the last packet of the newest observation left; `None` before the first report.
     pub(super) const fn last(&self) -> Option<Instant<SenderClock>> {
         self.last
     }
 
-    /// Each with its weight, the oldest first.
+    /// The observations with their weights, the oldest first.
     pub(super) fn weighted(&self) -> impl Iterator<Item = (f64, &Observation)> {
         let count = self.window.len();
         self.window.iter().enumerate().map(move |(place, one)| (self.weights[count - 1 - place], one))
     }
 
-    /// Takes reports; whether they complete an observation.
+    /// Processes reports. Returns whether they complete an observation.
     pub(super) fn push(&mut self, packets: &[PacketReport]) -> bool {
         let Some(first) = packets.iter().map(|packet| packet.departed).min() else { return false };
         let Some(last) = packets.iter().map(|packet| packet.departed).max() else { return false };
@@ -123,7 +124,7 @@ impl Observations {
         }
     }
 
-    /// `loss`: the mean by weights, without the best and the worst observation, unless the worst was a surge of data.
+    /// `loss`: the weighted mean without the best and the worst observation, unless the worst was a surge of data.
     pub(super) fn average_loss(&self) -> f64 {
         let sum = |(sent, lost): (f64, f64), (weight, one): (f64, &Observation)| {
             (sent + weight * one.sent_kb, lost + weight * one.lost_kb)
@@ -136,7 +137,7 @@ impl Observations {
         if self.window.len() <= FEW {
             return all;
         }
-        // The first of equals, as the older one weighs less.
+        // The first of equal observations, because the older one has less weight.
         let worst = self.weighted().filter(|(_, one)| one.loss() > 0.0).fold(
             None,
             |worst: Option<(f64, &Observation)>, one| {

@@ -13,7 +13,7 @@ fn estimator() -> LossBased {
     LossBased::new(RateLimits::within(Rate::from_bps(LIMITS.0), Rate::from_bps(LIMITS.1)))
 }
 
-/// Packets of 1250 bytes each 10 ms, 1 Mbit/s, from number `from` on; those for which `is_lost` says so are lost.
+/// Packets of 1250 bytes every 10 ms, 1 Mbit/s, from number `from` on; lost if `is_lost` returns true.
 fn packets(from: u64, count: u64, is_lost: impl Fn(u64) -> bool) -> Vec<PacketReport> {
     let arrived = Fate::Arrived { at: Some(Instant::ZERO), ecn: Ecn::NotEct };
     (from..from + count)
@@ -39,7 +39,7 @@ fn more_loss_is_the_paths_own_at_low_rates() {
     assert!((most_inherent(0.0) - 1.0).abs() < 1e-12);
 }
 
-/// 0.0002 · 1000 + 0.02 ln 1001 is 0.338, times 0.2/0.202; beyond 20 % of loss it is for lower rates.
+/// 0.0002 · 1000 + 0.02 ln 1001 is 0.338, times 0.2/0.202; above 20 % of loss the preference is for lower rates.
 #[test]
 fn the_preference_is_for_the_higher_rate_until_a_fifth_is_lost() {
     assert!((bias(1e6, 0.0) - 0.335).abs() < 5e-4, "{}", bias(1e6, 0.0));
@@ -73,7 +73,7 @@ fn a_loss_that_is_repaired_in_time_does_not_count() {
     assert!(observations.count() == 1 && observations.average_loss() < 1e-12);
 }
 
-/// If it fails, a peer that reports losses without end takes memory without end.
+/// If it fails, a peer that reports losses endlessly uses memory without bound.
 #[test]
 fn losses_of_one_observation_are_bounded_and_all_count() {
     let mut observations = Observations::new();
@@ -86,7 +86,7 @@ fn losses_of_one_observation_are_bounded_and_all_count() {
     assert!((one.lost_kb - 3.0 * MOST_LOST as f64).abs() < 1e-9, "{one:?}");
 }
 
-/// One observation of 20 % of loss among fourteen without is a spike: it is left out. Equal weights aside, so is the best.
+/// One observation with 20 % of loss among fourteen without is a spike: it is left out, like the best.
 #[test]
 fn one_spike_of_loss_does_not_count() {
     let mut observations = Observations::new();
@@ -96,7 +96,7 @@ fn one_spike_of_loss_does_not_count() {
     assert!(observations.average_loss() < 1e-12, "{}", observations.average_loss());
 }
 
-/// A second of packets for each step, at a loss of one in `every`; the rate behind them.
+/// One second of packets per step, with a loss of one in `every`. Returns the rate after them.
 fn run(estimator: &mut LossBased, seconds: core::ops::Range<u64>, every: u64, delay_bps: f64) -> f64 {
     for quarter in seconds.start * 4..seconds.end * 4 {
         estimator.update(&packets(quarter * 26, 26, |number| number % every == 0), delay_bps, false);
@@ -114,7 +114,7 @@ fn without_losses_the_delay_decides() {
     assert!((found - 2e6).abs() < 1e-6 && estimator.state() == LossState::Delay, "{found}");
 }
 
-/// 2 % of random loss at any rate: the path's own.
+/// 2 % of random loss at any rate: inherent loss.
 #[test]
 fn losses_that_do_not_depend_on_the_rate_leave_it() {
     let mut estimator = estimator();
@@ -123,7 +123,7 @@ fn losses_that_do_not_depend_on_the_rate_leave_it() {
     assert!(found > 0.97e6, "{found}");
 }
 
-/// 20 % of loss: 100 kbit/s over 0.15 are the most, and what arrives the least.
+/// 20 % of loss: at most 100 kbit/s over 0.15, and at least the delivery rate.
 #[test]
 fn heavy_losses_bring_the_rate_to_its_bounds() {
     let mut estimator = estimator();
@@ -131,7 +131,7 @@ fn heavy_losses_bring_the_rate_to_its_bounds() {
     let found = run(&mut estimator, 0..20, 5, 2e6);
     assert!((400e3..=670e3).contains(&found), "{found}");
     assert_ne!(estimator.state(), LossState::Delay);
-    // 30 s without losses: back to what the delay allows, as far as what arrives follows.
+    // 30 s without losses: back to the rate that the delay allows, as far as the delivery rate follows.
     let mut found = found;
     for second in 20..60 {
         estimator.set_acked(found);

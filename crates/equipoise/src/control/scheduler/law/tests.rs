@@ -1,4 +1,4 @@
-//! The law against its closed form, against an independent solver, and for any input.
+//! Compares the law with its closed form and with an independent solver, and checks it for arbitrary input.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -48,20 +48,20 @@ fn without_variance_the_cheapest_paths_are_filled_first_and_equally_cheap_ones_a
     let flat = |mean, rate, max| Term { max, ..term(mean, 0.0, rate) };
     close(&rates(&[flat(30.0, 1.0, 2.0), flat(10.0, 1.0, 1.5), flat(20.0, 1.0, 9.0)], 3.0), &[0.0, 1.5, 1.5]);
     close(&rates(&[flat(10.0, 1.0, 4.0), flat(10.0, 2.0, 2.0), flat(50.0, 0.0, 9.0)], 3.0), &[2.0, 1.0, 0.0]);
-    // One path without variance takes all that the other would rather not have: its slope is at most x = 10 ms.
+    // A path without variance takes the excess of the other path, whose slope is then at most x = 10 ms.
     close(&rates(&[term(5.0, 5.0, 1.0), flat(10.0, 1.0, 9.0)], 2.0), &[1.0, 1.0]);
 }
 
 #[test]
 fn a_cap_that_cannot_hold_gives_way_by_the_least_that_will_do() {
     let path = |rate, cap, max| Term { max, cap, ..term(10.0, 1.0, rate) };
-    // The third path died with 3 Mbit/s: the others take 1.5 each, whatever their delay.
+    // The third path died with 3 Mbit/s: the others take over 1.5 each, whatever their delay.
     close(&rates(&[path(1.0, 0.5, 9.0), path(2.0, 0.5, 9.0), path(3.0, 0.5, 0.0)], 6.0), &[2.5, 3.5, 0.0]);
-    // One of them may have no more than 2 Mbit/s.
+    // One of them is limited to 2 Mbit/s.
     close(&rates(&[path(1.0, 0.5, 2.0), path(2.0, 0.5, 9.0), path(3.0, 0.5, 0.0)], 6.0), &[2.0, 4.0, 0.0]);
-    // The total falls by more than the caps allow.
+    // The total falls by more than the step limits allow.
     close(&rates(&[path(3.0, 0.1, 9.0), path(2.0, 0.1, 9.0)], 2.0), &[1.5, 0.5]);
-    // Nothing was sent so far: all begin alike.
+    // Nothing was sent so far: all start equal.
     close(&rates(&[path(0.0, 0.0, 9.0); 3], 3.0), &[1.0; 3]);
 }
 
@@ -81,8 +81,8 @@ fn one_path_carries_all_and_no_path_nothing_and_nonsense_is_a_path_without_a_rep
     close(&rates(&[Term { max: f64::NAN, ..nonsense }, term(10.0, 1.0, 1.0)], f64::NAN), &[0.0, 0.0]);
 }
 
-/// Another way to the optimum: every assignment of paths to {lower limit, upper limit, free}, the free ones by Lagrange;
-/// the cheapest of those that keep the limits.
+/// Another way to the optimum: every assignment of paths to {lower limit, upper limit, free}, with the free ones by
+/// Lagrange; the best of those within the limits.
 fn by_enumeration(terms: &[Term], total: f64) -> f64 {
     let limits: Vec<(f64, f64)> =
         terms.iter().map(|t| ((t.rate - t.cap).max(t.min), (t.rate + t.cap).min(t.max))).collect();
@@ -140,7 +140,7 @@ proptest! {
 }
 
 proptest! {
-    /// Sum and limits hold whatever the numbers, and the cap wherever that is possible.
+    /// Sum and limits hold for any numbers, and so does the step limit if possible.
     #[test]
     fn sum_bounds_and_cap_hold(mut terms in paths(8), flat in 0usize..9, total in 0.0f64..40.0) {
         if let Some(term) = terms.get_mut(flat) {
@@ -162,7 +162,7 @@ proptest! {
         }
     }
 
-    /// The order in which paths are named is of no account.
+    /// The order of the paths has no effect.
     #[test]
     fn a_permutation_of_the_paths_permutes_the_rates(terms in paths(6), total in 0.0f64..20.0) {
         let forward = rates(&terms, total);

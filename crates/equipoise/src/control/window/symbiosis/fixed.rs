@@ -1,12 +1,12 @@
-//! The law in integers: what a kernel can compute.
+//! The law in integers, as a kernel can compute it.
 //!
-//! An operating system's kernel has no floating point, its loadable programs neither 128-bit integers nor a signed
-//! division. What is here uses 64 bits, sign beside magnitude, and divides by nothing that can be zero. The congestion
-//! control program of `equipoise-kernel` has the same functions in C, equal bit by bit; [`FixedSymbiosis`](super::FixedSymbiosis) runs them in
-//! the simulator.
+//! A kernel has no floating point, and its loadable programs have neither 128-bit integers nor signed division. This
+//! code uses 64 bits, sign and magnitude, and no divisor that can be zero. The congestion control program of
+//! `equipoise-kernel` has the same functions in C, with identical results; [`FixedSymbiosis`](super::FixedSymbiosis)
+//! runs them in the simulator.
 //!
-//! Source: Kodama 2009, Eq. 10, 15, 18, as [`Law`](super::Law), [`NoiseAwareness`](crate::control::window::NoiseAwareness) and
-//! [`Oscillating`](crate::control::window::Oscillating) have them.
+//! Source: Kodama 2009, Eq. 10, 15, 18, as in [`Law`](super::Law),
+//! [`NoiseAwareness`](crate::control::window::NoiseAwareness) and [`Oscillating`](crate::control::window::Oscillating).
 //!
 //! | quantity | form | largest |
 //! | --- | --- | --- |
@@ -17,43 +17,46 @@
 //! | `e^-x`, `x` | Q30 | 1, 2^37 |
 //!
 //! How the integer form differs from the float form:
-//! 1. A window above 2^20 segments does not exist (TCP's is below 2^30 bytes, RFC 7323, Sec. 2.3), nor does a rate above
-//!    2^25 segments/s, 400 Gbit/s in packets of 1500 bytes. A longer τ than 16 s counts as 16 s.
-//! 2. Quotients are rounded down, so a window creeps by up to 2^-20 segments a step. With steps of 500 µs or more a
-//!    converged window lies less than 0.1 segments lower.
-//! 3. Steps shorter than [`LEAST_STEP_US`] are gathered into one. Eq. 10 is exact for any step while the measurement stays,
-//!    so only Eq. 18 sees it: fewer, larger increments of the same variance, of the window behind the step of Eq. 10 and not before it.
-//! 4. `e^-x` is a polynomial of degree 11 below x = ln 2 and halved above: 2^-28 off at most. ε M / K is up to 2^-19 too large:
-//!    after a minute without an acknowledgement a growing window is off by a part in 10^4.
-//! 5. Normal numbers are sums of twelve uniform ones: none lies beyond six deviations, where the float form has one in 10^9.
-//! 6. The smallest capacity is 2^-10 segments/s; less is none. γ is at most 1 - 2^-20, w* and w are at least 2^-20 segments.
-//! 7. A kernel sends whole segments: the window in use is the next lower whole number, two at least.
+//! 1. Windows are limited to 2^20 segments (TCP's is below 2^30 bytes, RFC 7323, Sec. 2.3), and rates to 2^25
+//!    segments/s, 400 Gbit/s with packets of 1500 bytes. A τ above 16 s counts as 16 s.
+//! 2. Quotients are rounded down, so a window drifts down by up to 2^-20 segments per step. With steps of 500 µs or
+//!    more a converged window is less than 0.1 segments lower.
+//! 3. Steps shorter than [`LEAST_STEP_US`] are combined. Eq. 10 is exact for any step while the measurement stays, so
+//!    this only affects Eq. 18: fewer, larger increments of the same variance, applied to the window after the step of
+//!    Eq. 10, not before it.
+//! 4. `e^-x` is a polynomial of degree 11 below x = ln 2 and halved above, with an error of at most 2^-28. ε M / K is
+//!    up to 2^-19 too large: after a minute without an acknowledgement a growing window is wrong by one part in 10^4.
+//! 5. Normal numbers are sums of twelve uniform ones: none is beyond six standard deviations; in the float form one in
+//!    10^9 is.
+//! 6. The smallest capacity is 2^-10 segments/s; less counts as no capacity. γ is at most 1 - 2^-20, w* and w are at
+//!    least 2^-20 segments.
+//! 7. A kernel sends whole segments: the window in use is rounded down to a whole number, at least two.
 
 /// One segment, in Q20.
 pub const WINDOW_ONE: u64 = 1 << 20;
 /// Largest window, in Q20 segments.
 pub const LARGEST_WINDOW: u64 = 1 << 40;
-/// One segment a second, in Q10.
+/// One segment per second, in Q10.
 pub const RATE_ONE: u64 = 1 << 10;
 /// Largest rate, in Q10 segments/s.
 pub const LARGEST_RATE: u64 = 1 << 35;
-/// Longest least round-trip time, in µs.
+/// Maximum of the least round-trip time, in µs.
 pub const LONGEST_ROUND_TRIP_US: u64 = 1 << 24;
 /// A parameter of one, in Q20.
 pub const PARAMETER_ONE: u64 = 1 << 20;
 /// Largest ε and l, in Q20.
 pub const LARGEST_PARAMETER: u64 = 100 << 20;
-/// Steps are gathered until they last so long, in µs. Ours: long enough that a window of two segments grows by many
-/// units of 2^-20, short beside a round trip.
+/// Steps are combined until they last this long, in µs. Ours: long enough that a window of two segments grows by many
+/// units of 2^-20, and short compared with a round trip.
 pub const LEAST_STEP_US: u64 = 500;
 
 /// One, in Q30.
 const ONE: u64 = 1 << 30;
-/// The lower one of two digits of 20 bits.
+/// Mask of the lower of two digits of 20 bits.
 const LOW: u64 = (1 << 20) - 1;
 /// ln 2 in Q30, rounded.
 const LN_2: u64 = 744_261_118;
-/// Beyond this exponent, in Q30, nothing of Q30 is left.
+/// For exponents from here on, in Q30, the result in Q30 is zero.
 const LARGEST_EXPONENT: u64 = 31 << 30;
 /// 1/11, 1/10 and so on to 1/2, in Q30, rounded.
 const INVERSES: [u64; 10] = [
@@ -72,9 +75,9 @@ const INVERSES: [u64; 10] = [
 /// Eq. 10 in integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedLaw {
-    /// γ, in Q20; one and above count as the next lower number.
+    /// γ, in Q20; values of one and above are reduced to just below one.
     pub gamma: u64,
-    /// ε, in Q20 a second.
+    /// ε, in Q20 per second.
     pub epsilon_per_s: u64,
 }
 
@@ -83,14 +86,14 @@ pub struct FixedLaw {
 pub struct FixedPath {
     /// K, in Q10 segments/s.
     pub capacity: u64,
-    /// A, in Q10 segments/s; at most K counts.
+    /// A, in Q10 segments/s; limited to K.
     pub available: u64,
     /// τ, in µs.
     pub min_round_trip_us: u64,
 }
 
 impl FixedPath {
-    /// Within bounds; `None` without capacity or round-trip time.
+    /// The path clamped to the bounds; `None` without capacity or round-trip time.
     fn checked(self) -> Option<Self> {
         let capacity = self.capacity.min(LARGEST_RATE);
         let min_round_trip_us = self.min_round_trip_us.min(LONGEST_ROUND_TRIP_US);
@@ -112,19 +115,19 @@ impl FixedLaw {
     pub fn converged(&self, path: &FixedPath) -> Option<u64> {
         let FixedPath { capacity, available, min_round_trip_us } = path.checked()?;
         let others = (capacity - available) * min_round_trip_us;
-        // γ in two products of at most 2^60.
+        // The product with γ in two parts of at most 2^60.
         let heeded = (others >> 20) * self.gamma() + (((others & LOW) * self.gamma()) >> 20);
         // Q10 · µs to Q20 · s: 2^10 / 10^6 = 16 / 15625.
         Some(((capacity * min_round_trip_us - heeded) * 16 / 15_625).clamp(1, LARGEST_WINDOW))
     }
 
-    /// `ε M / K`, in Q20 a second: what the window grows by at first.
+    /// `ε M / K`, in Q20 per second: the initial growth rate of the window.
     fn growth(&self, path: &FixedPath) -> u64 {
         let epsilon = self.epsilon_per_s.min(LARGEST_PARAMETER);
         epsilon - ((epsilon * self.gamma()) >> 20) * (path.capacity - path.available) / path.capacity
     }
 
-    /// The window, in Q20 segments, so many microseconds after it was `window`; `None` without a path or a window.
+    /// The window, in Q20 segments, `elapsed_us` after it was `window`; `None` without a path or a window.
     ///
     /// It lies between `window` and [`converged`](Self::converged).
     pub fn window(&self, window: u64, path: &FixedPath, elapsed_us: u32) -> Option<u64> {
@@ -146,7 +149,7 @@ impl FixedLaw {
     }
 }
 
-/// `e^-x` of x in Q30: a number in Q30, to be halved so many times.
+/// `e^-x` of x in Q30: a number in Q30, and how many times it must be halved.
 fn decay(exponent: u64) -> (u64, u64) {
     if exponent >= LARGEST_EXPONENT {
         return (0, 0);
@@ -157,19 +160,19 @@ fn decay(exponent: u64) -> (u64, u64) {
     (ONE - ((rest * series) >> 30), halvings)
 }
 
-/// `value · share`, rounded to nearest: a value up to 2^40, a share in Q30 up to one.
+/// `value · share`, rounded to nearest, for a value up to 2^40 and a share in Q30 up to one.
 fn scaled(value: u64, share: u64) -> u64 {
-    // Two products of at most 2^50: the whole would have 70 bits.
+    // Two products of at most 2^50, because the full product would have 70 bits.
     let (high, low) = ((value >> 20) * share, (value & LOW) * share);
     (high + (low >> 20) + (1 << 9)) >> 10
 }
 
-/// `value · moved / whole`, rounded down: each up to 2^41, `moved` no more than `whole`. Nothing of nothing is nothing.
+/// `value · moved / whole`, rounded down, for values up to 2^41 and `moved` up to `whole`. Zero if `whole` is zero.
 fn part(value: u64, moved: u64, whole: u64) -> u64 {
     if whole == 0 {
         return 0;
     }
-    // A long division in two digits of 20 bits: the product would have 80.
+    // A long division in two digits of 20 bits, because the product would have 80 bits.
     let high = moved * (value >> 20);
     let (quotient, rest) = (high / whole, high % whole);
     (quotient << 20) + ((rest << 20) + moved * (value & LOW)) / whole
@@ -182,7 +185,7 @@ pub struct FixedNoise {
 }
 
 impl FixedNoise {
-    /// Takes a sample, in Q10 segments/s.
+    /// Records a sample, in Q10 segments/s.
     pub fn push(&mut self, sample: u64) {
         let sample = sample.min(LARGEST_RATE);
         let (mean, deviation) = self.moments.unwrap_or((sample, 0));
@@ -191,7 +194,7 @@ impl FixedNoise {
         self.moments = Some((toward(mean, sample, 3), toward(deviation, error, 2)));
     }
 
-    /// γ(t) in Q20, of γ and l in Q20: `γ / (1 + l σ / μ)`, written `γ μ / (μ + l σ)`. With a mean of zero, γ.
+    /// γ(t) in Q20, from γ and l in Q20: `γ / (1 + l σ / μ)`, computed as `γ μ / (μ + l σ)`. If the mean is zero, γ.
     pub fn gamma(&self, gamma: u64, weight: u64) -> u64 {
         let gamma = gamma.min(PARAMETER_ONE - 1);
         let Some((mean, deviation)) = self.moments.filter(|(mean, _)| *mean > 0) else { return gamma };
@@ -204,19 +207,19 @@ impl FixedNoise {
     }
 }
 
-/// `value` moved by `1 / 2^shift` of the way to `to`, rounded to nearest.
+/// `value` moved by `1 / 2^shift` of the difference to `to`, rounded to nearest.
 const fn toward(value: u64, to: u64, shift: u32) -> u64 {
     let way = (value.abs_diff(to) + (1 << (shift - 1))) >> shift;
     if to >= value { value + way } else { value - way }
 }
 
-/// Longest dt of Eq. 18, in µs, as in the float form.
+/// Maximum dt of Eq. 18, in µs, as in the float form.
 const LONGEST_STEP_US: u64 = 1_000_000;
 
-/// The window, in Q20 segments, after a step of Eq. 18: `w + m w dB`, of m in Q20.
+/// The window, in Q20 segments, after a step of Eq. 18: `w + m w dB`, with m in Q20.
 ///
-/// dB has the variance of the time that passed. It is made from 192 random bits: a sum of twelve uniform numbers has
-/// variance one. The step is half of the window at most, as in the float form.
+/// The variance of dB is the elapsed time. It is made from 192 random bits: a sum of twelve uniform numbers has
+/// variance one. The step is at most half of the window, as in the float form.
 pub fn oscillated(window: u64, strength: u64, elapsed_us: u64, random: [u32; 6]) -> u64 {
     let window = window.min(LARGEST_WINDOW);
     let sum: u64 = random.iter().map(|bits| u64::from(bits & 0xFFFF) + u64::from(bits >> 16)).sum();
@@ -232,7 +235,7 @@ pub fn oscillated(window: u64, strength: u64, elapsed_us: u64, random: [u32; 6])
 /// Mean of the sum of twelve numbers from 0 to 2^16 - 1.
 const MEAN_SUM: u64 = 6 * 0xFFFF;
 
-/// The square root of a number up to 2^40, rounded down: a digit at a time.
+/// The square root of a number up to 2^40, rounded down, computed bit by bit.
 fn square_root(value: u64) -> u64 {
     let (mut rest, mut root, mut bit) = (value, 0, 1 << 40);
     for _ in 0..21 {

@@ -8,11 +8,12 @@ use crate::measure::BandwidthEstimate;
 use crate::random::generator;
 use crate::units::{Instant, Rate, SenderClock, Size};
 
-/// [`Symbiosis`](super::Symbiosis) as the Linux kernel runs it: the integers of [`fixed`](super::fixed), whole segments.
+/// [`Symbiosis`](super::Symbiosis) as the Linux kernel runs it: with the integers of [`fixed`](super::fixed) and whole
+/// segments.
 ///
-/// Source and readings are those of `Symbiosis` and of [`Oscillating`](crate::control::window::Oscillating), which is built
-/// in here. [`fixed`](super::fixed) lists how integers differ. Before the first measurement it is the same
-/// [`Reno`]; an operating system's own Reno counts whole segments, which it makes no difference to.
+/// Source and readings are those of `Symbiosis` and of [`Oscillating`](crate::control::window::Oscillating), which is
+/// built in here. [`fixed`](super::fixed) lists how integers differ. Before the first measurement it uses the same
+/// [`Reno`]; that a kernel's own Reno counts whole segments makes no difference.
 #[derive(Clone, Debug)]
 pub struct FixedSymbiosis {
     law: FixedLaw,
@@ -22,21 +23,21 @@ pub struct FixedSymbiosis {
     noise: FixedNoise,
     measured: Option<BandwidthEstimate>,
     reno: Reno,
-    /// The window in Q20 segments, while the law has it.
+    /// The window in Q20 segments, while the law controls it.
     window: Option<u64>,
     last_step: Option<Instant<SenderClock>>,
     random: Pcg64Mcg,
 }
 
-/// The stream of random numbers: seeds of other uses share nothing with it. Ours: "fixd" in ASCII.
+/// The stream of random numbers, independent of other uses of the seed. Ours: "fixd" in ASCII.
 const STREAM: u64 = 0x6669_7864;
-/// Least window of the law, in segments: one alone would wait for the receiver's timer. Ours.
+/// Minimum window of the law, in segments: a single segment would wait for the receiver's timer. Ours.
 const LEAST_WINDOW: f64 = 2.0;
 
 impl FixedSymbiosis {
-    /// Begins as Reno, in slow start; oscillates with strength m, drawn from `seed`.
+    /// Starts as Reno, in slow start; oscillates with strength m, drawn from `seed`.
     ///
-    /// A parameter that is no number, or below zero, counts as zero.
+    /// A parameter that is negative or NaN counts as zero.
     pub fn new(config: SymbiosisConfig, oscillation: f64, seed: u64) -> Self {
         Self {
             law: FixedLaw { gamma: parameter(config.gamma), epsilon_per_s: parameter(config.epsilon_per_s) },
@@ -52,14 +53,14 @@ impl FixedSymbiosis {
         }
     }
 
-    /// γ as noise leaves it, in Q20.
+    /// γ under noise, in Q20.
     fn gamma(&self) -> u64 {
         self.noise.gamma(self.law.gamma, self.noise_weight)
     }
 
-    /// Q10 segments/s.
+    /// A rate in Q10 segments/s.
     fn segments(&self, rate: Rate) -> u64 {
-        // A rate that has no Q10 in 64 bits is above the largest anyway.
+        // A rate too large for Q10 in 64 bits is above the maximum anyway.
         rate.as_bps().min(u64::MAX / RATE_ONE) * RATE_ONE / self.packet.as_bits().max(1)
     }
 
@@ -73,7 +74,7 @@ impl FixedSymbiosis {
         })
     }
 
-    /// The law has the window, in Q20.
+    /// Lets the law control the window, in Q20.
     fn take_over(&mut self, window: u64) {
         self.window = Some(window);
         self.reno.take_over(((window / WINDOW_ONE) as f64).max(LEAST_WINDOW));
@@ -82,7 +83,7 @@ impl FixedSymbiosis {
 
 /// A parameter in Q20.
 fn parameter(value: f64) -> u64 {
-    // The conversion saturates, and makes zero of what is no number.
+    // The conversion saturates, and converts NaN to zero.
     libm::round(value * PARAMETER_ONE as f64) as u64
 }
 
@@ -164,7 +165,7 @@ mod tests {
         At::from_nanos(us * 1000)
     }
 
-    /// A path that changes every second, an acknowledgement every 100 µs, a loss in between.
+    /// A path that changes every second, an acknowledgement every 100 µs, and a loss in between.
     #[test]
     fn it_keeps_within_rounding_to_whole_segments_of_the_float_form() {
         let (mut fixed, mut float) = (FixedSymbiosis::new(FROM_100, 0.0, 1), Symbiosis::new(FROM_100));
@@ -182,7 +183,7 @@ mod tests {
             fixed.on_ack(now, &ack());
             float.on_ack(now, &ack());
             let (integer, exact) = (fixed.window(), float.window());
-            // A step of 500 µs is not yet taken, and a part of a segment is not sent.
+            // A step of 500 µs may be pending, and a fraction of a segment is not sent.
             let near = integer <= exact * 1.001 + 0.1 && integer >= exact * 0.999 - 1.1;
             assert!(near, "{integer} {exact} at {tick}");
         }

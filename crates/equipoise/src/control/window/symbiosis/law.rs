@@ -1,4 +1,4 @@
-/// The bare law: what window follows from another after some time on a path whose bandwidth is known.
+/// The bare law: how a window develops over time on a path whose bandwidth is known.
 ///
 /// Source: Kodama 2009, Eq. 9, 10, the Lotka-Volterra model of competing species solved for a window:
 ///
@@ -6,7 +6,7 @@
 /// dw/dt = ε (1 - (w + γ (K - A) τ) / (K τ)) w                     Eq. 9
 /// w(t)  = w₀ τ f M / (w₀ (f - 1) + τ M),   M = K - γ (K - A)      Eq. 10
 /// f     = e^(ε t M / K)
-/// w*    = τ M                                                     where dw/dt = 0
+/// w*    = τ M                                                     at dw/dt = 0
 /// ```
 ///
 /// | symbol | name | unit |
@@ -15,21 +15,21 @@
 /// | `K`, `A` | capacity and available bandwidth | segments/s |
 /// | `τ` | least round-trip time | s |
 /// | `t` | time since the window was `w₀` | s |
-/// | `γ` | how much the others count | 1 |
+/// | `γ` | weight of cross traffic | 1 |
 /// | `ε` | speed of convergence | 1/s |
 ///
-/// Divided by f, Eq. 10 is `w = w₀ / (e + (1 - e) w₀ / w*)` with `e = 1 / f`, which is how it is computed: e lies between 0 and 1
-/// whatever t, where f overflows.
+/// Divided by f, Eq. 10 is `w = w₀ / (e + (1 - e) w₀ / w*)` with `e = 1 / f`. It is computed in this form, because f
+/// overflows but e is between 0 and 1 for any t.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
-    /// γ, from 0 to below 1. More leaves a shorter queue and listens more to the measurement of A; less fills the
-    /// buffer with `(1 - γ) (K - A) τ` segments.
+    /// γ, from 0 to below 1. A larger value leaves a shorter queue and depends more on the measurement of A; a smaller
+    /// value fills the buffer with `(1 - γ) (K - A) τ` segments.
     pub gamma: f64,
-    /// ε, in 1/s. More converges sooner, in larger bursts.
+    /// ε, in 1/s. A larger value converges sooner, in larger bursts.
     pub epsilon_per_s: f64,
 }
 
-/// A path as the law sees it.
+/// A path, as input of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
     /// K, in segments/s.
@@ -43,9 +43,9 @@ pub struct Path {
 impl Law {
     /// The window `elapsed_s` after it was `window`.
     ///
-    /// It lies between `window` and [`converged`](Self::converged). A time that runs backwards counts as none, one
-    /// without end as convergence. `None` where there is no law: see `converged`; and for a window, an ε or a
-    /// time that is no number, a window not above zero, or a negative ε.
+    /// It is between `window` and [`converged`](Self::converged). A negative time counts as zero, an infinite one as
+    /// convergence. `None` if `converged` is `None`, and if the window is not above zero, ε is negative, or any of
+    /// window, ε and time is NaN.
     pub fn window(&self, window: f64, path: &Path, elapsed_s: f64) -> Option<f64> {
         let converged = self.converged(path)?;
         let growth_per_s = self.epsilon_per_s * (converged / (path.capacity * path.min_round_trip_s));
@@ -54,23 +54,22 @@ impl Law {
             return None;
         }
         let exponent = if elapsed_s > 0.0 { growth_per_s * elapsed_s } else { 0.0 };
-        // No growth for an endless time is no growth.
+        // No growth for an infinite time is no growth.
         let exponent = if exponent.is_nan() { 0.0 } else { exponent };
         let (remains, gone) = (libm::exp(-exponent), -libm::expm1(-exponent));
         if gone <= 0.0 {
             return Some(window);
         }
-        // Eq. 10. Where the quotient of the windows overflows, the clamp below gives what it would have given.
+        // Eq. 10. If the quotient of the windows overflows, the clamp below yields the same result.
         let next = window / (remains + gone * (window / converged));
-        // Rounding must not carry it past the fixed point.
+        // Rounding must not move it beyond the fixed point.
         Some(next.clamp(window.min(converged), window.max(converged)))
     }
 
-    /// w*, the window at which the law rests: `{γ A + (1 - γ) K} τ` (Kodama 2009, Sec. 3.1).
+    /// w*, the equilibrium window of the law: `{γ A + (1 - γ) K} τ` (Kodama 2009, Sec. 3.1).
     ///
-    /// More available than the path can carry counts as all of it, less than nothing as nothing. `None` where there is no
-    /// law: a capacity or round-trip time that is not above zero, γ outside 0 to 1 (one itself would let a species die
-    /// out), any of them no finite number, or a window beyond all numbers.
+    /// A is clamped to the range 0 to K. `None` if a capacity or round-trip time is not above zero, if γ is not in 0 to
+    /// below 1 (with one, a species would die out), if any of them is not finite, or if the window overflows.
     pub fn converged(&self, path: &Path) -> Option<f64> {
         let Path { capacity, available, min_round_trip_s } = *path;
         let positive = capacity > 0.0 && min_round_trip_s > 0.0 && (0.0..1.0).contains(&self.gamma);
@@ -90,7 +89,7 @@ mod tests {
     use super::*;
 
     const LAW: Law = Law { gamma: 0.95, epsilon_per_s: 1.95 };
-    /// 150 Mbit/s in packets of 1500 bytes, a fifth of it taken, 120 ms.
+    /// 150 Mbit/s with packets of 1500 bytes, a fifth of it taken, 120 ms.
     const PATH: Path = Path { capacity: 12_500.0, available: 10_000.0, min_round_trip_s: 0.12 };
 
     #[test]
@@ -99,7 +98,7 @@ mod tests {
         assert!((LAW.converged(&PATH).unwrap() - 1215.0).abs() < 1e-9);
     }
 
-    /// An independent form of the same: Eq. 9 integrated by the classical Runge-Kutta method.
+    /// An independent solution: Eq. 9 integrated by the classical Runge-Kutta method.
     #[test]
     fn the_closed_form_solves_the_differential_equation() {
         for (gamma, available, start) in [(0.95, 10_000.0, 10.0), (0.5, 0.0, 3000.0), (0.0, 12_500.0, 1.0)] {
@@ -177,7 +176,7 @@ mod tests {
             prop_assert!((first - end) * (window - end) >= 0.0);
         }
 
-        /// The closed form is exact: it does not matter how many acknowledgements a stretch of time is cut into.
+        /// The closed form is exact: it does not matter how many acknowledgements divide the time.
         #[test]
         fn a_thousand_small_steps_are_one_large_one(path in paths(), window in 1.0f64..1e4, t in 0.0f64..10.0) {
             let whole = LAW.window(window, &path, t).unwrap();
@@ -191,14 +190,14 @@ mod tests {
             prop_assert!((LAW.window(end, &path, t).unwrap() / end - 1.0).abs() < 1e-12);
         }
 
-        /// n flows that each measure what the others leave rest where n equal species of Eq. 7 do.
+        /// n flows that each measure what the others leave are in equilibrium where n equal species of Eq. 7 are.
         #[test]
         fn equal_flows_rest_at_the_equilibrium_of_equal_species(flows in 1u32..50, gamma in 0.01f64..0.99) {
             let (law, n) = (Law { gamma, ..LAW }, f64::from(flows));
-            // Eq. 7 at rest for n equal species: N = K / (1 + γ (n - 1)).
+            // Eq. 7 in equilibrium for n equal species: N = K / (1 + γ (n - 1)).
             let each = 12_500.0 / (1.0 + gamma * (n - 1.0));
             let path = Path { available: 12_500.0 - (n - 1.0) * each, ..PATH };
-            // Of many flows, the others alone take more than K, and nothing is available: they fill the buffer.
+            // With many flows, the others alone take more than K, and nothing is available: they fill the buffer.
             if path.available >= 0.0 {
                 prop_assert!((law.converged(&path).unwrap() / (each * 0.12) - 1.0).abs() < 1e-9);
             }

@@ -1,7 +1,8 @@
-//! TCP Symbiosis: a window for each measurement of the path, as competing species find their numbers.
+//! TCP Symbiosis: a window from measurements of the path, like the populations of competing species.
 //!
-//! Each flow is a species, the bottleneck its food. A flow that knows the capacity and what the others leave of it follows
-//! the growth law of such species to a window at which all of them survive, without losing a packet to find it.
+//! Each flow is a species, the bottleneck its food. A flow that knows the capacity and the bandwidth that other flows
+//! leave follows the growth law of such species, to a window at which all flows survive. It needs no packet loss to
+//! find it.
 //!
 //! Source: Kodama 2009, Sec. 2.2.2 (the law, [`Law`]) and Sec. 3.2 (γ under noise, [`NoiseAwareness`]). The oscillation
 //! of Sec. 4 is [`Oscillating`](super::Oscillating), around this law or another.
@@ -17,49 +18,50 @@ use super::{Acknowledged, NoiseAwareness, Reno, WindowController, WindowSnapshot
 use crate::measure::BandwidthEstimate;
 use crate::units::{Instant, SenderClock, Size};
 
-/// Reno until the path's bandwidth is measured, [`Law`] from then on.
+/// Reno until the path's bandwidth is measured, [`Law`] afterwards.
 ///
-/// Source: Kodama 2009, Sec. 2.2.2: Eq. 10 on every acknowledgement, with the time between the last two of them as t; half
-/// the window after a loss, as Reno; after a timeout, one segment, slow start and no measurement.
+/// Source: Kodama 2009, Sec. 2.2.2: Eq. 10 on every acknowledgement, with the time between the last two of them as t;
+/// half the window after a loss, like Reno; after a timeout, one segment, slow start, and the measurement is discarded.
 ///
 /// Readings, where the text is silent:
-/// - Loss recovery belongs to the transport and gives no acknowledgements to the law. The clock of t starts anew
-///   after it, as it does after an idle time: the first acknowledgement sets it and moves no window, so that a long
-///   interval is not one jump.
-/// - While the application or the receiver leaves part of the window unused, Eq. 10 may lower the window and does not raise
-///   it (as RFC 9438, Sec. 5.8 says of other laws).
-/// - "Half the window" is half of what is under way, two segments at least (RFC 5681, Eq. 4). Eq. 10 goes on from there.
-/// - A measurement of no capacity at all is none. Without a round-trip time there is no law, and Reno's goes on.
-/// - Once there is a law, its threshold of slow start is never above the window, whatever the window.
-/// - Noise is forgotten with the measurements.
+/// - Loss recovery belongs to the transport, which passes no acknowledgements to the law meanwhile. After recovery, as
+///   after an idle time, t starts anew: the first acknowledgement only starts the clock, so that a long interval does
+///   not cause a jump.
+/// - While the sender is limited by the application or the receiver, Eq. 10 may lower the window but not raise it (as
+///   in RFC 9438, Sec. 5.8 for other laws).
+/// - "Half the window" is half of the data in flight, at least two segments (RFC 5681, Eq. 4). Eq. 10 continues from
+///   there.
+/// - A capacity of zero is ignored. Without a round-trip time Reno continues.
+/// - While the law controls the window, the slow start threshold is never above it.
+/// - Noise statistics are discarded together with the measurements.
 #[derive(Clone, Debug)]
 pub struct Symbiosis {
     law: Law,
     packet: Size,
-    /// Holds the window in either phase.
+    /// Holds the window in both phases.
     reno: Reno,
     noise: NoiseAwareness,
     measured: Option<BandwidthEstimate>,
     last_ack: Option<Instant<SenderClock>>,
 }
 
-/// What Symbiosis goes by.
+/// The configuration of [`Symbiosis`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SymbiosisConfig {
     /// γ without noise, from 0 to below 1 (Kodama 2009, Sec. 3.3: 0.95).
     pub gamma: f64,
-    /// ε, in 1/s. The thesis does not say its own.
+    /// ε, in 1/s. The thesis does not state its value.
     pub epsilon_per_s: f64,
-    /// l, the weight of noise in γ (Eq. 15); zero for a γ that stays.
+    /// l, the weight of noise in γ (Eq. 15); zero for a constant γ.
     pub noise_weight: f64,
-    /// Window of the beginning, in segments.
+    /// Initial window, in segments.
     pub initial_window: f64,
-    /// Size of an IP packet that carries a whole segment, by which rates become segments/s.
+    /// Size of an IP packet with a full segment, to convert rates into segments/s.
     pub packet: Size,
 }
 
 impl Symbiosis {
-    /// Begins as Reno, in slow start.
+    /// Starts as Reno, in slow start.
     pub const fn new(config: SymbiosisConfig) -> Self {
         Self {
             law: Law { gamma: config.gamma, epsilon_per_s: config.epsilon_per_s },
@@ -71,7 +73,7 @@ impl Symbiosis {
         }
     }
 
-    /// γ as noise leaves it (Eq. 15).
+    /// γ under noise (Eq. 15).
     fn gamma(&self) -> f64 {
         self.law.gamma * self.noise.factor()
     }
@@ -122,7 +124,7 @@ impl WindowController for Symbiosis {
         if capacity.as_bps() == 0 {
             return;
         }
-        // What Eq. 15 watches is K - A', the rate of the others.
+        // The noise of Eq. 15 is that of K - A', the rate of cross traffic.
         self.noise.push(capacity.as_bps().saturating_sub(available.as_bps()) as f64);
         self.measured = Some(*estimate);
     }

@@ -24,7 +24,7 @@ pub(super) fn estimate(capacity_bps: u64, available_bps: u64) -> BandwidthEstima
     }
 }
 
-/// 12500 and 10000 packets of 1500 bytes a second.
+/// 12500 and 10000 packets of 1500 bytes per second.
 fn golden() -> BandwidthEstimate {
     estimate(150_000_000, 120_000_000)
 }
@@ -70,7 +70,7 @@ fn before_the_first_measurement_it_is_reno() {
     assert_eq!(symbiosis.snapshot().bandwidth, None);
 }
 
-/// Were acknowledgements not the steps of Eq. 10, or rates not counted in packets, the golden value would not come out.
+/// Fails if Eq. 10 does not step with acknowledgements, or if rates are not converted to packets.
 #[test]
 fn golden_window_whatever_the_acknowledgements_between() {
     for steps in [1, 10, 120] {
@@ -141,8 +141,8 @@ fn an_unused_window_may_fall_and_does_not_rise() {
     assert!((symbiosis.window() - 10.0).abs() < 0.1, "{}", symbiosis.window());
 }
 
-/// Two flows that each see what the other leaves, 100 Mbit/s and 120 ms as in Kodama 2009, Fig. 3; measured every 360 ms,
-/// acknowledged every 10 ms. The windows after so many seconds.
+/// Two flows that each measure what the other leaves, at 100 Mbit/s and 120 ms as in Kodama 2009, Fig. 3; measured
+/// every 360 ms, acknowledged every 10 ms. Returns the windows after `seconds`.
 fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
     let flow = |initial_window| Symbiosis::new(SymbiosisConfig { noise_weight, initial_window, ..CONFIG });
     let mut flows = [flow(1000.0), flow(10.0)];
@@ -160,14 +160,16 @@ fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
     flows.map(|flow| flow.window())
 }
 
-/// The newcomer grows and the elder yields until they are equal; differences shrink by ε (1 - γ) N / K = 0.05 a second.
+/// The newer flow grows and the older one yields until they are equal; differences shrink by ε (1 - γ) N / K = 0.05 per
+/// second.
 #[test]
 fn a_second_flow_takes_its_half_without_a_loss() {
     for window in join(0.0, 300) {
-        // Eq. 7 at rest: N = K / (1 + γ), here 8333 / 1.95 packets/s for 120 ms.
+        // Eq. 7 in equilibrium: N = K / (1 + γ), here 8333 / 1.95 packets/s for 120 ms.
         assert!((window / 512.8 - 1.0).abs() < 0.001, "{window}");
     }
-    // γ under noise takes the other's growth for noise at first, and needs longer for the last few per cent.
+    // With noise awareness, γ treats the growth of the other flow as noise at first, and the last few percent take
+    // longer.
     for window in join(4.0, 300) {
         assert!((window / 512.8 - 1.0).abs() < 0.1, "{window}");
     }
@@ -188,7 +190,7 @@ fn noise_lowers_gamma_and_raises_the_window_where_it_rests() {
         symbiosis.on_ack(at_ms(ms), &ack());
         deaf.on_ack(at_ms(ms), &ack());
     }
-    // w* = {γ A + (1 - γ) K} τ, 12000 bits a packet.
+    // w* = {γ A + (1 - γ) K} τ, 12000 bits per packet.
     close(symbiosis.window(), (0.55 * 10e6 + 0.45 * 100e6) / 12e3 * 0.12);
     close(deaf.window(), (0.95 * 10e6 + 0.05 * 100e6) / 12e3 * 0.12);
 }
@@ -205,7 +207,7 @@ fn no_capacity_and_no_round_trip_time_leave_it_to_reno() {
 }
 
 proptest! {
-    /// Whatever the order and the values of what it is told, either form has a window one can send by.
+    /// For any order and any values of the inputs, both forms have a usable window.
     #[test]
     fn the_window_is_finite_and_at_least_one_after_any_input(inputs in prop::collection::vec(any::<(u8, u64, u64, i64, bool)>(), 1..60), bytes in any::<u64>()) {
         let config = SymbiosisConfig { packet: Size::from_bytes(bytes), ..CONFIG };

@@ -11,7 +11,7 @@ fn segments(window: u64) -> f64 {
     window as f64 / WINDOW_ONE as f64
 }
 
-/// The float form of the same numbers: only the arithmetic differs.
+/// The float form with the same numbers: only the arithmetic differs.
 fn float(law: FixedLaw, path: FixedPath) -> (Law, Path) {
     let one = PARAMETER_ONE as f64;
     let law = Law { gamma: law.gamma as f64 / one, epsilon_per_s: law.epsilon_per_s as f64 / one };
@@ -64,7 +64,7 @@ fn steady_samples_leave_gamma_and_golden_noise_lowers_it() {
     assert_eq!(noise.gamma(996_147, 4 << 20), 996_147);
 }
 
-/// Mean and variance of the sum of Irwin and Hall, with bits from a generator that shares nothing with the code.
+/// Mean and variance of the Irwin-Hall sum, with bits from a generator independent of the code.
 #[test]
 fn the_oscillation_has_the_deviation_of_the_time_that_passed() {
     let (mut state, mut sum, mut squares) = (1_u64, 0.0, 0.0);
@@ -85,7 +85,7 @@ fn the_oscillation_has_the_deviation_of_the_time_that_passed() {
 }
 
 prop_compose! {
-    /// Rates and times by their size, so that small ones occur as well as large ones.
+    /// Rates and times by their order of magnitude, so that small ones occur as well as large ones.
     fn paths()(capacity in 10u32..=35, low in any::<u64>(), share in 0u64..=1024, tau in 0u32..=24, rest in any::<u64>()) -> FixedPath {
         let capacity = (1 << capacity | low & ((1 << capacity) - 1)).min(LARGEST_RATE);
         let min_round_trip_us = (1 << tau | rest & ((1 << tau) - 1)).min(LONGEST_ROUND_TRIP_US);
@@ -106,7 +106,7 @@ proptest! {
         prop_assume!(converged < segments(LARGEST_WINDOW));
         let found = segments(fixed.converged(&path).unwrap());
         prop_assert!((found - converged).abs() <= 2e-6, "{found} {converged}");
-        // A path that holds less than a sixty-fourth of a segment is none.
+        // A path that holds less than 1/64 of a segment is skipped.
         prop_assume!(converged > 1.0 / 64.0);
         let window = 1 << window | low & ((1 << window) - 1);
         let elapsed_us = 1 << time | rest & ((1 << time) - 1);
@@ -115,7 +115,7 @@ proptest! {
         prop_assert!((next - exact).abs() <= 1e-3 * exact + 1e-4, "{next} {exact}");
     }
 
-    /// No overflow (tests check for it), and never past the fixed point.
+    /// No overflow (tests check for it), and never beyond the fixed point.
     #[test]
     fn any_input_gives_a_window_between_the_old_one_and_the_converged_one(
         (gamma, epsilon_per_s, window) in any::<(u64, u64, u64)>(),
