@@ -104,7 +104,7 @@ const LEAST_BURST: Size = Size::from_bytes(1500);
 #[derive(Clone, Debug, PartialEq)]
 pub struct PipeConfig {
     /// Loss on the way to the bottleneck: what is lost takes no room there.
-    pub loss: Loss,
+    pub loss: Schedule<Loss>,
     /// Who drops what exceeds a rate, before the bottleneck and without a queue; `None` for nobody.
     pub policer: Option<TokenBucket>,
     /// Share of the packets that come twice, one behind the other.
@@ -130,7 +130,7 @@ const DEFAULT_QUEUE: QueueLimit = QueueLimit::Packets(1000);
 impl Default for PipeConfig {
     fn default() -> Self {
         Self {
-            loss: Loss::None,
+            loss: Loss::None.into(),
             policer: None,
             duplication: Share::NONE,
             queue: DEFAULT_QUEUE,

@@ -59,7 +59,7 @@ const REORDERING: u64 = 3;
 const QUEUE: u64 = 4;
 
 impl<C, P: Clone + Queued> Pipe<C, P> {
-    /// An empty path. Steps and traces of its capacity count from `origin`.
+    /// An empty path. Steps, and traces of its capacity, count from `origin`.
     ///
     /// # Errors
     /// [`PipeError`] where the configuration is none of a path.
@@ -69,7 +69,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             origin,
             least_delay: config.least_delay(),
             policer: config.policer.map(|bucket| Bucket::new(bucket, origin)),
-            loss: LossProcess::new(config.loss, Chance::new(seed, LOSS)),
+            loss: LossProcess::new(config.loss.clone(), Chance::new(seed, LOSS)),
             duplication: Chance::new(seed, DUPLICATION),
             jitter: Chance::new(seed, JITTER),
             reordering: Chance::new(seed, REORDERING),
@@ -93,7 +93,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.advance(now);
         self.count_entry(size);
         // All are drawn for every packet: what happens to one does not depend on what happened to others.
-        let lost = self.loss.next();
+        let lost = self.loss.next(self.now - self.origin);
         let twice = self.duplication.happens(self.config.duplication);
         let jitter = self.jitter.jitter(self.config.jitter);
         let held_back =
