@@ -12,6 +12,9 @@ import puppeteer from "puppeteer-core";
 const [site, folder] = process.argv.slice(2);
 /** One of each kind: prose with commands, a long page of code, large tables, a frame, a list of links. */
 const PAGES = ["index", "tutorial", "command", "equipoise", "playground", "beside-others"];
+/** What the menu offers, besides what the reader's system asks for; on a page that has code, tables and links. */
+const THEMES = ["light", "rust", "coal", "navy", "ayu"];
+const THEMED = "library";
 const SIZES = [
   { width: 1280, height: 900 },
   { width: 390, height: 844 },
@@ -33,6 +36,12 @@ try {
       for (const scheme of ["light", "dark"]) await reads(tab, page, size, scheme);
     }
   }
+  for (const theme of THEMES) {
+    await tab.evaluate((theme) => localStorage.setItem("mdbook-theme", theme), theme);
+    await tab.goto(address(THEMED));
+    await isAccessible(tab, `${THEMED} in ${theme}`);
+  }
+  await tab.evaluate(() => localStorage.removeItem("mdbook-theme"));
   await finds(tab);
 } finally {
   await browser.close();
@@ -51,7 +60,12 @@ async function reads(tab, page, size, scheme) {
   const wide = await tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   if (wide > 0) faults.push(`${name}: ${wide} px too wide`);
   await tab.screenshot({ path: join(folder, `${name}.png`) });
+  await isAccessible(tab, name);
+}
+
+async function isAccessible(tab, name) {
   await tab.evaluate(axe);
+  // Without style sheets from elsewhere: they are files, which a page may not read.
   const { violations } = await tab.evaluate(() => window.axe.run({ preload: false }));
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   faults.push(...serious.map(({ id, nodes }) => `${name}: ${id}, ${nodes.length} times: ${nodes[0].html.slice(0, 200)}`));

@@ -44,8 +44,7 @@ pub(crate) fn build(docs: &Path, site: &Path, playground: Option<&Path>) -> Resu
 fn place(has_playground: bool) -> String {
     if has_playground {
         format!(
-            "<iframe src=\"{ALONE}\" title=\"The playground\" loading=\"lazy\" style=\"width: 100%; height: 50rem; border: 1px solid \
-             currentColor\"></iframe>\n\n[The playground alone]({ALONE}), in the whole window."
+            "<iframe src=\"{ALONE}\" title=\"The playground\" loading=\"lazy\" class=\"embedded\"></iframe>\n\n[The playground alone]({ALONE}), in the whole window."
         )
     } else {
         "*This copy of the book was made without the playground: `./x web`, then `./x book`, put it here.*".to_owned()
