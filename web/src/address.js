@@ -22,7 +22,7 @@ export function read(hash) {
 
 function isSetup(setup) {
   const isPull = (pull) =>
-    typeof pull?.at_s === "number" && typeof pull.value === "number" && ["capacity", "delay", "cross"].includes(pull.quantity);
+    typeof pull?.at_s === "number" && typeof pull.value === "number" && ["capacity", "delay", "loss", "cross"].includes(pull.quantity);
   return (
     typeof setup?.scenario === "string" &&
     Number.isSafeInteger(setup.seed) &&

@@ -21,7 +21,13 @@ const DELAY = {
   place: (seconds) => seconds * 1000,
   text: (seconds) => `${(seconds * 1000).toFixed(0)} ms`,
 };
-const QUANTITIES = { capacity: RATE, delay: DELAY, cross: LOAD };
+/** Per mille, up to a fifth: what lies above is no path for media. */
+const LOSS = {
+  value: (place) => place / 1000,
+  place: (share) => share * 1000,
+  text: (share) => (share === 0 ? "none" : `${(share * 100).toFixed(1)} %`),
+};
+const QUANTITIES = { capacity: RATE, delay: DELAY, loss: LOSS, cross: LOAD };
 /** Time between two runs while a slider is drawn along. */
 const PATIENCE_MS = 60;
 
@@ -50,7 +56,7 @@ export class Pulls {
   follow() {
     const { played, now, pulls } = this.#current();
     const others = pulls.filter(({ quantity }) => quantity === "cross").map(({ at_s, value }) => [at_s, value]);
-    const schedules = { capacity: played.capacity, delay: played.delay, cross: [[0, 0], ...others] };
+    const schedules = { capacity: played.capacity, delay: played.delay, loss: played.loss, cross: [[0, 0], ...others] };
     for (const [quantity, schedule] of Object.entries(schedules)) {
       by(quantity).disabled = schedule.length === 0;
       if (this.#held.has(quantity) || schedule.length === 0) continue;

@@ -95,9 +95,12 @@ async function runs(tab) {
 async function isPulledAt(tab) {
   await set(tab, "#moment", 20);
   const before = await series(tab);
-  await set(tab, "#capacity", 300);
-  await tab.waitForFunction((was) => document.querySelector("#figures").textContent !== was, {}, await text(tab, "#figures"));
-  await settled(tab);
+  for (const [slider, place] of [["#capacity", 300], ["#loss", 20]]) {
+    const figures = await text(tab, "#figures");
+    await set(tab, slider, place);
+    await tab.waitForFunction((was) => document.querySelector("#figures").textContent !== was, {}, figures);
+    await settled(tab);
+  }
   const after = await series(tab);
   const rows = before.findIndex((row) => Number(row.split(",")[1]) > 20);
   assert.ok(rows > 100, `${rows} rows`);

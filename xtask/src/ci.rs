@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::workspace::{self, Workspace};
-use crate::{generate, library, lint, package, portable, python, scenarios, smoke, test};
+use crate::{book, generate, library, lint, package, portable, python, scenarios, smoke, test};
 
 type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 
-const STEPS: [(&str, Step); 11] = [
+const STEPS: [(&str, Step); 12] = [
     ("lint", |workspace, _| lint::run(workspace)),
     ("portable", |workspace, told| told.portable(workspace)),
     // The README's own command, so that what it promises is what is checked.
@@ -17,6 +17,7 @@ const STEPS: [(&str, Step); 11] = [
     ("test --slow", |workspace, told| told.tests(workspace, &["test", "--slow"])),
     ("adapters", |workspace, told| told.tests(workspace, &["test", "--adapters"])),
     ("generate --check", |workspace, _| generate::check(workspace)),
+    ("book", |workspace, _| book::build(workspace).map(drop)),
     ("scenarios", |workspace, _| scenarios::check(workspace)),
     ("smoke", |workspace, _| smoke::run(workspace)),
     ("library", |workspace, _| library::check(workspace)),

@@ -12,24 +12,6 @@ use crate::workspace::{self, Workspace};
 
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
 
-/// Those that the page of the command shows, each in words.
-const SUBCOMMANDS: [&[&str]; 14] = [
-    &["demo"],
-    &["sim"],
-    &["compare"],
-    &["sweep"],
-    &["suite", "rfc8867"],
-    &["suite", "bars"],
-    &["suite", "traces"],
-    &["suite", "paths"],
-    &["live"],
-    &["link"],
-    &["check"],
-    &["controllers"],
-    &["completions"],
-    &["man"],
-];
-
 /// Writes all generated pages.
 pub(crate) fn write(workspace: &Workspace) -> Result<(), Error> {
     for (name, content) in pages(workspace)? {
@@ -71,27 +53,62 @@ fn pages(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     Ok(pages)
 }
 
+/// The command's help, and that of every verb below it, as deep as there are any.
 fn command_page(command: &Path) -> Result<String, Error> {
-    let mut page = format!("{NOTE}# The command\n\n{}", fenced(command, &["--help"])?);
-    for name in SUBCOMMANDS {
-        let title = name.join(" ");
-        page.extend(["\n## ", &title, "\n\n", &fenced(command, &[name, &["--help"]].concat())?]);
+    let mut page = format!("{NOTE}# The command\n");
+    let mut waiting = vec![Vec::<String>::new()];
+    while let Some(words) = waiting.pop() {
+        let help = [words.iter().map(String::as_str).collect(), vec!["--help"]].concat();
+        let printed = printed(command, &help)?;
+        if !words.is_empty() {
+            page.push_str(&format!("\n## {}\n", words.join(" ")));
+        }
+        page.extend(["\n", &fenced(&help, &printed)]);
+        // The last one that is put there is the next one that is taken.
+        let below = verbs(&printed).rev().map(|verb| [words.as_slice(), &[verb.to_owned()]].concat());
+        waiting.extend(below);
     }
     Ok(page)
+}
+
+/// The verbs that a help lists, in its order.
+fn verbs(help: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let section = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or(rest));
+    // What goes on in the next line stands farther to the right.
+    let named = section.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    named.filter_map(|line| line.split_whitespace().next()).filter(|verb| *verb != "help")
 }
 
 fn controllers_page(command: &Path) -> Result<String, Error> {
     Ok(format!(
         "{NOTE}# Controllers\n\nA scenario names a controller and sets its parameters; what it leaves out takes the \
          default. Rate controllers drive media sessions, window laws drive TCP flows, schedulers divide a media session among several paths.\n\n{}",
-        fenced(command, &["controllers"])?
+        fenced(&["controllers"], &printed(command, &["controllers"])?)
     ))
 }
 
-/// What the command prints with these arguments, as a code block headed by the command line.
-fn fenced(command: &Path, arguments: &[&str]) -> Result<String, Error> {
+/// What the command prints with these arguments.
+fn printed(command: &Path, arguments: &[&str]) -> Result<String, Error> {
     // The width of the page must not be that of somebody's terminal.
-    let printed = Process::new(command).arguments(arguments).variable("COLUMNS", "100").output()?;
+    Process::new(command).arguments(arguments).variable("COLUMNS", "100").output()
+}
+
+/// What was printed, as a code block headed by the command line.
+fn fenced(arguments: &[&str], printed: &str) -> String {
     let lines: Vec<_> = printed.trim_end().lines().map(str::trim_end).collect();
-    Ok(format!("```text\n$ equipoise {}\n{}\n```\n", arguments.join(" "), lines.join("\n")))
+    format!("```text\n$ equipoise {}\n{}\n```\n", arguments.join(" "), lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, the page of the command lacks a verb, or has one that there is not.
+    #[test]
+    fn every_verb_of_a_help_is_found_and_nothing_else() {
+        let help = "Some words\n\nUsage: x <COMMAND>\n\nCommands:\n  one   Does one thing, and says so in\n          two lines\n  \
+                    two-b Short\n  help  Print this message\n\nOptions:\n  -h, --help\n";
+        assert_eq!(verbs(help).collect::<Vec<_>>(), ["one", "two-b"]);
+        assert_eq!(verbs("Usage: x\n\nOptions:\n  -h\n").count(), 0);
+    }
 }

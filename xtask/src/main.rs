@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "talking to the person at the terminal is its job")]
 
+mod book;
 mod ci;
 mod cites;
 mod dist;
@@ -72,6 +73,8 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
         ["smoke"] => smoke::run(&workspace),
         ["library"] => library::check(&workspace),
         ["library", prefix] => library::install(&workspace, Build::Release, Path::new(prefix)),
+        ["book"] => book::build(&workspace).map(drop),
+        ["book", "--check"] => book::check(&workspace),
         ["web"] => web::build(&workspace).map(drop),
         ["web", "--check"] => web::check(&workspace).map(drop),
         ["python"] => python::run(&workspace, python::Profile::Release),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::{self, Workspace};
-use crate::{dist, fuzz, results, smoke, web};
+use crate::{book, dist, fuzz, results, smoke, web};
 
 /// Where the results stand.
 const PAGE: &str = "docs/src/nightly.md";
@@ -30,6 +30,8 @@ enum Part {
     Paths,
     /// The page that runs the simulator in a browser, used by a browser.
     Web,
+    /// The book as a site, read by a browser.
+    Book,
     /// What people install, on a bare Debian.
     Dist,
     /// A fuzz target.
@@ -44,6 +46,7 @@ impl Part {
             Self::Paper(paper) => format!("paper {paper}"),
             Self::Paths => "paths".to_owned(),
             Self::Web => "web".to_owned(),
+            Self::Book => "book".to_owned(),
             Self::Dist => "dist".to_owned(),
             Self::Fuzz(target) => format!("fuzz {target}"),
         }
@@ -59,6 +62,10 @@ impl Part {
             Self::Paper(paper) => run_paper(workspace, paper),
             Self::Paths => run_paths(workspace),
             Self::Web => web::check(workspace),
+            Self::Book => {
+                book::check(workspace)?;
+                Ok("all links lead somewhere, no serious fault found by axe-core".to_owned())
+            }
             Self::Dist => dist::run(workspace),
             Self::Fuzz(target) => {
                 fuzz::run_target(workspace, target, FUZZ_SECONDS)?;
@@ -75,7 +82,7 @@ impl Part {
 pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
     let mut parts = vec![Part::Demo];
     parts.extend(PAPERS.map(Part::Paper));
-    parts.extend([Part::Paths, Part::Web, Part::Dist]);
+    parts.extend([Part::Paths, Part::Web, Part::Book, Part::Dist]);
     parts.extend(fuzz::targets(workspace)?.into_iter().map(Part::Fuzz));
     parts.retain(|part| part.name().starts_with(wanted));
     if parts.is_empty() {

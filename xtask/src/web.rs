@@ -11,6 +11,11 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// What a page may weigh, in bytes: some seconds over a telephone's link.
 const MOST: u64 = 3_000_000;
 
+/// Where the page is once it is built.
+pub(crate) fn page(workspace: &Workspace) -> PathBuf {
+    workspace.target("playground/playground.html")
+}
+
 /// Builds the page. Gives its place, and its size in words.
 pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, String), Error> {
     workspace.program("rustup").arguments(["target", "add", TARGET]).run()?;
@@ -24,7 +29,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, String), Error> {
         .run()?;
     let sources = workspace.path("web");
     workspace.program("npm").arguments(["ci", "--no-audit", "--no-fund"]).folder(&sources).run()?;
-    let page = folder.join("playground.html");
+    let page = page(workspace);
     workspace
         .program("node")
         .argument(sources.join("build.mjs"))

@@ -78,7 +78,7 @@ impl Workspace {
             for entry in fs::read_dir(&path).map_err(unreadable)? {
                 let entry = entry.map_err(unreadable)?;
                 let name = entry.file_name();
-                let is_foreign = ["target", "book", "node_modules"].iter().any(|foreign| name == *foreign);
+                let is_foreign = ["target", "node_modules"].iter().any(|foreign| name == *foreign);
                 if entry.path().is_dir() && !is_foreign && !name.to_string_lossy().starts_with('.') {
                     folders.push(entry.path());
                 } else if entry.path().extension() == Some(OsStr::new(extension)) {

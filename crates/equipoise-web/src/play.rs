@@ -40,6 +40,8 @@ pub struct Played {
     pub capacity: Vec<(f64, f64)>,
     /// Its propagation delay: from when on, in seconds, and how long, in seconds.
     pub delay: Vec<(f64, f64)>,
+    /// The share of packets that it loses by chance: from when on, in seconds, and how many of 1, in the mean where they are lost in bursts.
+    pub loss: Vec<(f64, f64)>,
     /// Length of the run in seconds.
     pub duration_s: f64,
     /// A run for each controller.
@@ -151,6 +153,7 @@ pub fn play(request: &Request) -> Result<Played, PlayError> {
         link: link.name.clone(),
         capacity: capacity.map(|rate| steps_of(&rate, |rate| rate.as_bps() as f64)).unwrap_or_default(),
         delay: steps_of(&link.forward.delay, Span::as_secs_f64),
+        loss: steps_of(&link.forward.loss, |loss| loss.mean_share().as_fraction()),
         duration_s: planned.duration.as_secs_f64(),
         lanes: scenarios.iter().map(|scenario| lane(scenario, watched, request.seed)).collect::<Result<_, _>>()?,
     })
@@ -201,7 +204,9 @@ mod tests {
     #[test]
     fn a_pull_changes_nothing_before_it() {
         let usual = play(&request(Vec::new())).expect("the demo");
-        for (quantity, value) in [(Quantity::Capacity, 4e5), (Quantity::Delay, 0.1), (Quantity::Cross, 5e5)] {
+        for (quantity, value) in
+            [(Quantity::Capacity, 4e5), (Quantity::Delay, 0.1), (Quantity::Loss, 0.3), (Quantity::Cross, 5e5)]
+        {
             let pulled = play(&request(vec![pull(10.0, quantity, value)])).expect("a pull");
             let [was, is] = [&usual, &pulled].map(|played| &played.lanes[0].columns.received_bps);
             assert_eq!(was[..100], is[..100], "{quantity:?}");
@@ -216,10 +221,12 @@ mod tests {
             pull(5.0, Quantity::Capacity, 3e6),
             pull(9.5, Quantity::Capacity, 2e6),
             pull(6.0, Quantity::Delay, 0.05),
+            pull(6.0, Quantity::Loss, 0.025),
         ];
         let played = play(&request(pulls)).expect("pulls");
         assert_eq!(played.capacity, [(0.0, 1e6), (5.0, 3e6), (9.5, 2e6)]);
         assert_eq!(played.delay, [(0.0, 0.02), (6.0, 0.05)]);
+        assert_eq!(played.loss, [(0.0, 0.0), (6.0, 0.025)]);
         // Before the first pull the plan holds.
         let played = play(&request(vec![pull(8.0, Quantity::Capacity, 3e6)])).expect("a pull");
         assert_eq!(played.capacity, [(0.0, 1e6), (7.0, 2.5e6), (8.0, 3e6)]);
@@ -228,8 +235,12 @@ mod tests {
     /// What is exported gives what was shown, with every controller.
     #[test]
     fn the_scenario_of_a_lane_gives_its_results_again() {
-        let pulls =
-            vec![pull(3.0, Quantity::Cross, 3e5), pull(8.0, Quantity::Cross, 0.0), pull(9.0, Quantity::Delay, 0.06)];
+        let pulls = vec![
+            pull(3.0, Quantity::Cross, 3e5),
+            pull(8.0, Quantity::Cross, 0.0),
+            pull(9.0, Quantity::Delay, 0.06),
+            pull(10.0, Quantity::Loss, 0.012_34),
+        ];
         let controllers = vec!["gcc".to_owned(), "equipoise".to_owned()];
         let played = play(&Request { controllers, ..request(pulls) }).expect("two controllers");
         assert_eq!(played.lanes.iter().map(|lane| lane.controller.as_str()).collect::<Vec<_>>(), ["gcc", "equipoise"]);

@@ -1,8 +1,10 @@
 //! What a person changes while a run goes on, as steps of the scenario.
 
-use equipoise::units::{Rate, Schedule, Span};
+use std::collections::BTreeMap;
+
+use equipoise::units::{Rate, Schedule, Share, Span};
 use equipoise_lab::scenario::{Link, Override, Scenario, Value};
-use equipoise_path::link::Capacity;
+use equipoise_path::link::{Capacity, Loss};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -14,7 +16,7 @@ pub struct Pull {
     pub at_s: f64,
     /// Of what.
     pub quantity: Quantity,
-    /// Its value from then on: bit/s, or seconds.
+    /// Its value from then on: bit/s, seconds, or a share of 1.
     pub value: f64,
 }
 
@@ -26,6 +28,8 @@ pub enum Quantity {
     Capacity,
     /// Its propagation delay one way, in seconds.
     Delay,
+    /// The share of packets that it loses by chance, each way: 0 to 1.
+    Loss,
     /// Poisson traffic of others through it, in bit/s of IP packets.
     Cross,
 }
@@ -35,7 +39,9 @@ pub enum Quantity {
 #[non_exhaustive]
 pub enum PullError {
     /// The value is none of its quantity.
-    #[error("a pull has a time of 0 s or more and a value of 0 or more, a capacity above 0 bit/s")]
+    #[error(
+        "a pull has a time of 0 s or more and a value of 0 or more, a capacity above 0 bit/s, a loss of 1 at the most"
+    )]
     Value,
     /// The capacity is recorded.
     #[error("this scenario's capacity comes from a file or has bursts; it cannot be pulled at")]
@@ -60,15 +66,24 @@ pub(crate) fn steps(link: &Link, pulls: &[Pull]) -> Result<(Vec<Override>, Optio
         _ => return Err(PullError::Recorded),
     };
     let delays = pulled(&link.forward.delay, of(pulls, Quantity::Delay, span)?);
+    let losses =
+        pulled(&link.forward.loss, of(pulls, Quantity::Loss, |share| Share::from_fraction(share).map(Loss::Random))?);
     let rates = rates.into_iter().map(|(at, rate)| (at, "rate", rate.to_string()));
     let delays = delays.into_iter().map(|(at, delay)| (at, "delay", delay.to_string()));
-    let mut steps: Vec<_> = rates.chain(delays).collect();
-    steps.sort_by_key(|(at, ..)| *at);
-    let steps = steps.into_iter().map(|(at, key, value)| {
-        let step = [("at", at.to_string()), (key, value)].map(|(key, value)| (key.to_owned(), Value::from(value)));
-        Value::Table(step.into_iter().collect())
+    // A scenario's steps are of this kind alone.
+    let losses = losses.into_iter().filter_map(|(at, loss)| match loss {
+        Loss::Random(share) => Some((at, "loss", share.to_string())),
+        Loss::None | Loss::Burst(_) => None,
     });
-    let steps: Vec<_> = steps.collect();
+    // All that is changed in one moment is one step.
+    let mut steps: BTreeMap<Span, Vec<(&str, String)>> = BTreeMap::new();
+    for (at, key, value) in rates.chain(delays).chain(losses) {
+        steps.entry(at).or_insert_with(|| vec![("at", at.to_string())]).push((key, value));
+    }
+    let table = |step: Vec<(&str, String)>| {
+        Value::Table(step.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect())
+    };
+    let steps: Vec<_> = steps.into_values().map(table).collect();
     let key = format!("link.\"{}\".steps", link.name);
     let overrides = if steps.is_empty() { Vec::new() } else { vec![Override::set(key, steps)] };
     Ok((overrides, section(link, &of(pulls, Quantity::Cross, rate)?)))

@@ -88,7 +88,7 @@ fn path(options: &Path) -> Result<PipeConfig, CliError> {
     };
     let by = options.reorder_by.unwrap_or(REORDER_BY);
     Ok(PipeConfig {
-        loss,
+        loss: loss.into(),
         policer,
         duplication: options.duplicate.unwrap_or(usual.duplication),
         queue: options.queue.unwrap_or(usual.queue),

@@ -1,15 +1,15 @@
 //! The book's page of a camera over two hosts: its commands, word by word, between two network namespaces.
 
-use std::fs::{self, File};
-use std::os::unix::process::CommandExt as _;
+use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::machine::Machine;
+use crate::page::{self, Terminal};
 use crate::places::Places;
 use crate::support::{Folder, eventually, installed, keygen, results, skip};
 
@@ -27,52 +27,14 @@ const ROUTED: [&str; 9] = [
     "ip netns exec MIDDLE sysctl --quiet --write net.ipv4.ip_forward=1",
 ];
 
-/// What the page's blocks of this kind say, one after the other.
+/// What the page's blocks of this kind say, with the receiver's address as the page asks for it.
 fn commands(kind: &str) -> String {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/camera.md");
-    let page = fs::read_to_string(page).expect("the book has the page");
-    let opening = format!("```sh,{kind}\n");
-    let blocks = page.split(&opening).skip(1).filter_map(|rest| rest.split_once("```"));
-    let all: String = blocks.map(|(block, _)| block).collect();
-    assert!(!all.is_empty(), "the page has no block of {kind}");
-    all
+    format!("export RECEIVER={RECEIVER}\n{}", page::blocks("camera", &format!("sh,{kind}")))
 }
 
-/// A terminal on a host: a shell in which commands run, with all that they start.
-struct Terminal {
-    shell: Child,
-}
-
-impl Terminal {
-    /// One on a host, in the folder, for the blocks of this kind; what is printed goes to a file there.
-    fn open(host: &str, folder: &Folder, kind: &str) -> Self {
-        let said = File::create(folder.file(kind)).expect("writable");
-        let program = Path::new(env!("CARGO_BIN_EXE_equipoise")).parent().expect("a folder").display().to_string();
-        let path = std::env::var("PATH").unwrap_or_default();
-        let mut shell = Places::command(host, "bash");
-        shell.args(["-e", "-c", &commands(kind)]).current_dir(folder.file("")).stdin(Stdio::null());
-        shell.env("PATH", format!("{program}:{path}")).env("RECEIVER", RECEIVER);
-        shell.stdout(said.try_clone().expect("a file")).stderr(said).process_group(0);
-        Self { shell: shell.spawn().expect("ip is there") }
-    }
-
-    /// Ctrl-C, and `kill -INT` of what runs in the background.
-    fn signal(&self, name: &str) -> bool {
-        let group = format!("-{}", self.shell.id());
-        Command::new("kill")
-            .args([&format!("-{name}"), "--", &group])
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|it| it.success())
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // Whatever is left of it; it is a group of its own.
-        self.signal("KILL");
-        let _ = self.shell.wait();
-    }
+/// A terminal on a host, for the blocks of this kind.
+fn terminal(host: &str, folder: &Folder, kind: &str) -> Terminal {
+    Terminal::open(host, folder, kind, &commands(kind))
 }
 
 /// What the decoder has counted so far.
@@ -112,14 +74,14 @@ fn the_commands_of_the_page_carry_a_picture_whose_bitrate_follows_the_path() {
     let Some(places) = Places::new(&machine, &ROUTED) else { return };
     let folder = Folder::new();
     keygen(&folder.file("key"));
-    let receiver = Terminal::open(&places.far, &folder, "receiver");
+    let receiver = terminal(&places.far, &folder, "receiver");
     let is_ready = || fs::read_to_string(folder.file("receiver")).ok().filter(|said| said.contains("receiving"));
     eventually("the receiver is there", is_ready);
-    let sender = Terminal::open(&places.near, &folder, "sender");
+    let sender = terminal(&places.near, &folder, "sender");
     let begin = Instant::now();
     eventually("the first pictures", || (decoded(&folder) > 0).then_some(()));
     thread::sleep(WIDE.saturating_sub(begin.elapsed()));
-    let narrowed = Terminal::open(&places.near, &folder, "narrow");
+    let narrowed = terminal(&places.near, &folder, "narrow");
     thread::sleep(NARROW);
     let (lasted, pictures) = (begin.elapsed().as_secs_f64(), decoded(&folder));
     drop(narrowed);

@@ -256,7 +256,7 @@ impl PathSettings {
                 Jitter::Normal(deviation) => JitterSettings::Normal { deviation_s: deviation.as_secs_f64() },
                 Jitter::HalfNormal(deviation) => JitterSettings::HalfNormal { deviation_s: deviation.as_secs_f64() },
             },
-            loss: loss(config.loss),
+            loss: loss(config.loss.initial()),
             duplicate_share: config.duplication.as_fraction(),
             reorder_share: config.reordering.map_or(0.0, |reordering| reordering.share.as_fraction()),
             reorder_by_s: config.reordering.map(|reordering| reordering.by.as_secs_f64()),

@@ -62,6 +62,7 @@ fn describe_link(link: &Link, out: &mut String) -> std::fmt::Result {
         few(rate.steps(), out, |(at, rate), out| writeln!(out, "    {rate} from {at} on"))?;
     }
     few(link.forward.delay.steps(), out, |(at, delay), out| writeln!(out, "    propagation {delay} from {at} on"))?;
+    few(link.forward.loss.steps(), out, |(at, loss), out| writeln!(out, "    {} from {at} on", lost(loss)))?;
     if link.half_duplex {
         writeln!(out, "    both directions in one queue")?;
     } else if link.back != link.forward {
@@ -87,10 +88,8 @@ fn direction(config: &PipeConfig) -> String {
     if *discipline != Discipline::DropTail {
         and(format!("under {}", discipline.name()));
     }
-    match loss {
-        Loss::None => {}
-        Loss::Random(share) => and(format!("{share} lost")),
-        Loss::Burst(bursts) => and(format!("lost in bursts (p {}, r {})", bursts.to_bad, bursts.to_good)),
+    if loss.initial() != Loss::None {
+        and(lost(&loss.initial()));
     }
     match jitter {
         Jitter::None => {}
@@ -108,6 +107,15 @@ fn direction(config: &PipeConfig) -> String {
         and(format!("{share} later by {by}"));
     }
     text
+}
+
+/// Which packets are lost by chance, in words.
+fn lost(loss: &Loss) -> String {
+    match loss {
+        Loss::None => "none lost".to_owned(),
+        Loss::Random(share) => format!("{share} lost"),
+        Loss::Burst(bursts) => format!("lost in bursts (p {}, r {})", bursts.to_bad, bursts.to_good),
+    }
 }
 
 /// Lines for the first of many steps, and how many more there are.

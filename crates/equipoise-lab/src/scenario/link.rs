@@ -59,13 +59,13 @@ impl Link {
     }
 }
 
-/// The moments at which a path's rate or delay takes a step.
+/// The moments at which a path's rate, delay or loss takes a step.
 pub(super) fn steps(config: &PipeConfig) -> Vec<Span> {
     let rate = match &config.capacity {
         equipoise_path::link::Capacity::Rate(rate) => times(rate),
         _ => Vec::new(),
     };
-    [rate, times(&config.delay)].concat()
+    [rate, times(&config.delay), times(&config.loss)].concat()
 }
 
 fn times<T: Copy>(schedule: &Schedule<T>) -> Vec<Span> {

@@ -17,11 +17,11 @@ pub enum LinkProblem {
     WhatRate,
     /// A capacity that is none of steps has steps.
     #[error(
-        "steps can change the delay, but not the rate, of a link that is unlimited, follows a file or has a `rate_burst`"
+        "steps can change the delay and the loss, but not the rate, of a link that is unlimited, follows a file or has a `rate_burst`"
     )]
     StepsOfRate,
     /// A step changes nothing.
-    #[error("a step of a link needs a `rate` or a `delay`")]
+    #[error("a step of a link needs a `rate`, a `delay` or a `loss`")]
     StepOfNothing,
     /// Both directions are one.
     #[error("both directions of a half-duplex link are one; it has no `back`")]

@@ -404,7 +404,7 @@ impl Scenario {
         places.iter().filter_map(|&place| self.paths.get(place))
     }
 
-    /// Times at which the capacity or the delay of a link of `path` takes a step, or the load of a background flow over one of them.
+    /// Times at which the capacity, the delay or the loss of a link of `path` takes a step, or the load of a background flow over one of them.
     pub fn steps_on(&self, path: &[usize]) -> Vec<Span> {
         let links = path.iter().filter_map(|&link| self.links.get(link));
         let capacity = links.flat_map(|link| [&link.forward, &link.back]).flat_map(link::steps);

@@ -74,6 +74,7 @@ pub(super) struct RawLinkStep {
     pub(super) at: Spanned<Value>,
     pub(super) rate: Option<Spanned<Value>>,
     pub(super) delay: Option<Spanned<Value>>,
+    pub(super) loss: Option<Spanned<Value>>,
 }
 
 /// A quantity of a direction.

@@ -80,7 +80,7 @@ fn a_wrong_link_is_refused_with_line_key_value_and_remedy() {
             "rate_burst = \"15 kB\"\nback = { rate = \"unlimited\", rate_burst = \"15 kB\" }",
             &["line 8", "bursts are of a `rate`"],
         ),
-        ("steps = [{ at = \"1 s\" }]", &["line 7", "needs a `rate` or a `delay`"]),
+        ("steps = [{ at = \"1 s\" }]", &["line 7", "needs a `rate`, a `delay` or a `loss`"]),
         ("rate_burst = \"15 kB\"\nsteps = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]", &["steps can change the delay"]),
         ("duplex = \"half\"\nback = { delay = \"1 ms\" }", &["line 7", "it has no `back`"]),
         ("back = { name = \"other\" }", &["line 7", "unknown field `name`"]),
@@ -150,6 +150,25 @@ fn a_route_change_moves_the_delay_and_steps_are_told() {
     assert_eq!(scenario.steps_on(&[0]).len(), 1);
     let (_, delay) = link_and_delay(&text);
     assert!((delay - 20.0).abs() < 0.02, "half of the run each: {delay}");
+}
+
+/// Loss is a step as rate and delay are: in the place of bursts, too, on the way back, and told by `check`.
+#[test]
+fn loss_comes_and_goes_in_steps() {
+    let steps = "steps = [{ at = \"5 s\", loss = \"2%\" }, { at = \"15 s\", loss = \"0%\", delay = \"20 ms\" }]";
+    for before in ["", "loss_burst = \"0% 100%\"\n"] {
+        let text = over(&format!("rate = \"unlimited\"\ndelay = \"10 ms\"\n{before}{steps}"));
+        let scenario = Scenario::parse(&text).expect("a right scenario");
+        assert_eq!(scenario.steps_on(&[0]).len(), 2);
+        assert_eq!(scenario.links[0].forward, scenario.links[0].back);
+        let told = scenario.explain();
+        assert!(told.contains("    2 % lost from 5 s on\n    0 % lost from 15 s on\n"), "{told}");
+        // 10 000 of the 20 000 packets; five standard errors.
+        let (link, _) = link_and_delay(&text);
+        assert!((130..=270).contains(&link.packets_lost), "{before}: {link:?}");
+    }
+    let refused = refusal(&over("rate = \"unlimited\"\ndelay = \"10 ms\"\nsteps = [{ at = \"5 s\", loss = \"2\" }]"));
+    assert!(refused.contains("loss") && refused.contains("line 7"), "{refused}");
 }
 
 #[test]

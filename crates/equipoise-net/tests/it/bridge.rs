@@ -115,7 +115,7 @@ fn a_burst_leaves_at_the_rate_and_in_order_and_what_exceeds_the_queue_is_dropped
 fn a_share_is_lost_and_the_same_seed_loses_the_same() {
     let half = Loss::Random(Share::from_fraction(0.5).unwrap());
     let config = BridgeConfig {
-        forward: PipeConfig { loss: half, ..PipeConfig::default() },
+        forward: PipeConfig { loss: half.into(), ..PipeConfig::default() },
         seed: 5,
         ..BridgeConfig::default()
     };

@@ -9,7 +9,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
 use equipoise::random::generator;
-use equipoise::units::{Share, Span, UnitError};
+use equipoise::units::{Schedule, Share, Span, UnitError};
 
 /// Which packets are lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -21,6 +21,25 @@ pub enum Loss {
     Random(Share),
     /// In bursts.
     Burst(GilbertElliott),
+}
+
+impl Loss {
+    /// The share of packets that are lost in the long run.
+    ///
+    /// Of bursts it is the mean of both states' losses, weighted by how often each is met (Elliott 1963): `r / (p + r)` and `p / (p + r)`;
+    /// that of the good state, in which a path begins, if neither is ever left.
+    pub fn mean_share(self) -> Share {
+        match self {
+            Self::None => Share::NONE,
+            Self::Random(share) => share,
+            Self::Burst(GilbertElliott { to_bad, to_good, loss_in_good, loss_in_bad }) => {
+                let (p, r) = (to_bad.as_fraction(), to_good.as_fraction());
+                let bad = if p + r > 0.0 { p / (p + r) } else { 0.0 };
+                let mean = loss_in_good.as_fraction() * (1.0 - bad) + loss_in_bad.as_fraction() * bad;
+                Share::from_fraction(mean).unwrap_or(Share::ALL)
+            }
+        }
+    }
 }
 
 /// Loss in bursts: a good and a bad state, each with its own loss probability, and a probability to change state after
@@ -154,19 +173,19 @@ impl Chance {
 /// Decides for each packet whether it is lost.
 #[derive(Clone, Debug)]
 pub(super) struct LossProcess {
-    loss: Loss,
+    loss: Schedule<Loss>,
     bad: bool,
     chance: Chance,
 }
 
 impl LossProcess {
-    pub(super) fn new(loss: Loss, chance: Chance) -> Self {
+    pub(super) fn new(loss: Schedule<Loss>, chance: Chance) -> Self {
         Self { loss, bad: false, chance }
     }
 
-    /// Whether the next packet is lost.
-    pub(super) fn next(&mut self) -> bool {
-        match self.loss {
+    /// Whether the next packet is lost, which comes `elapsed` after the origin.
+    pub(super) fn next(&mut self, elapsed: Span) -> bool {
+        match self.loss.at(elapsed) {
             Loss::None => false,
             Loss::Random(share) => self.chance.happens(share),
             Loss::Burst(model) => {
@@ -191,8 +210,8 @@ mod tests {
     const PACKETS: usize = 1_000_000;
 
     fn losses(loss: Loss) -> Vec<bool> {
-        let mut process = LossProcess::new(loss, Chance::new(1, 0));
-        (0..PACKETS).map(|_| process.next()).collect()
+        let mut process = LossProcess::new(loss.into(), Chance::new(1, 0));
+        (0..PACKETS).map(|_| process.next(Span::ZERO)).collect()
     }
 
     fn share_of(losses: &[bool]) -> f64 {
@@ -232,6 +251,9 @@ mod tests {
         // Elliott 1963: the mean of both states' losses, weighted by the time in each.
         let expected = 0.001 * (0.1 / 0.11) + 0.5 * (0.01 / 0.11);
         assert!((share_of(&losses(Loss::Burst(model))) - expected).abs() < 0.002);
+        assert!((Loss::Burst(model).mean_share().as_fraction() - expected).abs() < 1e-12);
+        let never = GilbertElliott { to_bad: Share::NONE, to_good: Share::NONE, ..model };
+        assert_eq!(Loss::Burst(never).mean_share(), share(0.001));
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn no_byte_is_lost_or_counted_twice_over_links_that_lose_repeat_and_reorder() {
         let config = WebConfig { flows: 4, on: 2, connections, idle: Span::from_millis(5), ..WebConfig::STANDARD };
         let rough = || {
             let mut config = PipeConfig::from(link(10, 10));
-            config.loss = Loss::Random("2%".parse().expect("a share"));
+            config.loss = Loss::Random("2%".parse().expect("a share")).into();
             config.duplication = "2%".parse().expect("a share");
             config.reordering = Some(Reordering { share: "2%".parse().expect("a share"), by: Span::from_millis(300) });
             config

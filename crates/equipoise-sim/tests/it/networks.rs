@@ -36,7 +36,7 @@ fn any_link() -> impl Strategy<Value = PipeConfig> {
             let reordering = Some(Reordering { share: reorder, by: Span::ZERO - time });
             let jitter = Jitter::HalfNormal(time);
             PipeConfig {
-                loss: Loss::Random(loss),
+                loss: Loss::Random(loss).into(),
                 duplication,
                 discipline,
                 reordering,

@@ -51,7 +51,7 @@ impl Check<'_> {
         let no_delay = || self.wrong("name", name.span(), LinkProblem::NoDelay.into());
         let delay = keys.delay.ok_or_else(no_delay)?;
         let config = PipeConfig {
-            loss: self.loss(&keys)?,
+            loss: self.loss(&keys, duration)?,
             policer: self.bucket(("police", keys.police), ("police_burst", keys.police_burst))?,
             duplication: self.or("duplicate", keys.duplicate, usual.duplication)?,
             queue: self.or::<QueueLimit>("queue", keys.queue, usual.queue)?,
@@ -84,15 +84,20 @@ impl Check<'_> {
         self.wrong(key, value.span(), problem.into())
     }
 
-    fn loss(&self, keys: &Keys<'_>) -> Result<Loss, ScenarioError> {
-        match (keys.loss, keys.loss_burst) {
-            (None, None) => Ok(Loss::None),
-            (Some(share), None) => Ok(Loss::Random(self.quantity::<Share>("loss", share)?)),
-            (None, Some(bursts)) => Ok(Loss::Burst(self.quantity::<GilbertElliott>("loss_burst", bursts)?)),
+    fn loss(&self, keys: &Keys<'_>, duration: Span) -> Result<Schedule<Loss>, ScenarioError> {
+        let steps: Vec<(Span, Share)> =
+            self.link_steps(keys.steps, duration, |step| Some(("loss", step.loss.as_ref()?)))?;
+        let initial = match (keys.loss, keys.loss_burst) {
+            (None, None) if steps.is_empty() => Loss::None,
+            // A number is drawn for every packet, so that the n-th one meets the same later in both worlds.
+            (None, None) => Loss::Random(Share::NONE),
+            (Some(share), None) => Loss::Random(self.quantity::<Share>("loss", share)?),
+            (None, Some(bursts)) => Loss::Burst(self.quantity::<GilbertElliott>("loss_burst", bursts)?),
             (Some(_), Some(bursts)) => {
-                Err(self.stray("loss_burst", bursts, LinkProblem::EitherOf { keys: "`loss` or `loss_burst`" }))
+                return Err(self.stray("loss_burst", bursts, LinkProblem::EitherOf { keys: "`loss` or `loss_burst`" }));
             }
-        }
+        };
+        Ok(Schedule::new(initial, steps.into_iter().map(|(at, share)| (at, Loss::Random(share))).collect()))
     }
 
     fn bucket(
@@ -179,7 +184,7 @@ impl Check<'_> {
         for step in steps.into_iter().flatten() {
             let at = self.step("at", &step.at, previous, duration)?;
             previous = Some(at);
-            if step.rate.is_none() && step.delay.is_none() {
+            if step.rate.is_none() && step.delay.is_none() && step.loss.is_none() {
                 return Err(self.wrong("at", step.at.span(), LinkProblem::StepOfNothing.into()));
             }
             if let Some((key, value)) = of(step) {

@@ -104,7 +104,7 @@ const LEAST_BURST: Size = Size::from_bytes(1500);
 #[derive(Clone, Debug, PartialEq)]
 pub struct PipeConfig {
     /// Loss before the bottleneck: lost packets take no room there.
-    pub loss: Loss,
+    pub loss: Schedule<Loss>,
     /// A policer, which drops packets above a rate before the bottleneck, without a queue; `None` for no policer.
     pub policer: Option<TokenBucket>,
     /// Share of the packets that are duplicated, back to back.
@@ -131,7 +131,7 @@ const DEFAULT_QUEUE: QueueLimit = QueueLimit::Packets(1000);
 impl Default for PipeConfig {
     fn default() -> Self {
         Self {
-            loss: Loss::None,
+            loss: Loss::None.into(),
             policer: None,
             duplication: Share::NONE,
             queue: DEFAULT_QUEUE,

@@ -68,7 +68,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             origin,
             least_delay: config.least_delay(),
             policer: config.policer.map(|bucket| Bucket::new(bucket, origin)),
-            loss: LossProcess::new(config.loss, Chance::new(seed, LOSS)),
+            loss: LossProcess::new(config.loss.clone(), Chance::new(seed, LOSS)),
             duplication: Chance::new(seed, DUPLICATION),
             jitter: Chance::new(seed, JITTER),
             reordering: Chance::new(seed, REORDERING),
@@ -92,7 +92,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.advance(now);
         self.count_entry(size);
         // All are drawn for every packet, so that one impairment does not affect the others.
-        let lost = self.loss.next();
+        let lost = self.loss.next(self.now - self.origin);
         let twice = self.duplication.happens(self.config.duplication);
         let jitter = self.jitter.jitter(self.config.jitter);
         let held_back =

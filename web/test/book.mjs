@@ -1,0 +1,84 @@
+// Debian's Chromium reads the book: `node book.mjs SITE FOLDER`. Pages are opened as files, and every request for something else fails the
+// test. axe-core may find no serious fault in light or dark, on a wide screen and on a telephone's; pictures of each go to FOLDER.
+
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+import puppeteer from "puppeteer-core";
+
+const [site, folder] = process.argv.slice(2);
+/** One of each kind: prose with commands, a long page of code, large tables, a frame, a list of links. */
+const PAGES = ["index", "tutorial", "command", "equipoise", "playground", "beside-others"];
+/** What the menu offers, besides what the reader's system asks for; on a page that has code, tables and links. */
+const THEMES = ["light", "rust", "coal", "navy", "ayu"];
+const THEMED = "library";
+const SIZES = [
+  { width: 1280, height: 900 },
+  { width: 390, height: 844 },
+];
+
+mkdirSync(folder, { recursive: true });
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const address = (page) => pathToFileURL(resolve(site, `${page}.html`)).href;
+
+const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+const faults = [];
+try {
+  const tab = await browser.newPage();
+  tab.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  tab.on("console", (message) => message.type() === "error" && faults.push(`console: ${message.text()}`));
+  tab.on("request", (request) => /^(file|blob|data):/.test(request.url()) || faults.push(`request: ${request.url()}`));
+  for (const page of PAGES) {
+    for (const size of SIZES) {
+      for (const scheme of ["light", "dark"]) await reads(tab, page, size, scheme);
+    }
+  }
+  for (const theme of THEMES) {
+    await tab.evaluate((theme) => localStorage.setItem("mdbook-theme", theme), theme);
+    await tab.goto(address(THEMED));
+    await isAccessible(tab, `${THEMED} in ${theme}`);
+  }
+  await tab.evaluate(() => localStorage.removeItem("mdbook-theme"));
+  await finds(tab);
+} finally {
+  await browser.close();
+}
+assert.deepEqual(faults, []);
+console.log(`the book: ${PAGES.length} pages, all went well; pictures are in ${folder}`);
+
+/** A page as somebody has it before them, and whether everybody can use it so. */
+async function reads(tab, page, size, scheme) {
+  const name = `${page}-${size.width}-${scheme}`;
+  await tab.setViewport(size);
+  await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  await tab.goto(address(page));
+  const dark = await tab.evaluate(() => getComputedStyle(document.body).colorScheme === "dark" || document.documentElement.classList.contains("navy"));
+  if (dark !== (scheme === "dark")) faults.push(`${name}: it is not ${scheme}`);
+  const wide = await tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  if (wide > 0) faults.push(`${name}: ${wide} px too wide`);
+  await tab.screenshot({ path: join(folder, `${name}.png`) });
+  await isAccessible(tab, name);
+}
+
+async function isAccessible(tab, name) {
+  await tab.evaluate(axe);
+  // Without style sheets from elsewhere: they are files, which a page may not read.
+  const { violations } = await tab.evaluate(() => window.axe.run({ preload: false }));
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  faults.push(...serious.map(({ id, nodes }) => `${name}: ${id}, ${nodes.length} times: ${nodes[0].html.slice(0, 200)}`));
+}
+
+/** A search from a file leads to a page with the word. */
+async function finds(tab) {
+  await tab.setViewport(SIZES[0]);
+  await tab.goto(address("index"));
+  await tab.click("#mdbook-search-toggle");
+  await tab.type("#mdbook-searchbar", "propagation");
+  await tab.waitForSelector("#mdbook-searchresults li a");
+  await Promise.all([tab.waitForNavigation(), tab.click("#mdbook-searchresults li a")]);
+  const found = await tab.$eval("main", (main) => main.textContent.includes("propagation"));
+  if (!found) faults.push("the search leads to a page without the word");
+}

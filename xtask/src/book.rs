@@ -1,0 +1,26 @@
+//! The book as a site, with its links checked.
+
+use std::path::PathBuf;
+
+use crate::error::Error;
+use crate::web;
+use crate::workspace::Workspace;
+
+/// Builds the site into `target/book`, with the playground in it if that was built before. Fails where a link leads nowhere. Gives its place.
+pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
+    let site = workspace.target("book");
+    let book = workspace.path("docs/src");
+    let pages = workspace.files("", "md")?.into_iter().filter(|page| !page.starts_with(&book));
+    let program = workspace.cargo(["run", "--quiet", "--locked", "--package", "book", "--"]);
+    let program = program.argument(workspace.path("docs")).argument(&site).argument(web::page(workspace));
+    pages.fold(program, crate::process::Process::argument).run()?;
+    Ok(site)
+}
+
+/// Builds the playground and the site, and has Debian's Chromium read some of its pages, in light and dark, on a wide screen and a telephone's.
+pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
+    web::build(workspace)?;
+    let site = build(workspace)?;
+    let test = workspace.path("web/test/book.mjs");
+    workspace.program("node").argument(test).argument(site).argument(workspace.target("book-pictures")).run()
+}
