@@ -1,4 +1,4 @@
-//! Pages of the book, and the header for C, that are made from the code, so that they cannot drift from it.
+//! Generates pages of the book and the C header from the code, so that they cannot become outdated.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::workspace::{self, Workspace};
 
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
 
-/// Those that the page of the command shows, each in words.
+/// Subcommands shown on the page of the command, as words.
 const SUBCOMMANDS: [&[&str]; 14] = [
     &["demo"],
     &["sim"],
@@ -40,7 +40,7 @@ pub(crate) fn write(workspace: &Workspace) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fails where a page differs from what would be written.
+/// Fails if a page differs from its generated content.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let mut stale = Vec::new();
     let pages = pages(workspace)?;
@@ -88,9 +88,9 @@ fn controllers_page(command: &Path) -> Result<String, Error> {
     ))
 }
 
-/// What the command prints with these arguments, as a code block headed by the command line.
+/// The command's output with these arguments, as a code block that begins with the command line.
 fn fenced(command: &Path, arguments: &[&str]) -> Result<String, Error> {
-    // The width of the page must not be that of somebody's terminal.
+    // The page's width must not depend on somebody's terminal.
     let printed = Process::new(command).arguments(arguments).variable("COLUMNS", "100").output()?;
     let lines: Vec<_> = printed.trim_end().lines().map(str::trim_end).collect();
     Ok(format!("```text\n$ equipoise {}\n{}\n```\n", arguments.join(" "), lines.join("\n")))
