@@ -167,7 +167,7 @@ impl Departures {
         self.history.on_silence();
     }
 
-    /// Data under way.
+    /// Data in flight.
     pub(crate) fn in_flight(&self) -> Size {
         self.history.in_flight()
     }

@@ -312,7 +312,7 @@ fn words(row: &Row) -> String {
 
 /// Fig. 3: mean delays.
 fn delays(measured: &[AtTotal], specs: &Specs) -> Figure {
-    // More lines than the methods and one to compare with could not be told apart.
+    // More lines than the methods and one for comparison would be hard to distinguish.
     let over_time = |at: &AtTotal| {
         let shown = at.rows.iter().take(METHODS.len() + 1);
         delays_over_time(format!("{} Mbit/s: mean delay, first run", at.total), shown)

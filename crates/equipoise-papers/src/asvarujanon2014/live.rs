@@ -1,4 +1,4 @@
-//! Fig. 3 and 4 live: the same session over sockets, each path behind emulated links, with the simulation beside.
+//! Fig. 3 and 4 live: the same session over sockets, each path through emulated links, with the simulation for comparison.
 
 use std::sync::atomic::AtomicBool;
 
