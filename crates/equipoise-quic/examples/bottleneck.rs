@@ -1,5 +1,5 @@
-//! A stream over noq through an emulated bottleneck on loopback, with real sockets: `bottleneck [LAW [MBPS
-//! [SECONDS]]]`.
+//! A stream over noq through an emulated bottleneck on loopback, with real sockets:
+//! `bottleneck [LAW [MBPS [SECONDS]]]`.
 //!
 //! LAW is a law of Equipoise, or `noq-cubic` or `noq-bbr3`. Each second it prints the law's rate, the bytes read by the
 //! server, and the packets' waiting time.

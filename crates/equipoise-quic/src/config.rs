@@ -57,8 +57,8 @@ pub enum UnknownController {
 }
 
 impl Config {
-    /// The rate controller or window law with this name, with values for some of its parameters such as `("max_rate",
-    /// "5 Mbit/s")`.
+    /// The rate controller or window law with this name, with values for some of its parameters such as
+    /// `("max_rate", "5 Mbit/s")`.
     ///
     /// # Errors
     /// [`UnknownController`] for the name, a parameter, or a controller that needs more information than

@@ -3,8 +3,8 @@
 use nix::{libc, setsockopt_impl, sockopt_impl};
 
 sockopt_impl!(
-    /// The highest rate at which the kernel sends from a socket, in bytes per second; `u32::MAX` for no limit (`man 7
-    /// socket`).
+    /// The highest rate at which the kernel sends from a socket, in bytes per second; `u32::MAX` for no limit
+    /// (`man 7 socket`).
     MaxPacingRate,
     SetOnly,
     libc::SOL_SOCKET,
