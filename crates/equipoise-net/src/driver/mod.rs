@@ -292,7 +292,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(())
     }
 
-    /// Whether all payload has left, and no more can come.
+    /// Whether all payload has been sent, and no more can arrive.
     fn is_done(&self) -> bool {
         let closed = self.queue.as_ref().is_some_and(PayloadReceiver::is_closed);
         closed && self.payload.is_empty() && self.endpoint.waiting() == 0
@@ -315,7 +315,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         }
     }
 
-    /// Waits for a datagram, payload, a timer, or the next look at the stop flag.
+    /// Waits for a datagram, payload, a timer, or the next check of the stop flag.
     fn wait(&mut self) -> Result<(), NetError> {
         let now = self.now();
         let check = now + STOP_CHECK;

@@ -35,7 +35,7 @@ impl PairReceiver {
     /// Number of ADUs that may wait to be taken, in addition to those held for reordering. Ours, as is
     /// [`MOST`](Self::MOST).
     pub const MOST_ADUS: usize = 4096;
-    /// Bytes of ADUs that may wait to be taken. Beyond that, nothing more is accepted: TCP is held up, and in a running
+    /// Maximum bytes of ADUs that wait to be taken. Beyond that, nothing more is accepted: TCP is held up, and in a running
     /// period ADUs are finally dropped.
     pub const MOST: usize = Shared::MOST;
 

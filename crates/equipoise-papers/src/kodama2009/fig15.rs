@@ -7,7 +7,7 @@ use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
-/// Runs of each m, drop and buffer; the thesis does not give its number.
+/// Runs of each m, drop and buffer; the thesis does not give its number of runs.
 const RUNS: u32 = 100;
 /// Runs of each m and drop with other readings.
 const RUNS_OF_READINGS: u32 = 50;

@@ -17,7 +17,7 @@ pub(super) const WHOLE: (f64, f64) = (0.0, 120.0);
 /// While 30 Mbit/s are available, and while 50 are.
 const AT_30: (f64, f64) = (40.0, 80.0);
 const AT_50: (f64, f64) = (80.0, 120.0);
-/// 90 % of the data in 50 Mbit/s, in Mbit/s.
+/// 90 % of the goodput at 50 Mbit/s, in Mbit/s.
 const NEARLY_50: f64 = 0.9 * 50.0 * 1448.0 / 1500.0;
 /// Mean available bandwidth: 70, 30 and 50 Mbit/s, 40 s each.
 pub(super) const AVAILABLE_MBPS: f64 = 50.0;

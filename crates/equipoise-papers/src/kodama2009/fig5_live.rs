@@ -26,7 +26,7 @@ const RUNS: u32 = 1;
 const ROUND_TRIPS_MS: [u32; 2] = [30, 150];
 /// How long each load lasts, in seconds, and the number of loads.
 const STAGE_S: f64 = 40.0;
-/// The same for a quick look.
+/// The length of a stage in a quick look.
 const QUICK_STAGE_S: f64 = 4.0;
 const STAGES: usize = 3;
 

@@ -18,7 +18,8 @@ const NOISE: [&str; 5] = ["2.5", "5", "10", "20", "40"];
 /// Stages whose noise the thesis calls small.
 const SMALL: usize = 2;
 const BOTTLENECK: &str = "E0-E1";
-/// What the thesis does not print: the end of the noise. The main reading's last stage, and earlier ones.
+/// The thesis does not print where the noise ends. In the main reading it ends with the last stage, in other readings
+/// earlier.
 const LAST: usize = NOISE.len() - 1;
 const EARLIER_ENDS: [usize; 2] = [LAST - 2, LAST - 1];
 
