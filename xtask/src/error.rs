@@ -40,7 +40,7 @@ pub(crate) enum Error {
         source: io::Error,
     },
     /// Some cites are unknown or not in the standard form.
-    #[error("{count} cites are strangers or malformed; the known ones stand in xtask/src/cites/known.rs")]
+    #[error("{count} cites are unknown or malformed; the known ones are in xtask/src/cites/known.rs")]
     Cites {
         /// Their number.
         count: usize,
@@ -62,7 +62,7 @@ pub(crate) enum Error {
         name: String,
     },
     /// A folder contains nothing to check.
-    #[error("`{folder}` holds no file to check")]
+    #[error("`{folder}` contains no file to check")]
     NothingToCheck {
         /// The folder.
         folder: &'static str,
@@ -126,7 +126,7 @@ pub(crate) enum Error {
         failed: Vec<String>,
     },
     /// A program needs a newer C library than the oldest supported system has.
-    #[error("{} needs version {found} of the C library, and {most} is the newest that it may need; build it on Debian 12", program.display())]
+    #[error("{} needs version {found} of the C library, and {most} is the newest permitted; build it on Debian 12", program.display())]
     TooNew {
         /// The program.
         program: PathBuf,
@@ -158,7 +158,7 @@ pub(crate) enum Error {
         tree: PathBuf,
     },
     /// A tool is missing.
-    #[error("{task} wants {tool}; install it with `{remedy}`")]
+    #[error("{task} needs {tool}; install it with `{remedy}`")]
     Tool {
         /// The task that needs it.
         task: &'static str,

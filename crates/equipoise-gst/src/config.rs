@@ -62,7 +62,7 @@ pub(crate) enum Estimator {
 pub(crate) enum SettingsError {
     #[error("property `controller`: there is no controller {name:?}; there are {known}")]
     Unknown { name: String, known: String },
-    #[error("property `controller-params`: {found:?} is no `name=value`; several are separated by commas")]
+    #[error("property `controller-params`: {found:?} is not `name=value`; separate several by commas")]
     NotAPair { found: String },
     #[error("property `min-bitrate` is {min_bps} bit/s, above `max-bitrate`, {max_bps} bit/s")]
     Order { min_bps: u32, max_bps: u32 },

@@ -17,7 +17,7 @@ pub enum KernelError {
     },
     /// The kernel does not provide its type information (BTF).
     #[error(
-        "this kernel does not tell its types, for want of /sys/kernel/btf/vmlinux; take one built with CONFIG_DEBUG_INFO_BTF=y, as those of most distributions are"
+        "this kernel provides no type information, because /sys/kernel/btf/vmlinux is missing; use one built with CONFIG_DEBUG_INFO_BTF=y, as in most distributions"
     )]
     NoBtf {
         /// The system's error.
@@ -25,7 +25,7 @@ pub enum KernelError {
     },
     /// The kernel does not support congestion controls in BPF.
     #[error(
-        "this kernel has no TCP congestion controls by BPF: its types lack `{missing}`; take Linux 6.4 or newer, built with CONFIG_BPF_SYSCALL=y, CONFIG_BPF_JIT=y and CONFIG_NET"
+        "this kernel does not support TCP congestion controls in BPF: its types lack `{missing}`; use Linux 6.4 or newer, built with CONFIG_BPF_SYSCALL=y, CONFIG_BPF_JIT=y and CONFIG_NET"
     )]
     NoStructOps {
         /// The type that is missing.
@@ -33,7 +33,7 @@ pub enum KernelError {
     },
     /// The kernel's callback has a signature that none of the programs here has.
     #[error(
-        "this kernel calls a congestion control with {parameters} values, and the programs here take 4 or 2; a newer version of equipoise may know how"
+        "this kernel calls a congestion control with {parameters} parameters, but the programs here take 4 or 2; a newer version of equipoise may support it"
     )]
     Hook {
         /// How many parameters the kernel's `cong_control` has.
@@ -85,7 +85,7 @@ pub enum KernelError {
         source: libbpf_rs::Error,
     },
     /// The kernel's data does not have the format of this version's program.
-    #[error("the loaded program is another version's; `equipoise kernel unload` and `load` replace it")]
+    #[error("the loaded program belongs to another version; `equipoise kernel unload` and `load` replace it")]
     Version,
 }
 

@@ -21,7 +21,7 @@ pub struct PayloadSender {
 
 /// The session is over; the sender takes no more payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the session is over; its sender takes no payload any more")]
+#[error("the session is over; its sender takes no more payload")]
 pub struct Closed;
 
 /// The thread's side.

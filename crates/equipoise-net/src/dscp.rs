@@ -13,7 +13,7 @@ pub struct Dscp(u8);
 /// The text names no class of service.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{found:?} is no class of service (DSCP); use a number of 0 to 63, or df, le, ef, va, cs0 to cs7, or afXY with X of 1 to 4 and Y of 1 to 3"
+    "{found:?} is not a class of service (DSCP); use a number of 0 to 63, or df, le, ef, va, cs0 to cs7, or afXY with X of 1 to 4 and Y of 1 to 3"
 )]
 pub struct DscpError {
     /// The text.

@@ -74,7 +74,7 @@ pub enum NetError {
         waited: Span,
     },
     /// The DTLS-SRTP handshake did not yield keys.
-    #[error("the peer was not to be had by DTLS-SRTP")]
+    #[error("the DTLS-SRTP handshake with the peer failed")]
     NotOpened {
         /// Why.
         #[from]
@@ -101,10 +101,10 @@ pub enum NetError {
         reason: Refusal,
     },
     /// The session requested from the peer is not possible.
-    #[error("the peer cannot be asked for this")]
+    #[error("this cannot be requested from the peer")]
     Wanted(#[from] WantedError),
     /// The sending peer fell silent.
-    #[error("{peer} sent nothing for {waited}; the session is given up")]
+    #[error("{peer} sent nothing for {waited}; the session has ended")]
     Silent {
         /// The peer.
         peer: SocketAddr,
@@ -112,7 +112,7 @@ pub enum NetError {
         waited: Span,
     },
     /// The sending peer was restarted and no longer knows the session.
-    #[error("{peer} was started again; what it sent is over")]
+    #[error("{peer} was restarted; the session is over")]
     StartedAgain {
         /// The peer.
         peer: SocketAddr,
@@ -162,7 +162,7 @@ pub enum NetError {
         source: WebError,
     },
     /// The peer answers over TCP, but is not the receiver of a flow pair, or accepts no flow now.
-    #[error("{peer} is no receiver of flow pairs: {said}")]
+    #[error("{peer} is not a receiver of flow pairs: {said}")]
     NoPair {
         /// The peer.
         peer: SocketAddr,
@@ -194,7 +194,7 @@ pub enum NetError {
         links: usize,
     },
     /// A route of TCP was given to a relay of datagrams, which cannot carry it.
-    #[error("route {route} is of TCP, but a relay on loopback carries UDP only; use a test bed of network namespaces")]
+    #[error("route {route} uses TCP, but a relay on loopback carries UDP only; use a test bed of network namespaces")]
     NoStream {
         /// The route's position in the list of routes, from 0.
         route: usize,
@@ -282,14 +282,14 @@ pub enum NetError {
         source: io::Error,
     },
     /// The name is not valid for an interface.
-    #[error("{name:?} is no name for an interface; take 1 to 15 characters, none of them a space, '/', ':' or '%'")]
+    #[error("{name:?} is not a valid interface name; use 1 to 15 characters without spaces, '/', ':' and '%'")]
     InterfaceName {
         /// The requested name.
         name: String,
     },
     /// The system has no TUN devices.
     #[error(
-        "there are no TUN devices here, for want of /dev/net/tun; `modprobe tun` gives them to a host, `--device /dev/net/tun` to a container"
+        "there are no TUN devices here, because /dev/net/tun is missing; use `modprobe tun` on a host, `--device /dev/net/tun` with a container"
     )]
     NoTun {
         /// The system's error.

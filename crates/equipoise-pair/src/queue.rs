@@ -18,7 +18,7 @@ pub enum PushError {
         most: usize,
     },
     /// There is no room at present.
-    #[error("{found} bytes do not fit into the {room} that are free; send what waits first")]
+    #[error("{found} bytes do not fit into the {room} free bytes; send the waiting data first")]
     Full {
         /// Number of bytes offered.
         found: usize,

@@ -49,7 +49,7 @@ pub enum UnknownController {
         known: String,
     },
     /// A parameter is invalid.
-    #[error("a parameter of the controller is wrong")]
+    #[error("a parameter of the controller is invalid")]
     Parameter(#[from] ConfigError),
     /// It needs information that acknowledgements do not contain.
     #[error("the controller cannot be used here")]

@@ -73,7 +73,7 @@ pub enum InstallError {
         known: String,
     },
     /// A parameter of the controller is invalid.
-    #[error("a parameter of the controller is wrong")]
+    #[error("a parameter of the controller is invalid")]
     Config(#[from] ConfigError),
     /// Per-packet feedback does not provide what the controller needs, or the controller has no rate.
     #[error("the controller cannot be used here")]

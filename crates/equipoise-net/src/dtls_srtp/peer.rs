@@ -30,7 +30,7 @@ pub struct PeerConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PeerError {
     /// It does not parse.
-    #[error("this is no session description: {reason}")]
+    #[error("this is not a session description: {reason}")]
     Sdp {
         /// The parser's error.
         reason: String,
@@ -42,17 +42,17 @@ pub enum PeerError {
         found: String,
     },
     /// It has no fingerprint.
-    #[error("the description has no `a=fingerprint` line; without one nobody knows whom he speaks with")]
+    #[error("the description has no `a=fingerprint` line, without which the peer cannot be authenticated")]
     NoFingerprint,
     /// It has no usable fingerprint.
-    #[error("the description's fingerprint is of no use")]
+    #[error("the description's fingerprint cannot be used")]
     Fingerprint {
         /// What is wrong with the last one.
         #[from]
         source: FingerprintError,
     },
     /// It has no address, or a host name in place of one.
-    #[error("the description's address is {found:?}; give the one that its peer receives at, as ICE finds it")]
+    #[error("the description's address is {found:?}; use the address at which the peer receives, as found by ICE")]
     Address {
         /// Its text.
         found: String,
@@ -64,7 +64,7 @@ pub enum PeerError {
         found: String,
     },
     /// The active end needs a port to send to.
-    #[error("port 0 of the peer is for who waits for the first word; give its port to be active")]
+    #[error("port 0 of the peer is only for the passive end; the active end needs the peer's port")]
     NoPort,
 }
 

@@ -84,13 +84,13 @@ pub enum HandshakeError {
         expected: Fingerprint,
     },
     /// The peer did not answer, or stopped before the end of the handshake.
-    #[error("the peer does not go on with the handshake{}", .alert.map_or_else(String::new, |alert| format!("; somebody, the peer or not, said alert {alert} (RFC 8446, Sec. 6)")))]
+    #[error("the peer did not complete the handshake{}", .alert.map_or_else(String::new, |alert| format!("; an unauthenticated alert {alert} was received (RFC 8446, Sec. 6)")))]
     NoAnswer {
         /// An unauthenticated alert, which anybody may have sent.
         alert: Option<u8>,
     },
     /// No SRTP profile is common to both ends.
-    #[error("the peer agrees on no keys for SRTP; it has to offer SRTP_AES128_CM_SHA1_80 or one with AES-GCM")]
+    #[error("there is no common SRTP profile; the peer has to offer SRTP_AES128_CM_SHA1_80 or one with AES-GCM")]
     NoKeys,
     /// A message of the peer is invalid, or an attacker interfered.
     #[error("the handshake failed")]

@@ -19,12 +19,12 @@ pub enum ProtectError {
     #[error("the association has no keys")]
     NotOpen,
     /// The packet is neither RTP nor RTCP.
-    #[error("this is no RTP or RTCP packet")]
+    #[error("this is not an RTP or RTCP packet")]
     Malformed,
     /// Its sequence number was used under these keys, or may have been. Two packets with one number would reveal both,
     /// and with AES-GCM also the authentication key (RFC 3711, Sec. 9.1).
     #[error(
-        "packet {sequence} of source {ssrc:#010x} was protected before; a repair has a source of its own (RFC 4588)"
+        "packet {sequence} of source {ssrc:#010x} was protected before; a retransmission needs its own source (RFC 4588)"
     )]
     Repeated {
         /// The source.
@@ -36,7 +36,7 @@ pub enum ProtectError {
     #[error("an association has at most {MAX_SOURCES} sources")]
     Sources,
     /// The keys have protected as many packets as they may (RFC 3711, Sec. 9.2).
-    #[error("the keys are spent; open a new association")]
+    #[error("the keys may not protect more packets; open a new association")]
     Spent,
 }
 

@@ -38,13 +38,13 @@ impl fmt::Display for Fingerprint {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FingerprintError {
     /// It uses another hash function.
-    #[error("the fingerprint is made by {function}; give one by sha-256")]
+    #[error("the fingerprint uses {function}; use sha-256")]
     Function {
         /// The function.
         function: String,
     },
     /// Its bytes are missing or invalid.
-    #[error("{found:?} is no fingerprint; it looks like `sha-256 12:AB:...`, with 32 bytes in all")]
+    #[error("{found:?} is not a fingerprint; a fingerprint looks like `sha-256 12:AB:...`, with 32 bytes in all")]
     Bytes {
         /// The text.
         found: String,
@@ -79,16 +79,16 @@ pub struct Identity {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum IdentityError {
     /// It contains no certificate.
-    #[error("there is no certificate in PEM; a file has to have one, and the key to it")]
+    #[error("there is no certificate in PEM; the file needs a certificate and its key")]
     NoCertificate,
     /// It contains no private key.
-    #[error("there is no private key in PEM; a file has to have a certificate, and the key to it")]
+    #[error("there is no private key in PEM; the file needs a certificate and its key")]
     NoKey,
     /// The certificate is of another kind.
-    #[error("the certificate is not of a key over P-256; make one by `openssl ecparam -name prime256v1 -genkey`")]
+    #[error("the certificate's key is not over P-256; make one with `openssl ecparam -name prime256v1 -genkey`")]
     Curve,
     /// The key does not belong to the certificate.
-    #[error("the private key is not that of the certificate")]
+    #[error("the private key does not belong to the certificate")]
     OtherKey,
 }
 

@@ -23,7 +23,7 @@ pub struct Key {
 #[non_exhaustive]
 pub enum KeyError {
     /// It is so short that it could be guessed.
-    #[error("the key has {found} bytes; it needs {min} or more, drawn by chance")]
+    #[error("the key has {found} bytes; it needs at least {min} random bytes")]
     TooShort {
         /// Its length in bytes.
         found: usize,

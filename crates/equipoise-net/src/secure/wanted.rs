@@ -20,7 +20,7 @@ pub struct Wanted {
 pub enum WantedError {
     /// The rates are not in order, or the lowest is zero, at which a session would never get feedback again.
     #[error(
-        "the rates of what the peer is to send are {min} to {max}; the lowest must be above zero and not above the highest"
+        "the rates requested from the peer are {min} to {max}; the lowest must be above zero and not above the highest"
     )]
     Rates {
         /// The lowest rate.
@@ -29,7 +29,7 @@ pub enum WantedError {
         max: Rate,
     },
     /// The start rate is outside the limits.
-    #[error("what the peer is to send would start at {start}; it must start at {min} to {max}")]
+    #[error("the peer is asked to start at {start}; it must start at {min} to {max}")]
     Start {
         /// The rate to start at.
         start: Rate,
@@ -39,7 +39,7 @@ pub enum WantedError {
         max: Rate,
     },
     /// A value is too large for its field of the message.
-    #[error("the {what} of what the peer is to send is {found}; it must be {most} or less")]
+    #[error("the {what} requested from the peer is {found}; it must be {most} or less")]
     TooLarge {
         /// The field.
         what: &'static str,

@@ -111,7 +111,7 @@ impl EarlyReturn {
 pub enum TpbaError {
     /// The interval is too short to contain an acknowledgement.
     #[error(
-        "the probing interval is {found}; it must be {SHORTEST_INTERVAL} or more, and its least not above its most"
+        "the probing interval is {found}; it must be {SHORTEST_INTERVAL} or more, and its minimum not above its maximum"
     )]
     Interval {
         /// The given interval.
@@ -127,7 +127,7 @@ pub enum TpbaError {
         found: Span,
     },
     /// Every rate change, or none, would be a large reduction.
-    #[error("an early return needs one reduction at least, each by a share above 0 and below 1")]
+    #[error("an early return needs at least one reduction, each by a share above 0 and below 1")]
     EarlyReturn,
 }
 

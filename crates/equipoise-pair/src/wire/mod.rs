@@ -16,13 +16,13 @@ pub use hello::PairHello;
 #[non_exhaustive]
 pub enum PairWireError {
     /// The bytes end before the header of a part does.
-    #[error("the head of an ADU's part needs {need} bytes, {have} are there", need = AduPart::LEN)]
+    #[error("the header of an ADU's part needs {need} bytes, but only {have} are present", need = AduPart::LEN)]
     Truncated {
         /// The number of bytes present.
         have: usize,
     },
     /// No honest flow pair sends such an ADU or part.
-    #[error("ADU {number} of {length} bytes, with a part from byte {offset} on; units have {LONGEST} bytes at most", LONGEST = AduHeader::LONGEST)]
+    #[error("ADU {number} of {length} bytes, with a part at offset {offset}; ADUs have at most {LONGEST} bytes", LONGEST = AduHeader::LONGEST)]
     Adu {
         /// The number of the ADU.
         number: u64,
@@ -32,7 +32,9 @@ pub enum PairWireError {
         offset: u32,
     },
     /// A byte stream does not begin like that of a flow pair.
-    #[error("a stream that begins with {found:02x?} is no flow pair's, which begins with 45 51 46 50 (EQFP), 01, 00")]
+    #[error(
+        "a stream that begins with {found:02x?} is not a flow pair; a flow pair begins with 45 51 46 50 (EQFP), 01, 00"
+    )]
     NoPair {
         /// Its first bytes.
         found: [u8; 6],

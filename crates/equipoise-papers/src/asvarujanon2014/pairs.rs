@@ -80,9 +80,7 @@ pub enum PairsError {
         text: String,
     },
     /// The folder contains no usable pair.
-    #[error(
-        "{folder} has no two files NAME_wifi.csv and NAME_cellular.csv of {SHORTEST_S} seconds or more, in which something went through"
-    )]
+    #[error("{folder} has no two files NAME_wifi.csv and NAME_cellular.csv of {SHORTEST_S} seconds or more with data")]
     None {
         /// The folder.
         folder: PathBuf,
