@@ -180,7 +180,7 @@ impl Opening {
         let key = self.asked.key.as_ref();
         let has_code = key.is_some_and(|key| is_authentic(datagram, key.handshake()));
         match message {
-            // Only an attacker on the path can know its number.
+            // Only the receiver, and attackers on the path, can know its number.
             Message::Retry { number, cookie } if number == self.number && is_peer => self.on_retry(now, path, cookie),
             Message::Accept { number, ssrc } if number == self.number => {
                 return self.on_accept(now, path, is_peer, ssrc, datagram);
