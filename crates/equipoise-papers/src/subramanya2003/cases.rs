@@ -5,7 +5,7 @@ use super::scenarios::METHODS;
 use super::{Mean, Rule, Spec, difference, with_interval};
 use crate::{Claim, Plot, PlotData, PlotLayer, Table};
 
-/// A table of the paper: loss in per cent, transmission delay and power of TQ and of `NewReno`.
+/// A table of the paper: loss in percent, transmission delay and power of TQ and of `NewReno`.
 pub(super) struct Printed {
     pub(super) table: &'static str,
     pub(super) values: [[f64; 3]; 2],
