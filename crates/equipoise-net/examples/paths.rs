@@ -1,4 +1,4 @@
-//! Sends the standard input over several interfaces at once; `equipoise receive` takes it, and so does the example `receive`.
+//! Sends the standard input over several interfaces at once to `equipoise receive` or to the example `receive`.
 //!
 //! `EQUIPOISE_KEY=… cargo run -p equipoise-net --example paths -- HOST:PORT eth0 wwan0 < FILE`
 #![allow(clippy::print_stderr, reason = "it talks to a person")]
@@ -12,7 +12,7 @@ use equipoise::control::scheduler;
 use equipoise_net::{Clock, Key, Multipath, MultipathSession, Observer, SendConfig, Time, Via, send_multipath};
 use equipoise_session::{Event, PathChange, PathId};
 
-/// Tells what becomes of the paths.
+/// Prints the changes of the paths.
 struct Teller;
 
 impl Observer for Teller {
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             length => payloads.push(&buffer[..length])?,
         }
     }
-    // With the last payloads goes what still waits, and then the session ends.
+    // The session ends after the waiting payload is sent.
     drop(payloads);
     running.join()?;
     Ok(())

@@ -1,6 +1,6 @@
 //! The sources that may be cited.
 
-/// Papers: handle, and what it stands for.
+/// Papers: handle and full title.
 pub(super) const PAPERS: &[(&str, &str)] = &[
     ("Anscombe 1973", "F. J. Anscombe, *Graphs in statistical analysis*, The American Statistician, vol. 27, no. 1"),
     (

@@ -7,14 +7,13 @@ use super::punctuality::PunctualityMeter;
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
 use crate::{HostClock, Time};
 
-/// Bytes that may be under way at once in one direction, each packet counted with [`OVERHEAD`]. Ours: 1 Gbit/s for two
-/// seconds.
+/// Maximum bytes in flight in one direction, each packet counted with [`OVERHEAD`]. Ours: 1 Gbit/s for two seconds.
 const MEMORY: u64 = 256 << 20;
 
-/// What a packet takes up besides its bytes, at most.
+/// Upper bound of a packet's memory in addition to its bytes.
 const OVERHEAD: u64 = 256;
 
-/// Buffers that are kept to be used again. Ours: more than come in between two looks at 1 Gbit/s.
+/// Buffers kept for reuse. Ours: more than arrive between two reads at 1 Gbit/s.
 const SPARES: usize = 4096;
 
 /// One direction of a bridge: packets wait here between two sockets.
@@ -22,7 +21,7 @@ const SPARES: usize = 4096;
 pub(super) struct Direction {
     pipe: Pipe<HostClock, Packet>,
     pub(super) punctuality: PunctualityMeter,
-    /// What has been read and not yet brought into the order of arrivals.
+    /// Packets read and not yet sorted by arrival time.
     staged: Vec<(Time, Manner, Packet)>,
     spare: Vec<Vec<u8>>,
     refused: u64,
@@ -33,7 +32,7 @@ impl Direction {
         Self { pipe, punctuality, staged: Vec::new(), spare: Vec::new(), refused: 0 }
     }
 
-    /// A packet arrived at `at`; several sockets may be read one after the other.
+    /// Stages a packet that arrived at `at`; several sockets may be read one after the other.
     pub(super) fn stage(&mut self, Arrival { at, manner, client, header }: Arrival, bytes: &[u8]) {
         let packets = (self.pipe.in_flight() + self.staged.len()) as u64;
         if self.pipe.held().as_bytes().saturating_add(packets.saturating_mul(OVERHEAD)) > MEMORY {
@@ -46,7 +45,7 @@ impl Direction {
         self.staged.push((at, manner, Packet { bytes: buffer, client, header }));
     }
 
-    /// All that arrived until `horizon` enters the path, in the order of arrivals.
+    /// All staged packets that arrived until `horizon` enter the path, in the order of arrival.
     pub(super) fn enter(&mut self, horizon: Time) {
         let mut staged = mem::take(&mut self.staged);
         staged.sort_by_key(|(at, ..)| *at);
@@ -63,31 +62,31 @@ impl Direction {
         self.staged = staged;
     }
 
-    /// When something happens next; `None` while nothing is under way.
+    /// The time of the next event; `None` if no packet is in flight.
     pub(super) fn next(&self) -> Option<Time> {
         self.pipe.next()
     }
 
-    /// The next packet that is due no later than `horizon`, and when it was.
+    /// The next packet that is due no later than `horizon`, and its due time.
     pub(super) fn leave(&mut self, horizon: Time) -> Option<(Time, Packet)> {
         let left = self.pipe.leave(horizon);
         self.reclaim();
         left
     }
 
-    /// Takes back the buffer of a packet that is done with.
+    /// Reuses the buffer of a packet.
     pub(super) fn recycle(&mut self, packet: Packet) {
         if self.spare.len() < SPARES {
             self.spare.push(packet.bytes);
         }
     }
 
-    /// The path itself.
+    /// The path.
     pub(super) const fn pipe(&self) -> &Pipe<HostClock, Packet> {
         &self.pipe
     }
 
-    /// Packets refused for want of memory.
+    /// Packets dropped for lack of memory.
     pub(super) const fn refused(&self) -> u64 {
         self.refused
     }
@@ -99,7 +98,7 @@ impl Direction {
     }
 }
 
-/// Forward and back: each packet takes the pipe of its direction, and one beside the traffic the pipe's delay.
+/// Forward and back. A packet passes the pipe of its direction; an out-of-band packet only takes the pipe's delay.
 impl Medium for [Direction; 2] {
     fn stage(&mut self, direction: usize, arrival: Arrival, bytes: &[u8]) {
         if let Some(direction) = self.get_mut(direction) {
@@ -151,14 +150,14 @@ mod tests {
         Time::ZERO + Span::from_micros(micros)
     }
 
-    /// 8 Mbit/s.
+    /// A direction at 8 Mbit/s.
     fn direction() -> Direction {
         let capacity = Capacity::Rate(Schedule::constant(Rate::from_bps(8_000_000)));
         let pipe = Pipe::new(PipeConfig { capacity, ..PipeConfig::default() }, Time::ZERO, 1).unwrap();
         Direction::new(pipe, PunctualityMeter::new(StallLog::default()))
     }
 
-    /// If it fails, whichever socket is read first gets ahead of the queue.
+    /// If it fails, packets of the socket that is read first overtake the others.
     #[test]
     fn packets_of_several_sockets_enter_in_the_order_of_their_arrival() {
         let mut direction = direction();
@@ -173,7 +172,7 @@ mod tests {
             out.push((at, packet.bytes.clone()));
             direction.recycle(packet);
         }
-        // A millisecond of service each, and the least time on the way.
+        // A millisecond of transmission time each, and the shortest propagation time.
         let due = |at| micros(at) + Span::from_nanos(1);
         assert_eq!(out, [(due(1100), vec![1]), (due(2100), vec![3])], "one has not come yet");
         assert_eq!(direction.spare.len(), 2);

@@ -1,4 +1,4 @@
-//! Sessions over several paths, on loopback. What interfaces that come and go do to them is tested with the command.
+//! Sessions over several paths, on loopback. The effects of interfaces that come and go are tested with the command.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use crate::sessions::machine::Machine;
 
 const REPORTS: Span = Span::from_millis(100);
 
-/// Counts of a session's paths: packets sent or received, and reports sent or applied.
+/// Counters of a session's paths: packets sent or received, and reports sent or applied.
 #[derive(Clone, Default)]
 struct Counts(Arc<Mutex<Vec<(u64, u64)>>>);
 
@@ -129,7 +129,7 @@ fn a_long_stream_arrives_whole_with_and_without_a_key_while_its_only_path_is_exc
     a_path_is_exchanged(&cases, 500_000);
 }
 
-/// Streams of so many `numbers` of four bytes, of which half is given before the exchange.
+/// Streams of `numbers` four-byte numbers; half of them are passed before a path is exchanged.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn a_path_is_exchanged(cases: &[(IpAddr, Option<Key>)], numbers: u32) {
     for (address, key) in cases.iter().cloned() {
@@ -178,7 +178,7 @@ fn a_path_that_leads_nowhere_or_is_there_already_is_named() {
     assert!(matches!(fails(same), NetError::SamePath { .. }));
 }
 
-/// If it fails, a stranger can turn a session's reports to himself, or put packets into it.
+/// If it fails, a stranger can redirect a session's reports to itself, or insert packets.
 #[test]
 fn a_stranger_cannot_join_a_session_of_several_paths() {
     let key = Key::new(b"a secret of this test").expect("long enough");
@@ -191,13 +191,14 @@ fn a_stranger_cannot_join_a_session_of_several_paths() {
         let ssrc = book.read().opened[0].ssrc.to_be_bytes();
         let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
         stranger.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
-        // A sender report, which asks for an answer, and media.
+        // A sender report, which requires an answer, and media.
         let report = [&[0x80, 200, 0, 6][..], &ssrc, &[1; 20]].concat();
         let media = [&[0x80, 96, 0, 1, 0, 0, 0, 1][..], &ssrc, &[1; 40]].concat();
         for datagram in [&report, &media].repeat(20) {
             stranger.send_to(datagram, server.address()).expect("sent");
         }
-        // He knows the session's source and asks for it himself: with a cookie, but without its number.
+        // The stranger knows the session's SSRC and sends its own Open: with a cookie, but without the session's
+        // number.
         let open = |cookie: &[u8]| [b"eq\x03\x01\x0a\0\0\0".as_slice(), &[7; 16], cookie, &ssrc, &[0; 52]].concat();
         let mut buffer = [0; 2048];
         stranger.send_to(&open(&[0; 16]), server.address()).expect("sent");

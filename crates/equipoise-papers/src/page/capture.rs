@@ -4,12 +4,12 @@ use crate::capture::{Analysis, Direction, Distribution, Side};
 use equipoise_lab::report::chart::{Axis, Chart, Layer, Shape, Style};
 use equipoise_lab::report::{NOTHING, escape, head, millis};
 
-/// Directions that have a chart of their own.
+/// Maximum number of directions with a chart.
 const DRAWN: usize = 6;
-/// Points of a bell's line.
+/// Number of points in the line of a Gaussian fit.
 const CURVE: usize = 200;
 
-/// The analysis of the capture of this name as a page.
+/// A page with the analysis of the capture `name`.
 pub fn capture_html(name: &str, analysis: &Analysis) -> String {
     let mut page = head(&format!("Round-trip times in {name}"));
     page.push_str(&format!(
@@ -116,7 +116,7 @@ fn chart(index: usize, direction: &Direction, rtt: &Distribution) -> Chart {
     let edge = |bar: usize| (rtt.first_s + bar as f64 * rtt.bin_s) * 1e3;
     let mut bars: Vec<_> = rtt.counts.iter().enumerate().map(|(bar, &count)| (edge(bar), count as f64)).collect();
     bars.push((edge(rtt.counts.len()), 0.0));
-    // A few late ones would press all others into the left edge.
+    // A few late samples would push all others to the left edge.
     let right = (rtt.p95_s + 3.0 * (rtt.p95_s - rtt.min_s)).min(rtt.max_s + rtt.bin_s) * 1e3;
     let left = edge(0);
     let style = |color, dash| Style { color, dash, width: 1.8 };

@@ -1,4 +1,4 @@
-//! The page of a paper's results, with its claims and verdicts first, then its figures; and that of a capture.
+//! The page of a paper's results, first its claims and verdicts, then its figures; and the page of a capture.
 
 mod capture;
 mod markdown;
@@ -14,7 +14,7 @@ use equipoise_lab::report::{NOTHING, escape, head};
 use equipoise_lab::result::World;
 pub use markdown::paper_markdown;
 
-/// Colour and dashes of the layers, in their order; dashes tell apart what colours do not.
+/// Colours and dashes of the layers, in order; dashes distinguish layers of similar colours.
 const STYLES: [(&str, &str); 8] = [
     ("var(--series-1)", ""),
     ("var(--series-2)", "6 3"),
@@ -26,7 +26,7 @@ const STYLES: [(&str, &str); 8] = [
     ("var(--series-8)", "2 3"),
 ];
 const LINE_WIDTH: f64 = 1.8;
-/// Room beyond the data, as a share of their range.
+/// Margin beyond the data, as a share of their range.
 const ROOM: f64 = 0.05;
 
 /// The results as a page.
@@ -101,7 +101,7 @@ fn readings(readings: &[Reading]) -> String {
     text.map_or_else(String::new, |text| format!("<h2>Readings</h2>\n{text}"))
 }
 
-/// Readings by claims: each of our numbers with its verdict; `None` where there is one reading only.
+/// A table of readings and claims, with our numbers and verdicts; `None` if there is only one reading.
 fn readings_table(readings: &[Reading]) -> Option<Table> {
     let mut ids: Vec<&str> =
         readings.iter().flat_map(|reading| &reading.claims).map(|claim| claim.id.as_str()).collect();
@@ -185,7 +185,7 @@ impl PlotData {
     }
 }
 
-/// Least and largest of the numbers that are finite.
+/// Minimum and maximum of the finite numbers.
 fn limits(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values
         .filter(|value| value.is_finite())
@@ -195,7 +195,7 @@ fn limits(values: impl Iterator<Item = f64>) -> (f64, f64) {
 fn with_room(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = limits(values);
     let room = (high - low) * ROOM;
-    // What counts from zero is drawn from zero.
+    // If the data is not negative, the axis starts at zero or above.
     (if low >= 0.0 && low - room < 0.0 { 0.0 } else { low - room }, high + room)
 }
 

@@ -68,7 +68,7 @@ fn names_are_text_and_verdicts_have_their_words() {
     }
 }
 
-/// The number behind `name="` in an element.
+/// The number after `name="` in an element.
 fn attribute(element: &str, name: &str) -> f64 {
     let from = element.find(&format!(" {name}=\"")).expect("the attribute") + name.len() + 3;
     let rest = &element[from..];
@@ -101,7 +101,7 @@ fn what_is_no_number_is_not_drawn() {
     ] {
         let page = paper_html(&results(Verdict::NotComparable, data.clone()));
         let drawing = &page[page.find("<figure>").expect("a figure")..];
-        // A legend shows one circle as the sign of points.
+        // A legend shows one circle as the symbol of points.
         let circles = drawing.matches("<circle").count();
         assert!(circles <= 1 && !drawing.contains("fill-opacity:0.2") && !page.contains("NaN"), "{data:?}: {drawing}");
     }
