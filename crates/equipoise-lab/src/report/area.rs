@@ -1,54 +1,47 @@
-//! The picture of a chart: its size, where values are in it, and what all of its parts are drawn with.
+//! The picture of a chart: where values are in it, and how wide it may be.
+//!
+//! A picture is as wide as there is room, with letters of one size: across, places are percentages. Its height is fixed. Labels that would
+//! overlap on a phone have a second form for it; the style sheet shows the one for which there is room.
 
 use super::chart::{Axis, Chart};
 use super::format::escape;
-use super::ticks::room_for_numbers;
 
-pub(super) const WIDTH: f64 = 900.0;
-pub(super) const HEIGHT: f64 = 340.0;
-/// Room for the ticks and the label of the vertical axis, unless its numbers are long.
-const LEFT: f64 = 70.0;
-/// Room for the label of a horizontal mark.
-const RIGHT: f64 = 64.0;
-/// Room for the labels of vertical marks.
-const TOP: f64 = 30.0;
-const BOTTOM: f64 = 56.0;
-/// Height of letters: large enough for a phone, where a chart is shown at 0.8 of its size.
-pub(super) const TEXT_SIZE: f64 = 14.0;
+/// Height of the area between the axes, in pixels.
+pub(super) const HEIGHT: f64 = 250.0;
+/// Width of that area, at the least, where there is room for the wide form of labels, and on a phone.
+pub(super) const WIDTHS: [f64; 2] = [560.0, 270.0];
+/// The classes of what is shown for these widths alone.
+pub(super) const FORMS: [&str; 2] = ["wide", "narrow"];
+/// Height of letters.
+pub(super) const TEXT_SIZE: f64 = 13.0;
 /// Width of a letter, except for rare letters.
-pub(super) const LETTER_WIDTH: f64 = 7.5;
+pub(super) const LETTER_WIDTH: f64 = 7.2;
 
-/// The area between the axes: where values are in the picture.
+/// The area between the axes.
 pub(super) struct Area<'a> {
     x: &'a Axis,
     y: &'a Axis,
-    pub(super) left: f64,
-    pub(super) right: f64,
-    pub(super) top: f64,
-    pub(super) bottom: f64,
 }
 
 impl<'a> Area<'a> {
-    pub(super) fn of(chart: &'a Chart) -> Self {
-        let left = LEFT.max(room_for_numbers(&chart.y));
-        Self { x: &chart.x, y: &chart.y, left, right: WIDTH - RIGHT, top: TOP, bottom: HEIGHT - BOTTOM }
+    pub(super) const fn of(chart: &'a Chart) -> Self {
+        Self { x: &chart.x, y: &chart.y }
     }
 
-    /// Horizontal position of a value, at the edge if it is beyond.
+    /// Horizontal position of a value in percent, at the edge if it is beyond.
     pub(super) fn x(&self, value: f64) -> f64 {
-        self.left + self.x.share(value) * (self.right - self.left)
+        self.x.share(value) * 100.0
     }
 
-    /// Vertical position of a value, at the edge if it is beyond.
+    /// Vertical position of a value in pixels from the top, at the edge if it is beyond.
     pub(super) fn y(&self, value: f64) -> f64 {
-        self.bottom - self.y.share(value) * (self.bottom - self.top)
+        (1.0 - self.y.share(value)) * HEIGHT
     }
 }
 
-/// A text with its anchor at a point of the baseline.
-pub(super) fn text(x: f64, y: f64, anchor: &str, text: &str) -> String {
-    let text = escape(text);
-    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{TEXT_SIZE}\" text-anchor=\"{anchor}\">{text}</text>")
+/// A text with its anchor in percent across and in pixels down, and with further attributes.
+pub(super) fn text(x: f64, y: f64, attributes: &str, text: &str) -> String {
+    format!("<text x=\"{x:.2}%\" y=\"{y:.1}\"{attributes}>{}</text>", escape(text))
 }
 
 pub(super) fn line_swatch(y: f64, color: &str, width: f64, dash: &str) -> String {

@@ -1,69 +1,91 @@
 //! Marks: straight lines through a whole chart, with labels at its edges that do not overlap.
 
-use super::area::{Area, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTH, line_swatch, text};
+use super::area::{Area, FORMS, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTHS, line_swatch, text};
 use super::chart::{Chart, Mark};
+use super::points::Digits;
 
 /// More vertical marks than this share one entry in the legend.
 pub(super) const MOST_NAMED_MARKS: usize = 12;
 const COLOR: &str = "var(--mark)";
 const LINE_WIDTH: f64 = 1.5;
+/// How far labels stand above the area or above a line.
+const ABOVE: f64 = 8.0;
 
-/// The lines of all marks within the axes.
-pub(super) fn lines(chart: &Chart, area: &Area<'_>) -> String {
-    let line = |mark: &Mark, path: String| {
-        let dash = if mark.dash.is_empty() { "none" } else { mark.dash };
-        format!("<path d=\"{path}\" stroke=\"{COLOR}\" stroke-width=\"{LINE_WIDTH}\" stroke-dasharray=\"{dash}\"/>")
-    };
-    let Area { left, right, top, bottom, .. } = *area;
-    let across = chart.horizontals.iter().filter(|mark| chart.y.contains(mark.at));
-    let across = across.map(|mark| line(mark, format!("M{left:.1} {:.1}H{right}", area.y(mark.at))));
-    let up = chart.verticals.iter().filter(|mark| chart.x.contains(mark.at));
-    across.chain(up.map(|mark| line(mark, format!("M{:.1} {top}V{bottom}", area.x(mark.at))))).collect()
+/// Vertical marks, from 0 to 1 in height.
+pub(super) fn verticals(chart: &Chart, digits: &Digits<'_>) -> String {
+    chart.verticals.iter().map(|mark| line(mark, &format!("M{} 0V1", digits.x(mark.at)))).collect()
 }
 
-/// The labels: of horizontal marks at the right edge, of vertical ones above.
+/// Horizontal marks, from one end of the axis to the other.
+pub(super) fn horizontals(chart: &Chart, digits: &Digits<'_>) -> String {
+    let [left, right] = [chart.x.min, chart.x.max].map(|end| digits.x(end));
+    chart.horizontals.iter().map(|mark| line(mark, &format!("M{left} {}H{right}", digits.y(mark.at)))).collect()
+}
+
+fn line(mark: &Mark, path: &str) -> String {
+    let dash = if mark.dash.is_empty() { "none" } else { mark.dash };
+    format!("<path d=\"{path}\" stroke=\"{COLOR}\" stroke-width=\"{LINE_WIDTH}\" stroke-dasharray=\"{dash}\"/>")
+}
+
+/// The labels: of horizontal marks at the right end of their lines, of vertical ones above the area.
 pub(super) fn labels(chart: &Chart, area: &Area<'_>) -> String {
-    let mut labels = String::new();
     let seen: Vec<_> = chart.horizontals.iter().filter(|mark| chart.y.contains(mark.at)).collect();
-    let heights: Vec<_> = seen.iter().map(|mark| area.y(mark.at) + TEXT_SIZE / 3.0).collect();
-    for (mark, y) in seen.iter().zip(apart(&heights, TEXT_SIZE, HEIGHT)) {
-        labels.push_str(&text(area.right + 6.0, y, "start", &mark.label));
-    }
-    if chart.verticals.len() > MOST_NAMED_MARKS {
-        return labels;
-    }
-    let seen = chart.verticals.iter().zip(1..).filter(|(mark, _)| chart.x.contains(mark.at));
-    let (middles, texts): (Vec<_>, Vec<_>) = if are_numbered(chart, area) {
-        let (places, numbers): (Vec<_>, Vec<_>) =
-            seen.map(|(mark, number): (_, u32)| (area.x(mark.at), number.to_string())).unzip();
-        (apart(&places, 3.0 * LETTER_WIDTH, WIDTH - LETTER_WIDTH), numbers)
-    } else {
-        seen.map(|(mark, _)| (middle(area, mark), mark.label.clone())).unzip()
-    };
-    labels.extend(middles.iter().zip(texts).map(|(x, label)| text(*x, area.top - 10.0, "middle", &label)));
-    labels
+    let heights: Vec<_> = seen.iter().map(|mark| area.y(mark.at) - ABOVE / 2.0).collect();
+    let across = seen.iter().zip(apart(&heights, TEXT_SIZE, HEIGHT)).map(|(mark, y)| {
+        let attributes = format!(" class=\"level\" data-at=\"{}\" dx=\"-3\" text-anchor=\"end\"", mark.at);
+        text(100.0, y, &attributes, &mark.label)
+    });
+    let across: String = across.collect();
+    let up = FORMS.into_iter().zip(WIDTHS).map(|(form, width)| above(chart, area, form, width));
+    across + &up.collect::<String>()
 }
 
-/// Whether the labels of vertical marks would overlap, so that numbers stand for them.
-pub(super) fn are_numbered(chart: &Chart, area: &Area<'_>) -> bool {
+/// The labels of vertical marks in a picture of this width.
+fn above(chart: &Chart, area: &Area<'_>, form: &str, width: f64) -> String {
+    if chart.verticals.len() > MOST_NAMED_MARKS {
+        return String::new();
+    }
+    let label = |at: f64, x: f64, anchor: &str, label: &str| {
+        text(x, -ABOVE, &format!(" class=\"mark {form}\" data-at=\"{at}\" text-anchor=\"{anchor}\""), label)
+    };
+    let seen = chart.verticals.iter().zip(1..).filter(|(mark, _)| chart.x.contains(mark.at));
+    if are_numbered(chart, area, width) {
+        let (marks, numbers): (Vec<_>, Vec<u32>) = seen.unzip();
+        let places: Vec<_> = marks.iter().map(|mark| area.x(mark.at) * width / 100.0).collect();
+        let places = apart(&places, 3.0 * LETTER_WIDTH, width);
+        let numbered = marks.iter().zip(numbers).zip(places);
+        return numbered
+            .map(|((mark, number), x)| label(mark.at, x / width * 100.0, "middle", &number.to_string()))
+            .collect();
+    }
+    let words = seen.map(|(mark, _)| {
+        let (x, half) = (area.x(mark.at), half_width(&mark.label) / width * 100.0);
+        let (x, anchor) = match x {
+            x if x < half => (0.0, "start"),
+            x if x > 100.0 - half => (100.0, "end"),
+            x => (x, "middle"),
+        };
+        label(mark.at, x, anchor, &mark.label)
+    });
+    words.collect()
+}
+
+/// Whether the labels of vertical marks would overlap in a picture of this width, so that numbers stand for them.
+pub(super) fn are_numbered(chart: &Chart, area: &Area<'_>, width: f64) -> bool {
     let mut right = f64::NEG_INFINITY;
     chart.verticals.iter().any(|mark| {
-        let (middle, half) = (middle(area, mark), half_width(&mark.label));
-        let overlaps = middle - half < right || half > WIDTH / 4.0;
+        let half = half_width(&mark.label);
+        let is_long = half > width / 4.0;
+        let middle = (area.x(mark.at) * width / 100.0).min(width - half).max(half);
+        let overlaps = middle - half < right;
         right = middle + half + LETTER_WIDTH;
-        overlaps
+        is_long || overlaps
     })
 }
 
 /// The sign of a mark in the legend.
 pub(super) fn swatch(mark: &Mark) -> String {
     line_swatch(6.0, COLOR, LINE_WIDTH, mark.dash)
-}
-
-/// Middle of a vertical mark's label: above the mark, or as near as the chart's edges allow.
-fn middle(area: &Area<'_>, mark: &Mark) -> f64 {
-    let half = half_width(&mark.label).min(WIDTH / 2.0);
-    area.x(mark.at).clamp(half, WIDTH - half)
 }
 
 fn half_width(label: &str) -> f64 {
