@@ -2,22 +2,16 @@
 //!
 //! Everything that comes from a scenario is text to be escaped; nothing is fetched; equal results give equal bytes.
 
-mod area;
-mod axes;
 mod beliefs;
 pub mod chart;
 mod charts;
 mod comparison;
 mod distribution;
-mod drawing;
 mod figure;
 mod format;
-mod marks;
 mod media;
 mod pair;
 mod paths;
-mod points;
-mod shapes;
 mod spread;
 mod suite;
 mod suite_charts;
@@ -26,7 +20,6 @@ mod tables;
 mod tcp;
 #[cfg(test)]
 pub(crate) mod tests;
-mod ticks;
 mod worlds;
 
 use format::counted;

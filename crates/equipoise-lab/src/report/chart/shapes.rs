@@ -1,9 +1,9 @@
 //! What a chart's layers look like: lines, steps, bands, points, estimates and boxes.
 
 use super::area::{Area, line_swatch};
-use super::chart::{Axis, Chart, Layer, Shape, Style};
-use super::format::escape;
 use super::points::{Digits, Point, bounded, columns};
+use super::{Axis, Chart, Layer, Shape, Style};
+use crate::report::escape;
 
 const BAND_OPACITY: f64 = 0.2;
 /// A band's upper edge, in the dashes of its world.

@@ -5,12 +5,12 @@
 //! a narrow screen. The parts of the SVG are drawn by `axes`, `shapes` and `marks`.
 
 use super::area::{Area, FORMS, HEIGHT, WIDTHS};
-use super::chart::{Axis, Chart, Mark, Shade, Shape};
-use super::format::escape;
 use super::marks::MOST_NAMED_MARKS;
 use super::points::Digits;
 use super::ticks::{FEWEST_STEPS, NUMBER_GAP, number_width, room_for_numbers, ticks};
+use super::{Axis, Chart, Mark, Shade, Shape};
 use super::{axes, marks, shapes};
+use crate::report::escape;
 
 const SHADE_OPACITY: f64 = 0.6;
 /// Room for the numbers of the horizontal axis, in pixels.

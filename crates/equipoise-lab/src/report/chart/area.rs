@@ -3,8 +3,8 @@
 //! A picture is as wide as there is room, with letters of one size: across, places are percentages. Its height is fixed. Labels that would
 //! overlap on a phone have a second form for it; the style sheet shows the one for which there is room.
 
-use super::chart::{Axis, Chart};
-use super::format::escape;
+use super::{Axis, Chart};
+use crate::report::escape;
 
 /// Height of the area between the axes, in pixels.
 pub(super) const HEIGHT: f64 = 250.0;

@@ -1,6 +1,6 @@
 //! Where an axis has its ticks, and how wide their numbers are.
 
-use super::chart::Axis;
+use super::Axis;
 
 /// A place on an axis, and its label.
 pub(super) struct Tick {

@@ -1,7 +1,7 @@
 //! The frame of a chart: axes with ticks and labels, and the grid.
 
+use super::Chart;
 use super::area::{Area, FORMS, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTHS, text};
-use super::chart::Chart;
 use super::ticks::{FEWEST_STEPS, NUMBER_GAP, number_width, ticks};
 
 const TICK_LENGTH: f64 = 5.0;

@@ -1,6 +1,6 @@
 //! The points of lines and bands: few enough to draw, and as text in the units of the axes, so that the picture holds the values.
 
-use super::chart::{Axis, Chart, Shape};
+use super::{Axis, Chart, Shape};
 
 /// Points of all lines of a chart together, above which they are thinned out.
 const MOST_POINTS: usize = 4000;

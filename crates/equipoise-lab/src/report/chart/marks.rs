@@ -1,8 +1,8 @@
 //! Marks: straight lines through a whole chart, with labels at its edges that do not overlap.
 
 use super::area::{Area, FORMS, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTHS, line_swatch, text};
-use super::chart::{Chart, Mark};
 use super::points::Digits;
+use super::{Chart, Mark};
 
 /// More vertical marks than this share one entry in the legend.
 pub(super) const MOST_NAMED_MARKS: usize = 12;
