@@ -161,7 +161,7 @@ fn course(
     if layers.is_empty() {
         return String::new();
     }
-    let last = comparison.over_time.iter().filter_map(|found| of(found).last()).map(|moment| moment.at_s);
+    let last = comparison.over_time.iter().filter_map(|found| of(found).last()).map(|moment| moment.at_s.ceil());
     let highest = heights(&layers).into_iter().fold(0.1, f64::max);
     let chart = Chart {
         id: id.to_owned(),
