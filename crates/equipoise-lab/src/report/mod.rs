@@ -15,7 +15,7 @@ mod paths;
 mod spread;
 mod suite;
 mod suite_charts;
-mod table;
+pub mod table;
 mod tables;
 mod tcp;
 #[cfg(test)]

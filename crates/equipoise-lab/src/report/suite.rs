@@ -239,6 +239,7 @@ fn flow_cell(flow: &CaseFlow, (key, _, scale, decimals): &FlowColumn) -> String 
 /// A row for each phase and controller.
 fn phases(variant: &[CaseResult]) -> Table {
     let mut table = Table::new("Phases")
+        .without_zeros()
         .column("phase", Column::Text)
         .column("controller", Column::Text)
         .numbers(metrics::PHASE.iter().map(Metric::label));

@@ -1,21 +1,26 @@
 //! A table of a page: rows with a name each, columns of text or numbers.
 
-use super::format::{NOTHING, escape};
+use super::{NOTHING, escape};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Column {
+pub enum Column {
+    /// Words, at the left.
     Text,
+    /// Numbers, at the right.
     Number,
 }
 
-/// A table that is made row by row.
-pub(super) struct Table {
+/// A table that is made row by row, and fits a phone.
+#[derive(Debug)]
+pub struct Table {
     name: String,
+    has_zeros: bool,
     heads: Vec<(String, Column)>,
     rows: Vec<Row>,
 }
 
+#[derive(Debug)]
 enum Row {
     /// The name of the rows below.
     Group(String),
@@ -27,33 +32,41 @@ const MOST_ON_A_PHONE: usize = 3;
 
 impl Table {
     /// A table whose name is for those who cannot see it.
-    pub(super) fn new(name: &str) -> Self {
-        Self { name: escape(name), heads: Vec::new(), rows: Vec::new() }
+    pub fn new(name: &str) -> Self {
+        Self { name: escape(name), has_zeros: true, heads: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Without columns of counts that are zero in all rows.
+    #[must_use]
+    pub fn without_zeros(self) -> Self {
+        Self { has_zeros: false, ..self }
     }
 
     /// With a further column; the first one names the rows.
-    pub(super) fn column(mut self, head: &str, kind: Column) -> Self {
+    #[must_use]
+    pub fn column(mut self, head: &str, kind: Column) -> Self {
         self.heads.push((escape(head), kind));
         self
     }
 
     /// With further columns of numbers.
-    pub(super) fn numbers<S: AsRef<str>>(self, heads: impl IntoIterator<Item = S>) -> Self {
+    #[must_use]
+    pub fn numbers<S: AsRef<str>>(self, heads: impl IntoIterator<Item = S>) -> Self {
         heads.into_iter().fold(self, |table, head| table.column(head.as_ref(), Column::Number))
     }
 
     /// A further row: HTML, a cell a column.
-    pub(super) fn push(&mut self, cells: Vec<String>) {
+    pub fn push(&mut self, cells: Vec<String>) {
         self.rows.push(Row::Cells(cells));
     }
 
     /// A name for the rows that follow.
-    pub(super) fn group(&mut self, name: &str) {
+    pub fn group(&mut self, name: &str) {
         self.rows.push(Row::Group(escape(name)));
     }
 
-    /// The table without columns in which nothing was measured or counted; nothing at all without rows.
-    pub(super) fn to_html(&self) -> String {
+    /// The table without columns in which nothing was measured; nothing at all without rows.
+    pub fn to_html(&self) -> String {
         if self.rows.is_empty() {
             return String::new();
         }
@@ -92,7 +105,12 @@ impl Table {
             Row::Group(_) => None,
             Row::Cells(cells) => cells.get(place),
         });
-        place == 0 || cells.into_iter().any(|cell| !["", "0", "0 ± 0", NOTHING].contains(&cell.as_str()))
+        let says_something = |cell: &String| match cell.as_str() {
+            "" | NOTHING => false,
+            "0" | "0 ± 0" => self.has_zeros,
+            _ => true,
+        };
+        place == 0 || cells.into_iter().any(says_something)
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> Vec<Strin
 
 /// A table with a row a place and world, and the column of the worlds if there are several.
 pub(super) fn of_worlds(name: &str, first: &str, worlds: &[InWorld<'_>]) -> Table {
-    let table = Table::new(name).column(first, Column::Text);
+    let table = Table::new(name).without_zeros().column(first, Column::Text);
     if worlds.len() > 1 { table.column("world", Column::Text) } else { table }
 }
 
