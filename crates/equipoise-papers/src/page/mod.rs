@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use crate::{Claim, Figure, Plot, PlotData, Reading, Results, Table, Verdict, four_digits as number};
 pub use capture::capture_html;
 use equipoise_lab::report::chart::{Axis, Chart, Layer, Mark, Shape, Style};
+use equipoise_lab::report::table::{Column, Table as HtmlTable};
 use equipoise_lab::report::{NOTHING, escape, head};
 use equipoise_lab::result::World;
 pub use markdown::paper_markdown;
@@ -63,37 +64,39 @@ fn summary(results: &Results) -> String {
 }
 
 fn claims(claims: &[Claim]) -> String {
-    let heads = ["claim", "paper", "ours", "95 % interval", "unit", "runs", "verdict"];
-    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    let rows: String = claims.iter().map(claim).collect();
-    format!(
-        "<h2>Claims</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Claims\">\
-         <table class=\"claims\">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
-    )
+    let mut table = HtmlTable::new("Claims")
+        .column("claim", Column::Text)
+        .numbers(["paper", "ours", "95 % interval"])
+        .column("unit", Column::Text)
+        .numbers(["runs"])
+        .column("verdict", Column::Text);
+    for found in claims {
+        table.push(claim(found));
+    }
+    format!("<h2>Claims</h2>\n<div class=\"claims\">\n{}</div>\n", table.to_html())
 }
 
-fn claim(claim: &Claim) -> String {
+/// The cells of a claim.
+fn claim(claim: &Claim) -> Vec<String> {
     let class = match claim.verdict {
         Verdict::Reproduced => "reproduced",
         Verdict::NotReproduced => "not-reproduced",
         _ => "not-comparable",
     };
     let interval = claim.ci95.map_or(NOTHING.to_owned(), |[low, high]| format!("{} to {}", number(low), number(high)));
-    format!(
-        "<tr><th scope=\"row\"><code>{}</code> ({})<br><span>{} {}</span><br><span class=\"note\">{}</span></th>\
-         <td>{}</td><td>{}</td><td>{interval}</td><td class=\"text\">{}</td><td>{}</td>\
-         <td class=\"text\"><span class=\"badge {class}\">{}</span></td></tr>\n",
-        escape(&claim.id),
-        escape(&claim.figure),
-        escape(&claim.statement),
-        escape(&claim.rule),
-        escape(&claim.note),
+    let [id, figure, statement, rule, note, unit] =
+        [&claim.id, &claim.figure, &claim.statement, &claim.rule, &claim.note, &claim.unit].map(|text| escape(text));
+    vec![
+        format!(
+            "<code>{id}</code> ({figure})<br><span>{statement} {rule}</span><br><span class=\"note\">{note}</span>"
+        ),
         claim.paper.map_or(NOTHING.to_owned(), number),
         claim.ours.map_or(NOTHING.to_owned(), number),
-        escape(&claim.unit),
-        claim.runs,
-        claim.verdict.words(),
-    )
+        interval,
+        unit,
+        claim.runs.to_string(),
+        format!("<span class=\"badge {class}\">{}</span>", claim.verdict.words()),
+    ]
 }
 
 fn readings(readings: &[Reading]) -> String {
@@ -200,18 +203,11 @@ fn with_room(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 fn table(table: &Table) -> String {
-    let heads: String = table.columns.iter().map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
-    let row = |cells: &Vec<String>| {
-        let cells = cells.iter().enumerate().map(|(index, cell)| match index {
-            0 => format!("<th scope=\"row\">{}</th>", escape(cell)),
-            _ => format!("<td>{}</td>", escape(cell)),
-        });
-        format!("<tr>{}</tr>\n", cells.collect::<String>())
-    };
-    let rows: String = table.rows.iter().map(row).collect();
-    let caption = escape(&table.caption);
-    format!(
-        "<h3>{caption}</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table>\n\
-         <thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
-    )
+    let mut columns = table.columns.iter();
+    let first = columns.next().map_or("", String::as_str);
+    let mut html = HtmlTable::new(&table.caption).column(first, Column::Text).numbers(columns);
+    for row in &table.rows {
+        html.push(row.iter().map(|cell| escape(cell)).collect());
+    }
+    format!("<h3>{}</h3>\n{}", escape(&table.caption), html.to_html())
 }
