@@ -21,7 +21,7 @@ const STEPS: [(&str, Step); 12] = [
     ("scenarios", |workspace, _| scenarios::check(workspace)),
     ("smoke", |workspace, _| smoke::run(workspace)),
     ("library", |workspace, _| library::check(workspace)),
-    ("python", |workspace, _| python::run(workspace, python::Profile::Dev)),
+    ("python", |workspace, told| told.python(workspace)),
     ("package", |workspace, _| package::check(workspace, false)),
 ];
 
@@ -68,16 +68,32 @@ impl Told {
     fn tests(&mut self, workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
         let mut counts = String::new();
         let ran = workspace.program("./x").arguments(arguments).run_lines(|line| {
-            println!("{line}");
+            self.line(line);
             if line.starts_with(test::RESULT) {
                 // The last one is the sum.
                 line.clone_into(&mut counts);
-            } else if line.starts_with(test::SKIPPED) {
-                *self.skipped.entry(line.to_string()).or_default() += 1;
             }
         });
         self.counts.push(counts);
         ran?;
+        self.check_skipped(workspace)
+    }
+
+    /// Builds and tries the Python package, whose tests may be skipped for the same reasons.
+    fn python(&mut self, workspace: &Workspace) -> Result<(), Error> {
+        python::run(workspace, python::Profile::Dev, |line| self.line(line))?;
+        self.check_skipped(workspace)
+    }
+
+    /// Shows a line that tests have printed, and counts it if it is of one that was skipped.
+    fn line(&mut self, line: &str) {
+        println!("{line}");
+        if line.starts_with(test::SKIPPED) {
+            *self.skipped.entry(line.to_owned()).or_default() += 1;
+        }
+    }
+
+    fn check_skipped(&self, workspace: &Workspace) -> Result<(), Error> {
         let list = workspace::read(&workspace.path(MAY_BE_SKIPPED))?;
         let skipped = self.unlisted(&list);
         if skipped.is_empty() { Ok(()) } else { Err(Error::Skipped { list: MAY_BE_SKIPPED, skipped }) }

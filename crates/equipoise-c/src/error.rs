@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use equipoise::control::ConfigError;
+use equipoise::error::Chain;
 use equipoise_net::flow_pair::SendError;
 use equipoise_net::{Closed, KeyError, NetError};
 use equipoise_session::rtp::SessionError;
@@ -121,13 +122,7 @@ impl Fault {
 
     /// An error with all its sources.
     fn chain(code: eq_error, error: &dyn Error) -> Self {
-        let mut words = error.to_string();
-        let mut source = error.source();
-        while let Some(error) = source {
-            words.push_str(&format!(": {error}"));
-            source = error.source();
-        }
-        Self { code, words }
+        Self { code, words: Chain(error).to_string() }
     }
 
     /// Stores its text for [`eq_last_error_message`].

@@ -20,6 +20,7 @@ mod paper;
 mod suite;
 mod summary;
 mod sweep;
+mod waiting;
 
 use std::error::Error as _;
 use std::io::Write as _;

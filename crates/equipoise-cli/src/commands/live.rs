@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise_lab::live::{Setup, Stage, WindowControl};
 use equipoise_lab::record::IntervalRow;
-use equipoise_lab::result::{Report, Run as RunResult};
+use equipoise_lab::result::{Report, Run as RunResult, World};
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::{Progress, live as live_world, report, sim as sim_world};
 
@@ -54,7 +54,7 @@ fn in_both_worlds(scenario: &Scenario, options: &Demo, stop: &AtomicBool) -> Res
 /// `equipoise live`.
 pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     let Live { file, run: options, namespaces, overlay } = options;
-    let (mut scenarios, mut outputs) = prepare(std::slice::from_ref(file), options)?;
+    let (mut scenarios, mut outputs) = prepare(std::slice::from_ref(file), options, World::Live)?;
     // One file is one scenario.
     let scenario = scenarios.remove(0);
     let seed = options.seed.unwrap_or(scenario.seed);
@@ -104,7 +104,7 @@ fn run_live(
     let run = live_world::run(scenario, setup, stop, &mut |progress| match progress {
         Progress::Share(share) => table.bar.progress(share),
         Progress::Interval(row) => table.row(&row),
-        Progress::Event { at, origin, flow, path, event } => trace.line(at, origin, (flow, path), &event),
+        Progress::Event { at, origin, flow, path, half, event } => trace.line(at, origin, (flow, path, half), &event),
         _ => {}
     })?;
     table.bar.finish();

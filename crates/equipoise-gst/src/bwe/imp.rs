@@ -1,7 +1,7 @@
-use std::error::Error;
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use equipoise::error::Chain;
 use equipoise::units::{Instant, SenderClock, Span};
 use gst::glib;
 use gst::prelude::*;
@@ -273,13 +273,7 @@ impl Bwe {
 
     /// Posts an error about the properties on the bus.
     fn refuse(&self, error: &SettingsError) -> gst::StateChangeError {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(error) = source {
-            text = format!("{text}: {error}");
-            source = error.source();
-        }
-        gst::element_imp_error!(self, gst::LibraryError::Settings, ("{text}"));
+        gst::element_imp_error!(self, gst::LibraryError::Settings, ("{}", Chain(error)));
         gst::StateChangeError
     }
 }

@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::metrics::{DELIVERED, Metric};
 use crate::result::{FlowResult, Mean, Run};
 use crate::scenario::{FlowKind, Scenario};
-use crate::sim::{self, SimError, Threads};
+use crate::sim::{self, Execution, SimError};
 
 use over_time::{Course, MOST_RUNS};
 pub use over_time::{Moment, OverTime};
@@ -37,8 +37,8 @@ pub struct Plan {
     pub seed: u64,
     /// Runs of each variant.
     pub runs: u32,
-    /// The threads; the results do not depend on them.
-    pub threads: Threads,
+    /// The threads, and what ends it early.
+    pub execution: Execution,
 }
 
 /// Why variants cannot be compared.
@@ -122,7 +122,7 @@ pub fn run(
         progress(f64::from(done.fetch_add(1, Ordering::Relaxed) + 1) / jobs.len() as f64);
         kept
     };
-    let runs = sim::simulate_each(&jobs, plan.threads.clone(), keep)?;
+    let runs = sim::simulate_each(&jobs, plan.execution.clone(), keep)?;
     let by_variant: Vec<_> = runs.chunks(plan.runs.max(1) as usize).collect();
     let compared = flows.iter().enumerate().map(|(place, flow)| compare_flow(flow, &by_variant, place));
     let compared: Vec<_> = compared.collect();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     fn plan(threads: usize) -> Plan {
-        Plan { seed: 3, runs: 4, threads: Some(threads).into() }
+        Plan { seed: 3, runs: 4, execution: Some(threads).into() }
     }
 
     #[test]

@@ -296,7 +296,7 @@ mod tests {
             Variant { name: name.to_owned(), scenario: scenario.expect("a right scenario") }
         };
         let variants: Vec<_> = names.into_iter().zip([300, 2000]).map(variant).collect();
-        compare::run(&variants, None, &Plan { seed: 1, runs: 3, threads: Some(1).into() }, &|_| {}).expect("it runs")
+        compare::run(&variants, None, &Plan { seed: 1, runs: 3, execution: Some(1).into() }, &|_| {}).expect("it runs")
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn the_page_and_the_trace_tell_the_paths_apart() {
     let scenario = Scenario::parse(&TWO_PATHS.replace("\"180 s\"", "\"151 s\"")).expect("a right scenario");
     let mut lines = Vec::new();
     let mut tell = |progress: Progress| {
-        if let Progress::Event { at, origin, flow: 0, path, event } = progress {
+        if let Progress::Event { at, origin, flow: 0, path, event, .. } = progress {
             let name = path.map(|path| ["wide", "narrow"][usize::from(path.0)]);
             lines.push(trace::line(at, ("call", name), origin, &event));
         }

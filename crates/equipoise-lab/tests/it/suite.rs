@@ -269,7 +269,7 @@ fn priorities_are_given_to_the_flows_of_section_5_4() {
 }
 
 fn plan(threads: usize) -> Plan {
-    Plan { seed: 1, runs: 2, aqm: None, threads: Some(threads).into() }
+    Plan { seed: 1, runs: 2, aqm: None, execution: Some(threads).into() }
 }
 
 /// Sec. 5.6 in twelve seconds.
