@@ -20,6 +20,10 @@ mod paper;
 mod suite;
 mod summary;
 mod sweep;
+#[cfg(feature = "live")]
+mod views;
+#[cfg(feature = "live")]
+mod writer;
 
 use std::error::Error as _;
 use std::io::Write as _;

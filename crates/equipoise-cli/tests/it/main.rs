@@ -27,4 +27,5 @@ mod suite;
 mod support;
 mod sweep;
 mod tun;
+mod views;
 mod words;
