@@ -13,7 +13,7 @@ use crate::workspace::{self, Workspace};
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
 
 /// Those that the page of the command shows, each in words.
-const SUBCOMMANDS: [&[&str]; 14] = [
+const SUBCOMMANDS: [&[&str]; 16] = [
     &["demo"],
     &["sim"],
     &["compare"],
@@ -23,6 +23,8 @@ const SUBCOMMANDS: [&[&str]; 14] = [
     &["suite", "traces"],
     &["suite", "paths"],
     &["live"],
+    &["send"],
+    &["receive"],
     &["link"],
     &["check"],
     &["controllers"],

@@ -68,7 +68,7 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     let _symbiosis = crate::kernel::lend(*namespaces && scenario.wants_of_kernel(equipoise_kernel::NAME))?;
     let stop = catch_interrupt()?;
     // The report is that of all runs, and not of what was seen on the way.
-    let views = Views::open(viewing, None, &stop)?;
+    let views = Views::open(viewing, None, options.results.quiet, &stop)?;
     views.tell(Told::Start(Start {
         version: env!("CARGO_PKG_VERSION"),
         command: "live",

@@ -30,7 +30,7 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
     let back = path(&options.back.over(&options.path))?;
     let json = options.json.as_deref().map(Output::promise).transpose()?;
     let stop = catch_interrupt()?;
-    let views = Views::open(&options.viewing, options.report.as_deref(), &stop)?;
+    let views = Views::open(&options.viewing, options.report.as_deref(), options.quiet, &stop)?;
     let sample_interval = views.is_watched().then_some(options.interval);
     let config = BridgeConfig { forward, back, seed: options.seed, spin: options.spin, sample_interval };
     let screen = Screen::new(options.quiet || matches!(json, Some(Output::Stdout)), &views);

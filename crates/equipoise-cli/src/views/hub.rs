@@ -18,6 +18,8 @@ pub(crate) struct Hub {
     start: Option<Arc<str>>,
     /// Of what goes on and is told of, how it began.
     open: BTreeMap<u64, Arc<str>>,
+    /// The same of what is over, the last of them.
+    ended: VecDeque<Arc<str>>,
     /// What happened last, the oldest first, and its size.
     kept: VecDeque<Arc<str>>,
     bytes: usize,
@@ -45,8 +47,12 @@ impl Hub {
             Told::Interval(interval) if self.open.contains_key(&interval.series) => self.tell(line()),
             Told::Breaker { series, .. } if self.open.contains_key(series) => self.tell(line()),
             Told::End { series, .. } => {
-                if self.open.remove(series).is_some() {
+                if let Some(open) = self.open.remove(series) {
                     self.tell(line());
+                    self.ended.push_back(open);
+                    if self.ended.len() > DRAWN {
+                        self.ended.pop_front();
+                    }
                 }
             }
             Told::Over { .. } => self.tell(line()),
@@ -77,7 +83,8 @@ impl Hub {
         if !self.is_closed {
             self.pages.push(page);
         }
-        let so_far = self.start.iter().chain(self.open.values()).chain(&self.kept).cloned().collect();
+        let so_far =
+            self.start.iter().chain(&self.ended).chain(self.open.values()).chain(&self.kept).cloned().collect();
         (so_far, news)
     }
 

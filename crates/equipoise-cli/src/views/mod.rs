@@ -103,12 +103,17 @@ fn yield_to_others() {
 
 impl Views {
     /// Opens all that was asked for, so that whatever is wrong is said before the run begins. A key of the terminal sets `stop`.
-    pub(crate) fn open(options: &Viewing, report: Option<&Path>, stop: &Arc<AtomicBool>) -> Result<Self, CliError> {
+    pub(crate) fn open(
+        options: &Viewing,
+        report: Option<&Path>,
+        quiet: bool,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, CliError> {
         let stream = options.json_stream.as_deref().map(Output::stream).transpose()?;
         let report = report.map(Output::promise).transpose()?;
         let takes_stdout = [&stream, &report].iter().any(|output| matches!(output, Some(Output::Stdout)));
         let shared = Shared::default();
-        let sites = sites(options, &shared)?;
+        let sites = sites(options, quiet, &shared)?;
         let screenful = if options.ui && !takes_stdout { Screenful::open() } else { None };
         let has_ui = screenful.is_some();
         let wanted = has_ui || !sites.is_empty() || report.is_some();
@@ -186,13 +191,16 @@ impl Views {
 }
 
 /// The servers that were asked for; one if page and metrics have the same address.
-fn sites(options: &Viewing, shared: &Shared) -> Result<Vec<Site>, CliError> {
+fn sites(options: &Viewing, quiet: bool, shared: &Shared) -> Result<Vec<Site>, CliError> {
     let open = |place: &String, page: bool, metrics: bool| {
         let site = Site::open(place, Offers { page, metrics }, shared.clone()).map_err(|source| {
             let place = place.clone();
             RealError::Serve { place, source }
         })?;
-        say(site.address(), page, metrics);
+        if !quiet {
+            say(site.address(), page, metrics);
+        }
+        warn(site.address());
         Ok::<_, CliError>(site)
     };
     let mut sites = Vec::new();
@@ -210,7 +218,7 @@ fn sites(options: &Viewing, shared: &Shared) -> Result<Vec<Site>, CliError> {
     Ok(sites)
 }
 
-/// Says where, and warns of who else may look. On standard error, as standard output may be for results.
+/// Says where. On standard error, as standard output may be for results.
 fn say(address: SocketAddr, page: bool, metrics: bool) {
     let mut text = String::new();
     if page {
@@ -219,13 +227,17 @@ fn say(address: SocketAddr, page: bool, metrics: bool) {
     if metrics {
         text.push_str(&format!("serving metrics at http://{address}/metrics\n"));
     }
-    if !address.ip().to_canonical().is_loopback() {
-        text.push_str(&format!(
-            "warning: whoever can reach {address} can read this: there is no password and no encryption\n"
-        ));
-    }
     // Without standard error there is nowhere left to say so.
     let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
+}
+
+/// Warns of who else may look.
+fn warn(address: SocketAddr) {
+    if !address.ip().to_canonical().is_loopback() {
+        let text =
+            format!("warning: whoever can reach {address} can read this: there is no password and no encryption\n");
+        let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
+    }
 }
 
 impl Watching {

@@ -141,7 +141,7 @@ fn the_page_follows_a_run_with_less_than_a_second_of_lag() {
     let folder = Folder::new();
     let errors = folder.file("errors");
     let begun = Instant::now();
-    let (mut receiver, port) = receiver(&["-i", "0.2", "-1", "-q", "--serve", "0", "--metrics", "0"], &errors);
+    let (mut receiver, port) = receiver(&["-i", "0.2", "-1", "--serve", "0", "--metrics", "0"], &errors);
     let (page, metrics) = (served(&errors, "a page"), served(&errors, "metrics"));
     assert!(body(page, "/").contains("live.js") && body(page, "/live.js").contains("EventSource"));
     let mut following = BufReader::new(ask(page, "/events")).lines();
@@ -179,7 +179,7 @@ fn the_metrics_are_read_by_the_parser_of_prometheus() {
     }
     let folder = Folder::new();
     let errors = folder.file("errors");
-    let (mut receiver, port) = receiver(&["-i", "0.2", "-1", "-q", "--metrics", "0"], &errors);
+    let (mut receiver, port) = receiver(&["-i", "0.2", "-1", "--metrics", "0"], &errors);
     let metrics = served(&errors, "metrics");
     let mut sender = Running::start(&mut send(&port, "2M", &["-t", "2", "-q"]));
     let text = eventually("a session is measured", || {
@@ -263,6 +263,7 @@ fn what_cannot_be_served_is_said_before_the_run_and_who_else_may_look_is_warned_
     for (place, is_warned) in [("0.0.0.0:0", true), ("0", false), ("[::ffff:127.0.0.1]:0", false)] {
         let output = run(&[&receive[..], &["--metrics", place]].concat());
         assert!(output.status.success());
+        assert!(!said(&output).contains("serving"), "it is to be quiet");
         assert_eq!(said(&output).contains("warning: whoever can reach"), is_warned, "{place}: {}", said(&output));
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let key = super::key(&options.ends)?;
     let peer = resolve(options)?;
     let stop = catch_interrupt()?;
-    let views = Views::open(&options.viewing, options.ends.report.as_deref(), &stop)?;
+    let views = Views::open(&options.viewing, options.ends.report.as_deref(), options.ends.quiet, &stop)?;
     let clock = Clock::new();
     scheduler(options)?;
     let mut config = sending(options, peer, key);

@@ -37,7 +37,7 @@ impl Page {
 }
 
 /// Nothing from elsewhere, nothing within the page's own text, in no frame of another page, and no form.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 impl Answer {

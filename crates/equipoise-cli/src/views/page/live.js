@@ -6,24 +6,28 @@ const WINDOW_S = 120;
 const MOST_POINTS = 2000;
 /** Seconds without a measurement after which a line begins anew. */
 const FAR_S = 5;
-/** Series with a colour of their own. */
+/** Series with a colour of their own, and those that are still drawn when they are over. */
 const LANES = 6;
+const MOST_ENDED = 16;
 /** Lines of what happened. */
 const MOST_LOGGED = 30;
 
 const run = { start: null, at_s: 0, series: new Map(), sums: null, log: [], isOver: false };
+const open = () => [...run.series.values()].filter((series) => !series.isOver);
 const element = (id) => document.getElementById(id);
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const number = (value, scale, digits) => (value === null || value === undefined ? "–" : (value * scale).toFixed(digits));
 
 function lane() {
-  const taken = new Set([...run.series.values()].map((series) => series.lane));
+  const taken = new Set(open().map((series) => series.lane));
   for (let place = 1; place <= LANES; place += 1) if (!taken.has(place)) return place;
   return 0;
 }
 
 function log(at_s, words) {
-  run.log.unshift(`${at_s.toFixed(1)} s: ${words}`);
+  run.log.push({ at_s, words });
+  // A page that comes later hears of what is over first.
+  run.log.sort((one, other) => other.at_s - one.at_s);
   run.log.length = Math.min(run.log.length, MOST_LOGGED);
 }
 
@@ -42,7 +46,7 @@ const take = {
     Object.assign(run, { start: told, at_s: 0, series: new Map(), sums: null, log: [] });
   },
   open(told) {
-    run.series.set(told.series, { ...told, lane: lane(), points: [], last: null, stoppedBy: null });
+    run.series.set(told.series, { ...told, lane: lane(), points: [], last: null, stoppedBy: null, isOver: false });
     log(told.at_s, `${told.name} (${told.direction}) begins`);
   },
   interval(told) {
@@ -72,7 +76,9 @@ const take = {
   end(told) {
     const series = run.series.get(told.series);
     if (!series) return;
-    run.series.delete(told.series);
+    series.isOver = true;
+    const ended = [...run.series.values()].filter(({ isOver }) => isOver);
+    for (const oldest of ended.slice(0, -MOST_ENDED)) run.series.delete(oldest.series);
     log(told.at_s, `${series.name}: ${told.why}`);
   },
   sums(told) {
@@ -165,7 +171,9 @@ function cell(row, tag, text, isText) {
 }
 
 function list() {
-  const rows = [...run.series.values()].map((series) => {
+  // When all is over, what there was last.
+  const shown = run.isOver ? [...run.series.values()] : open();
+  const rows = shown.map((series) => {
     const row = document.createElement("tr");
     const head = cell(row, "th", "");
     head.scope = "row";
@@ -193,9 +201,9 @@ function sums() {
     return sum && sum.opened > 0 ? [`${way}: ${sum.open} of ${sum.opened}, ${number(sum.rate_bps, 1e-6, 2)} Mbit/s, ${sum.lost} packets lost`] : [];
   });
   element("sums").textContent = parts.join(" · ");
-  const open = ["sent", "received", "carried"].reduce((all, way) => all + (run.sums?.[way].open ?? 0), 0);
-  element("more").hidden = open <= run.series.size;
-  element("more").textContent = `${open - run.series.size} more go on; they are in the sums above.`;
+  const more = ["sent", "received", "carried"].reduce((all, way) => all + (run.sums?.[way].open ?? 0), 0) - open().length;
+  element("more").hidden = more <= 0 || run.isOver;
+  element("more").textContent = `${more} more go on; they are in the sums above.`;
 }
 
 let isDue = false;
@@ -217,7 +225,8 @@ function show() {
     draw("chart-loss", "lost", 100);
     draw("chart-queue", "queue", 1);
     list();
-    element("log").replaceChildren(...run.log.map((words) => Object.assign(document.createElement("li"), { textContent: words })));
+    const line = ({ at_s, words }) => Object.assign(document.createElement("li"), { textContent: `${at_s.toFixed(1)} s: ${words}` });
+    element("log").replaceChildren(...run.log.map(line));
   });
 }
 
