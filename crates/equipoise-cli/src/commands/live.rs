@@ -69,6 +69,7 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     let stop = catch_interrupt()?;
     // The report is that of all runs, and not of what was seen on the way.
     let views = Views::open(viewing, None, options.results.quiet, &stop)?;
+    views.check_stdout(outputs.take_stdout())?;
     views.tell(Told::Start(Start {
         version: env!("CARGO_PKG_VERSION"),
         command: "live",

@@ -119,6 +119,9 @@ pub(crate) enum RealError {
     /// Bursts are of a rate.
     #[error("--rate-burst goes with a --rate that is not unlimited")]
     BurstOfNoRate,
+    /// Lines of two kinds would go to one place.
+    #[error("two outputs would be mixed on standard output")]
+    StdoutTwice,
     /// What watches the run cannot be served.
     #[error("cannot serve at {place}")]
     Serve {
@@ -148,6 +151,7 @@ impl RealError {
             | Self::Scheduler { .. }
             | Self::UnknownScheduler { .. }
             | Self::NoEnds
+            | Self::StdoutTwice
             | Self::Parallel { .. }
             | Self::BurstOfNoRate
             | Self::Net(NetError::SamePath { .. } | NetError::Paths { .. } | NetError::Wanted(_))
@@ -212,6 +216,7 @@ impl RealError {
                 "it takes the right CAP_NET_ADMIN: run it as root, or in a namespace of `unshare --user --map-root-user --net`, \
                  or have root make both devices for you with `ip tuntap add dev NAME mode tun user YOU`",
             ),
+            Self::StdoutTwice => Some("name a file for one of them, such as --json-stream=FILE"),
             Self::Serve { .. } => Some("another program may have the port: name another one, or 0 for any free one"),
             #[cfg(feature = "kernel")]
             Self::Kernel(_) => None,

@@ -31,6 +31,7 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
     let json = options.json.as_deref().map(Output::promise).transpose()?;
     let stop = catch_interrupt()?;
     let views = Views::open(&options.viewing, options.report.as_deref(), options.quiet, &stop)?;
+    views.check_stdout(matches!(json, Some(Output::Stdout)))?;
     let sample_interval = views.is_watched().then_some(options.interval);
     let config = BridgeConfig { forward, back, seed: options.seed, spin: options.spin, sample_interval };
     let screen = Screen::new(options.quiet || matches!(json, Some(Output::Stdout)), &views);

@@ -111,7 +111,11 @@ impl Views {
     ) -> Result<Self, CliError> {
         let stream = options.json_stream.as_deref().map(Output::stream).transpose()?;
         let report = report.map(Output::promise).transpose()?;
-        let takes_stdout = [&stream, &report].iter().any(|output| matches!(output, Some(Output::Stdout)));
+        let mine = [&stream, &report].iter().filter(|output| matches!(output, Some(Output::Stdout))).count();
+        if mine > 1 {
+            return Err(RealError::StdoutTwice.into());
+        }
+        let takes_stdout = mine == 1;
         let shared = Shared::default();
         let sites = sites(options, quiet, &shared)?;
         let screenful = if options.ui && !takes_stdout { Screenful::open() } else { None };
@@ -120,6 +124,11 @@ impl Views {
         let watching = wanted.then(|| Watching::start(shared, sites, screenful, stop.clone())).transpose()?;
         let stream = stream.map(|output| Writer::start(output, MOST_LINES));
         Ok(Self { stream, report, watching, has_ui, takes_stdout })
+    }
+
+    /// Refuses to share standard output, if others have it as well.
+    pub(crate) fn check_stdout(&self, is_taken: bool) -> Result<(), CliError> {
+        if is_taken && self.takes_stdout { Err(RealError::StdoutTwice.into()) } else { Ok(()) }
     }
 
     /// Whether standard output is for what is told, and for nothing else.

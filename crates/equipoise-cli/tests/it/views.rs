@@ -279,6 +279,9 @@ fn what_cannot_be_served_is_said_before_the_run_and_who_else_may_look_is_warned_
     assert!(said(&output).contains(&format!("cannot serve at {place}")), "{}", said(&output));
     let output = run(&[&receive[..], &["--serve", "8080.example"]].concat());
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let output = run(&[&receive[..], &["--json", "-", "--json-stream"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("mixed on standard output"), "{}", said(&output));
     for (place, is_warned) in [("0.0.0.0:0", true), ("0", false), ("[::ffff:127.0.0.1]:0", false)] {
         let output = run(&[&receive[..], &["--metrics", place]].concat());
         assert!(output.status.success());

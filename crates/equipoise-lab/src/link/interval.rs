@@ -92,7 +92,7 @@ mod tests {
             usage: Usage { mean_queue: Some(mean_queue), ..Usage::default() },
             ..LinkStats::default()
         };
-        let sample = |seconds, left, lost, mean_queue| BridgeSample {
+        let sample = |seconds: i64, left, lost, mean_queue| BridgeSample {
             at: Time::ZERO + Span::from_secs(10 + seconds),
             forward: stats(left, lost, mean_queue),
             back: LinkStats::default(),

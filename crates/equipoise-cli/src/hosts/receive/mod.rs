@@ -171,6 +171,7 @@ fn outputs(options: &Receive, stop: &Arc<AtomicBool>) -> Result<(Outputs, Option
     let output = options.output.as_deref().map(Output::promise).transpose()?;
     let stdout_is_taken = [&json, &output].iter().any(|file| matches!(file, Some(Output::Stdout)));
     let views = Views::open(&options.viewing, options.ends.report.as_deref(), options.ends.quiet, stop)?;
+    views.check_stdout(stdout_is_taken)?;
     let screen = Screen::new(options.ends.quiet || stdout_is_taken, &views);
     let json = json.map(|file| Writer::start(file, MOST_LINES));
     Ok((Outputs { screen, json, views }, output.map(|file| Writer::start(file, MOST_PAYLOAD))))

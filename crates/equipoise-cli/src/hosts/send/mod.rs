@@ -106,6 +106,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let peer = resolve(options)?;
     let stop = catch_interrupt()?;
     let views = Views::open(&options.viewing, options.ends.report.as_deref(), options.ends.quiet, &stop)?;
+    views.check_stdout(matches!(json, Some(Output::Stdout)))?;
     let clock = Clock::new();
     scheduler(options)?;
     let mut config = sending(options, peer, key);
