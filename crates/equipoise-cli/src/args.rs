@@ -20,6 +20,8 @@ use crate::output::Results;
 use crate::paper::args::Paper;
 use crate::suite::args::Suite;
 use crate::sweep::args::Sweep;
+#[cfg(feature = "live")]
+use crate::views::args::Viewing;
 
 macro_rules! examples {
     () => {
@@ -265,6 +267,8 @@ pub(crate) struct Live {
     /// Simulate the same seeds too, and lay the two worlds over each other
     #[arg(long)]
     pub(crate) overlay: bool,
+    #[command(flatten)]
+    pub(crate) viewing: Viewing,
 }
 
 /// What is changed of a scenario.

@@ -54,7 +54,7 @@ mod thread;
 mod transport;
 mod watchdog;
 
-pub use bridge::{Bridge, BridgeConfig, BridgeReport, DirectionReport, Punctuality};
+pub use bridge::{Bridge, BridgeConfig, BridgeReport, BridgeSample, DirectionReport, Punctuality};
 pub use channel::{Closed, PayloadSender};
 pub use clock::{Clock, HostClock, Time};
 pub use datagram::Received;

@@ -79,12 +79,17 @@ impl Outputs {
         self.json.is_some() || self.intervals.is_some()
     }
 
+    /// Whether any of them goes to standard output, so that nothing else may.
+    pub(super) fn take_stdout(&self) -> bool {
+        let packets = self.packets.as_ref().map(|(file, _)| file);
+        let files = [self.json.as_ref(), self.intervals.as_ref(), self.trace.as_ref(), self.log.as_ref(), packets];
+        files.into_iter().any(|file| matches!(file, Some(Output::Stdout)))
+    }
+
     /// Prints a scenario's results, under its file if there are several.
     pub(super) fn list(&self, file: Option<&Path>, results: &Report, quiet: bool) {
         // Where the results themselves go to standard output, the table would spoil them.
-        let packets = self.packets.as_ref().map(|(file, _)| file);
-        let files = [self.json.as_ref(), self.intervals.as_ref(), self.trace.as_ref(), self.log.as_ref(), packets];
-        let quiet = quiet || files.into_iter().any(|file| matches!(file, Some(Output::Stdout)));
+        let quiet = quiet || self.take_stdout();
         if let Some(file) = file {
             say(quiet, &format!("{}: {}\n", file.display(), results.scenario));
         }

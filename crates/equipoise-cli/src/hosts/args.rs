@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use equipoise::units::{Rate, Span, UnitError};
 use equipoise_net::{Dscp, Via};
 
+use crate::views::args::Viewing;
+
 /// Options that both ends of a session have.
 #[derive(Debug, Args)]
 pub(crate) struct Ends {
@@ -28,6 +30,9 @@ pub(crate) struct Ends {
     /// Write the results as lines of JSON, one for each interval and one for all; without a file to standard output
     #[arg(short = 'J', long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
+    /// Write a report as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -144,6 +149,8 @@ pub(crate) struct Send {
     /// Only IPv6
     #[arg(short = '6')]
     pub(crate) six: bool,
+    #[command(flatten)]
+    pub(crate) viewing: Viewing,
 }
 
 impl Send {
@@ -227,6 +234,8 @@ pub(crate) struct Receive {
     /// --insecure]
     #[arg(long, value_name = "RATE", value_parser = rate_or_none)]
     pub(crate) reverse_limit: Option<Rate>,
+    #[command(flatten)]
+    pub(crate) viewing: Viewing,
 }
 
 impl Receive {

@@ -1,7 +1,8 @@
 use std::mem;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use equipoise::units::{Size, Span};
-use equipoise_path::link::Pipe;
+use equipoise_path::link::{LinkStats, Pipe};
 
 use super::punctuality::PunctualityMeter;
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
@@ -98,40 +99,92 @@ impl Direction {
     }
 }
 
-/// Forward and back. A packet passes the pipe of its direction; an out-of-band packet only takes the pipe's delay.
-impl Medium for [Direction; 2] {
+/// Forward and back, and who is told of their counters from time to time.
+#[derive(Debug)]
+pub(super) struct Directions {
+    pub(super) both: [Direction; 2],
+    pub(super) sampling: Option<Sampling>,
+}
+
+/// Both counters, each interval.
+#[derive(Debug)]
+pub(super) struct Sampling {
+    interval: Span,
+    next: Time,
+    post: SyncSender<BridgeSample>,
+}
+
+/// Both paths' counters at a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BridgeSample {
+    /// When.
+    pub at: Time,
+    /// From the clients to the target, or from the first interface to the second.
+    pub forward: LinkStats,
+    /// The other way.
+    pub back: LinkStats,
+}
+
+/// Samples that wait to be taken; one that finds no room is left out. Ours: more than anybody is late by.
+const SAMPLES: usize = 64;
+
+impl Sampling {
+    /// A sample each `interval` after `start`, for the reader that is given with it.
+    pub(super) fn new(start: Time, interval: Span) -> (Self, Receiver<BridgeSample>) {
+        let (post, samples) = sync_channel(SAMPLES);
+        (Self { interval, next: start + interval, post }, samples)
+    }
+}
+
+impl Directions {
+    /// Gives the sample that is due. It waits for nobody.
+    fn sample(&mut self, now: Time) {
+        let Self { both: [forward, back], sampling } = self;
+        let Some(sampling) = sampling.as_mut().filter(|sampling| sampling.next <= now) else { return };
+        // A machine that stalled gives one sample for all that it missed.
+        while sampling.next <= now {
+            sampling.next = sampling.next + sampling.interval;
+        }
+        let sample = BridgeSample { at: now, forward: forward.pipe.stats(now), back: back.pipe.stats(now) };
+        let _ = sampling.post.try_send(sample);
+    }
+}
+
+/// Forward and back: each packet takes the pipe of its direction, and one beside the traffic the pipe's delay.
+impl Medium for Directions {
     fn stage(&mut self, direction: usize, arrival: Arrival, bytes: &[u8]) {
-        if let Some(direction) = self.get_mut(direction) {
+        if let Some(direction) = self.both.get_mut(direction) {
             direction.stage(arrival, bytes);
         }
     }
 
     fn enter(&mut self, horizon: Time) {
-        for direction in self {
+        for direction in &mut self.both {
             direction.enter(horizon);
         }
+        self.sample(horizon);
     }
 
     fn next(&self) -> Option<Time> {
-        self.iter().filter_map(Direction::next).min()
+        self.both.iter().filter_map(Direction::next).min()
     }
 
     fn leave(&mut self, horizon: Time) -> Option<Departure> {
-        self.iter_mut().enumerate().find_map(|(direction, path)| {
+        self.both.iter_mut().enumerate().find_map(|(direction, path)| {
             let (due, packet) = path.leave(horizon)?;
             Some(Departure { due, direction, packet })
         })
     }
 
     fn left(&mut self, Departure { due, direction, packet }: Departure, at: Time) {
-        if let Some(direction) = self.get_mut(direction) {
+        if let Some(direction) = self.both.get_mut(direction) {
             direction.punctuality.record(at, due);
             direction.recycle(packet);
         }
     }
 
     fn least_delay(&self) -> Span {
-        self.iter().map(|direction| direction.pipe().config().least_delay()).min().unwrap_or(Span::ZERO)
+        self.both.iter().map(|direction| direction.pipe().config().least_delay()).min().unwrap_or(Span::ZERO)
     }
 }
 
@@ -155,6 +208,24 @@ mod tests {
         let capacity = Capacity::Rate(Schedule::constant(Rate::from_bps(8_000_000)));
         let pipe = Pipe::new(PipeConfig { capacity, ..PipeConfig::default() }, Time::ZERO, 1).unwrap();
         Direction::new(pipe, PunctualityMeter::new(StallLog::default()))
+    }
+
+    /// If it fails, who watches a path is told late, or holds it up.
+    #[test]
+    fn counters_are_sampled_each_interval_and_a_reader_who_is_slow_misses_some() {
+        let (sampling, samples) = Sampling::new(Time::ZERO, Span::from_micros(100));
+        let mut both = Directions { both: [direction(), direction()], sampling: Some(sampling) };
+        let arrival = Arrival { at: micros(10), manner: Manner::Ip(Size::from_bytes(1000)), client: 0, header: HEADER };
+        both.stage(0, arrival, &[1]);
+        for at in [50, 120, 130, 450] {
+            both.enter(micros(at));
+        }
+        let seen: Vec<_> = samples.try_iter().map(|it| (it.at, it.forward.entered, it.back.entered)).collect();
+        assert_eq!(seen, [(micros(120), 1, 0), (micros(450), 1, 0)]);
+        for number in 0..2 * SAMPLES as i64 {
+            both.enter(micros(1000 + 100 * number));
+        }
+        assert_eq!(samples.try_iter().count(), SAMPLES);
     }
 
     /// If it fails, packets of the socket that is read first overtake the others.

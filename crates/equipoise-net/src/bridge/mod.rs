@@ -21,17 +21,19 @@ mod tun;
 mod udp;
 
 use std::net::SocketAddr;
+use std::sync::mpsc;
 
 use equipoise::random::stream_seed;
 use equipoise::units::Span;
 use equipoise_path::link::{LinkStats, Pipe, PipeConfig};
 
+pub use direction::BridgeSample;
 pub use punctuality::Punctuality;
 
 use crate::engine::{Engine, PacketPorts, PortStats, Ports, Traffic};
 use crate::thread::Worker;
 use crate::{Clock, NetError, Stalls, Time, Watchdog};
-use direction::Direction;
+use direction::{Direction, Directions, Sampling};
 use punctuality::PunctualityMeter;
 use tun::TunPorts;
 use udp::UdpPorts;
@@ -47,6 +49,8 @@ pub struct BridgeConfig {
     pub seed: u64,
     /// Whether to stay awake shortly before a packet is due, at the cost of processor time.
     pub spin: bool,
+    /// Time between two samples of its counters ([`Bridge::samples`]); `None` or nothing for none.
+    pub sample_interval: Option<Span>,
 }
 
 /// Results of a bridge.
@@ -85,6 +89,7 @@ pub struct Bridge {
     clock: Clock,
     start: Time,
     address: Option<SocketAddr>,
+    samples: Option<mpsc::Receiver<BridgeSample>>,
 }
 
 /// An engine's parts after its sockets are closed.
@@ -156,18 +161,32 @@ impl Bridge {
                 .map_err(|source| NetError::Path { direction: name, source })?;
             Ok::<_, NetError>(Direction::new(pipe, PunctualityMeter::new(watchdog.log())))
         };
-        let directions = [direction("forward", &config.forward, 0)?, direction("back", &config.back, 1)?];
-        let engine = Engine { clock: clock.clone(), ports, medium: directions, spin: config.spin };
+        let both = [direction("forward", &config.forward, 0)?, direction("back", &config.back, 1)?];
+        let interval = config.sample_interval.filter(|interval| *interval > Span::ZERO);
+        let (sampling, samples) = interval.map(|interval| Sampling::new(start, interval)).unzip();
+        let medium = Directions { both, sampling };
+        let engine = Engine { clock: clock.clone(), ports, medium, spin: config.spin };
         let worker = Worker::spawn("bridge", move |stop| {
-            let Engine { ports, medium: directions, .. } = engine.run(stop)?;
-            Ok(Parts { ports: ports.stats(), directions })
+            let Engine { ports, medium, .. } = engine.run(stop)?;
+            Ok(Parts { ports: ports.stats(), directions: medium.both })
         })?;
-        Ok(Self { worker, watchdog, clock: clock.clone(), start, address })
+        Ok(Self { worker, watchdog, clock: clock.clone(), start, address, samples })
     }
 
     /// The listening address of a relay, with the actual port; `None` between interfaces or devices.
     pub const fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// When it began: the first sample is an interval later.
+    pub const fn start_time(&self) -> Time {
+        self.start
+    }
+
+    /// The samples that have not been taken yet, the oldest first; it waits for none. Of a reader who stays away for long some
+    /// are left out.
+    pub fn samples(&self) -> impl Iterator<Item = BridgeSample> + '_ {
+        self.samples.iter().flat_map(mpsc::Receiver::try_iter)
     }
 
     /// Whether it still runs. It ends if a socket fails.
