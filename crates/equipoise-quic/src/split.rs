@@ -139,7 +139,7 @@ impl Shared {
             let all = std::mem::take(&mut member.delays);
             let delay = all.mean().zip(all.variance());
             let delay = delay.map(|(mean_s, variance_s2)| DelaySummary { mean_s, variance_s2, samples: all.count() });
-            PathView { path: member.id, alive: member.alive, rate: member.share, delay }
+            PathView { path: member.id, alive: member.alive, rate: member.share, delay, most: None }
         };
         let views: Vec<_> = self.members.iter_mut().map(view).collect();
         let shares = self.scheduler.split(total, &views);
