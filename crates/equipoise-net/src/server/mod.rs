@@ -378,7 +378,10 @@ impl<V: SessionObserver> State<V> {
         let half = match &wanted {
             None => {
                 let config = ReceiverConfig { payload, reporting, ..self.config.receiver(own_ssrc, open.ssrc) };
-                Half::Receives(receiving(config, is_multipath)?)
+                match receiving(config, is_multipath) {
+                    Ok(receiver) => Half::Receives(receiver),
+                    Err(_) => return Ok(Err(Refusal::Impossible)),
+                }
             }
             Some(wanted) => match self.sending(now, from, own_ssrc, (wanted, reporting)) {
                 Ok(half) => half,

@@ -12,7 +12,7 @@ use equipoise_net::{
     Clock, Host, Key, Multipath, MultipathSession, NetError, Observer, SendConfig, Server, ServerConfig, Socket, Time,
     Via, run_endpoint, send_multipath,
 };
-use equipoise_session::multipath::{Receiver, Sender};
+use equipoise_session::multipath::{PathLaws, Receiver, Sender, Total};
 use equipoise_session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
 use equipoise_session::{DropReason, Event, PathId};
 
@@ -74,7 +74,7 @@ fn two_ends_talk_over_two_pairs_of_sockets() {
     let start = clock.now().assume_clock();
     let stream = StreamConfig::new(1, 96, Size::from_bytes(1000), "a");
     let config = SenderConfig::new(stream, REPORTS, start, 1);
-    let total = Box::new(Cbr::new(Rate::from_bps(4_000_000)));
+    let total = Total::Pooled(Box::new(Cbr::new(Rate::from_bps(4_000_000))));
     let sender = Sender::new(config, Span::from_millis(500), total, Box::new(Equal)).expect("valid");
     let receiver = Receiver::new(ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1)).expect("valid");
     let (sent, received) = (Counts::default(), Counts::default());
@@ -106,7 +106,7 @@ fn open(peer: SocketAddr, key: Option<Key>, paths: Vec<Via>) -> (Result<Multipat
     let config = SendConfig { report_interval: REPORTS, patience: Span::from_secs(2), ..SendConfig::stream(peer, key) };
     let counts = Counts::default();
     let multipath = Multipath { period: Span::from_millis(500), ..Multipath::new(paths, Box::new(Equal)) };
-    let total = Box::new(Cbr::new(Rate::from_bps(8_000_000)));
+    let total = Total::Pooled(Box::new(Cbr::new(Rate::from_bps(8_000_000))));
     (send_multipath(&Clock::new(), &config, multipath, total, counts.clone()), counts)
 }
 

@@ -83,15 +83,20 @@ pub enum SessionError {
         /// The longest interval.
         max: Span,
     },
-    /// A session over several paths or with media both ways has interval reports alone.
-    #[error("feedback by packet is for sessions over one path with media one way; this one has interval reports")]
+    /// A session with media both ways, or over several paths without a law for each, has interval reports alone.
+    #[error(
+        "feedback by packet is for media one way, over one path or over several with a law for each; this session has interval reports"
+    )]
     ByPacket,
-    /// Packets that carry what an application gave have no transport-wide number.
-    #[error("transport-wide numbers are for generated payload; feedback of RFC 8888 speaks of any")]
+    /// Packets that carry what an application gave, or that have a path's number, have no transport-wide number.
+    #[error("transport-wide numbers are for generated payload over one path; feedback of RFC 8888 speaks of any")]
     TransportWide,
     /// The controller needs what the session does not provide.
     #[error(transparent)]
     Needs(#[from] UnmetNeeds),
+    /// There is no controller for a path.
+    #[error("there is no controller for a path")]
+    NoController,
     /// The controller decides on no rate, and a session paces by one.
     #[error("the controller has a window and no rate; a session paces by a rate")]
     NoRate,

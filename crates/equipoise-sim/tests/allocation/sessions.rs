@@ -52,7 +52,7 @@ fn media_packets_are_sent_and_received_without_allocation() {
 fn so_are_those_of_a_session_over_two_paths() {
     let stream = StreamConfig::new(1, 96, Size::from_bytes(1000), "a");
     let config = SenderConfig::new(stream, Span::from_secs(3600), Instant::ZERO, 1);
-    let total = Box::new(Cbr::new(Rate::from_bps(8_000_000)));
+    let total = multipath::Total::Pooled(Box::new(Cbr::new(Rate::from_bps(8_000_000))));
     let mut sender = multipath::Sender::new(config, Span::from_secs(3600), total, Box::new(Equal)).expect("valid");
     for path in [0, 1].map(PathId) {
         sender.handle(Instant::ZERO, Input::Path { path, change: PathChange::Up });

@@ -135,14 +135,14 @@ mod tests {
         let delay = proptest::option::of((-1.0f64..2.0, 0.0f64..1e-2));
         let path = (any::<bool>(), rate(), delay, rate());
         (any::<bool>(), proptest::collection::vec(path, 0..8)).prop_map(|(have_laws, paths)| {
-            let view = |(at, (alive, rate, delay, most)): (u16, (bool, u64, Option<(f64, f64)>, u64))| PathView {
+            let paths = (0..).zip(paths).map(|(at, (alive, rate, delay, most))| PathView {
                 path: PathId(at),
                 alive,
                 rate: Rate::from_bps(rate),
                 delay: delay.map(|(mean_s, variance_s2)| DelaySummary { mean_s, variance_s2, samples: 10 }),
                 most: have_laws.then_some(Rate::from_bps(most)),
-            };
-            (0..).zip(paths).map(view).collect()
+            });
+            paths.collect()
         })
     }
 

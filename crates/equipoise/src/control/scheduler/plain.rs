@@ -133,7 +133,10 @@ mod tests {
     fn what_a_path_may_not_carry_the_others_take_as_far_as_they_may() {
         let limited = |kbps: [Option<u64>; 3]| {
             let mut paths = [path(0, true, Some(20.0)), path(1, true, Some(10.0)), path(2, true, Some(30.0))];
-            paths.iter_mut().zip(kbps).for_each(|(path, kbps)| path.most = kbps.map(|kbps| Rate::from_bps(kbps * 1000)));
+            paths
+                .iter_mut()
+                .zip(kbps)
+                .for_each(|(path, kbps)| path.most = kbps.map(|kbps| Rate::from_bps(kbps * 1000)));
             paths
         };
         assert_eq!(kbps(&mut Equal, &limited([Some(100), None, Some(600)])), [100, 800, 600]);

@@ -3,23 +3,23 @@
 use alloc::boxed::Box;
 
 use equipoise::control::adapt::{IntervalConfig, Intervals, Origin};
-use equipoise::control::{BoxedController, Fate, Needs, SentPacket};
+use equipoise::control::{BoxedController, Fate, Needs, PacketFeedback, SentPacket};
 use equipoise::measure::ClockMap;
 use equipoise::random::stream_seed;
-use equipoise::units::{Instant, SenderClock, Size, Span};
+use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
-use super::{Sender, SenderConfig};
+use super::application::Application;
+use super::delays::Delays;
+use super::payload::Payload;
+use super::sender::SenderConfig;
+use super::stream::{SessionError, check_reporting};
+use crate::Event;
 use crate::feedback::{Format, History, Refusal, Reporting, Scope, Traps};
-use crate::rtp::application::Application;
-use crate::rtp::delays::Delays;
-use crate::rtp::payload::Payload;
-use crate::rtp::stream::{SessionError, check_reporting};
-use crate::wire::feedback::{ArrivalFeedback, ArrivalReport, PacketStatus};
-use crate::{DropReason, Event};
+use crate::wire::feedback::{ArrivalReport, PacketStatus};
 
 /// What a sender keeps for feedback by packet.
 #[derive(Debug)]
-pub(super) struct ByPacket {
+pub(crate) struct ByPacket {
     format: Format,
     history: History,
     /// The transport-wide number of the next packet, which is none of RTP's.
@@ -48,7 +48,7 @@ impl ByPacket {
     ///
     /// # Errors
     /// [`SessionError::FeedbackInterval`] and [`SessionError::TransportWide`].
-    pub(super) fn new(config: &SenderConfig) -> Result<Option<Self>, SessionError> {
+    pub(crate) fn new(config: &SenderConfig) -> Result<Option<Self>, SessionError> {
         let Some(Reporting { format, interval }) = config.reporting else { return Ok(None) };
         check_reporting(config.reporting)?;
         if format == Format::TransportWide && config.payload != Payload::Generated {
@@ -79,7 +79,7 @@ impl ByPacket {
     }
 
     /// A number like those that the headers of packets say, where they say one.
-    pub(super) const fn like(&self) -> Option<u16> {
+    pub(crate) const fn like(&self) -> Option<u16> {
         match self.format {
             Format::CongestionFeedback => None,
             Format::TransportWide => Some(0),
@@ -87,7 +87,7 @@ impl ByPacket {
     }
 
     /// `controller` as reports by packet feed it: a law of intervals gets them of the packets.
-    pub(super) fn adapt(&self, controller: BoxedController) -> BoxedController {
+    pub(crate) fn adapt(&self, controller: BoxedController) -> BoxedController {
         let needs = controller.needs();
         if needs.contains(Needs::INTERVALS) && !needs.contains(Needs::PLAYOUT) {
             Box::new(Intervals::new(controller, self.intervals))
@@ -97,7 +97,7 @@ impl ByPacket {
     }
 
     /// The number that the next packet has among all of its transport, where its header says one.
-    pub(super) fn number(&mut self) -> Option<u16> {
+    pub(crate) fn number(&mut self) -> Option<u16> {
         if self.format == Format::CongestionFeedback {
             return None;
         }
@@ -108,7 +108,7 @@ impl ByPacket {
     }
 
     /// The packet with this number in its stream left at `now`.
-    pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, sequence: u64, size: Size) -> SentPacket {
+    pub(crate) fn on_sent(&mut self, now: Instant<SenderClock>, sequence: u64, size: Size) -> SentPacket {
         let number = match self.format {
             Format::CongestionFeedback => sequence,
             Format::TransportWide => {
@@ -120,75 +120,54 @@ impl ByPacket {
         SentPacket::new(number, size, self.history.in_flight())
     }
 
+    /// The format of the reports.
+    pub(crate) const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// A moment near which the times of the next report lie ([`History::reference`]).
+    pub(crate) fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
+        self.history.reference(now)
+    }
+
+    /// A report came at `now` on packets that were let go at `pacing` times the rate, by when the application has been waited for for
+    /// `waited` in all. Returns what a controller is told of it, and what everybody is.
+    pub(crate) fn on_report<I>(
+        &mut self,
+        now: Instant<SenderClock>,
+        report: &ArrivalReport<I>,
+        (waited, pacing): (Span, f64),
+    ) -> Result<(PacketFeedback<'_>, Event), Refusal>
+    where
+        I: Iterator<Item = PacketStatus> + Clone,
+    {
+        let joined = self.history.on_report(now, report)?;
+        let (since, before) = core::mem::replace(&mut self.reported, (now, waited));
+        let feedback = joined.feedback(Application::limits(now - since, waited - before, pacing));
+        let lost = feedback.packets.iter().filter(|packet| packet.fate == Fate::Lost).count() as u64;
+        let event = Event::PacketsReported {
+            arrived: feedback.packets.len() as u64 - lost,
+            lost,
+            unknown: joined.unknown,
+            round_trip: joined.round_trip,
+        };
+        Ok((feedback, event))
+    }
+
     /// Data under way.
-    pub(super) const fn in_flight(&self) -> Size {
+    pub(crate) const fn in_flight(&self) -> Size {
         self.history.in_flight()
     }
 
     /// The request that was sent at `asked` is answered: what left before the one that was answered before is not under way any more, if
     /// reports on it had the time to come. Where nothing arrives no report on packets comes, and nothing else would empty the window.
-    pub(super) fn on_answer(&mut self, asked: Instant<SenderClock>) {
+    pub(crate) fn on_answer(&mut self, asked: Instant<SenderClock>) {
         let before = core::mem::replace(&mut self.answered, asked);
         self.history.give_up_before(before - self.interval * 2);
     }
 
     /// Nothing has been heard for so long that nothing is known of what is under way.
-    pub(super) fn on_silence(&mut self) {
+    pub(crate) fn on_silence(&mut self) {
         self.history.on_silence();
-    }
-}
-
-impl Sender {
-    /// A packet of feedback came, in whichever format.
-    pub(super) fn on_feedback(
-        &mut self,
-        now: Instant<SenderClock>,
-        feedback: ArrivalFeedback<'_>,
-    ) -> Result<(), DropReason> {
-        let Some(by_packet) = &self.by_packet else { return Err(DropReason::Foreign) };
-        let near = by_packet.history.reference(now);
-        let (format, from) = (by_packet.format, self.exchange.receiver_ssrc());
-        let is_of = |ssrc: u32| from.is_none_or(|from| from == ssrc);
-        match (feedback, format) {
-            (ArrivalFeedback::Congestion(feedback), Format::CongestionFeedback) if is_of(feedback.ssrc) => {
-                feedback.streams().try_for_each(|stream| self.on_arrivals(now, &stream.report(near)))
-            }
-            (ArrivalFeedback::Transport(feedback), Format::TransportWide) if is_of(feedback.ssrc) => {
-                self.on_arrivals(now, &feedback.report(near))
-            }
-            _ => Err(DropReason::Foreign),
-        }
-    }
-
-    /// A report tells of single packets.
-    fn on_arrivals<I>(&mut self, now: Instant<SenderClock>, report: &ArrivalReport<I>) -> Result<(), DropReason>
-    where
-        I: Iterator<Item = PacketStatus> + Clone,
-    {
-        let Self { by_packet: Some(by_packet), application, governor, outbox, pacer, .. } = self else { return Ok(()) };
-        let joined = match by_packet.history.on_report(now, report) {
-            Ok(joined) => joined,
-            Err(Refusal::Foreign { .. }) => return Err(DropReason::Foreign),
-            Err(Refusal::NeverSent { .. } | Refusal::Ahead { .. }) => return Err(DropReason::Stray),
-            Err(Refusal::Skipped { .. }) => {
-                let trip = self.breakers.on_contradiction(now);
-                self.trips(trip);
-                return Err(DropReason::Stray);
-            }
-        };
-        let waited = application.waited_by(now);
-        let (since, before) = core::mem::replace(&mut by_packet.reported, (now, waited));
-        let pacing = pacer.rate().as_bps_f64() / governor.rate().as_bps_f64().max(1.0);
-        let feedback = joined.feedback(Application::limits(now - since, waited - before, pacing));
-        let lost = feedback.packets.iter().filter(|packet| packet.fate == Fate::Lost).count() as u64;
-        outbox.event(Event::PacketsReported {
-            arrived: feedback.packets.len() as u64 - lost,
-            lost,
-            unknown: joined.unknown,
-            round_trip: joined.round_trip,
-        });
-        governor.on_packets(now, &feedback);
-        self.decided();
-        Ok(())
     }
 }
