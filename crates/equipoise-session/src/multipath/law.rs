@@ -26,6 +26,8 @@ pub(super) struct Law {
     asked: (Instant<SenderClock>, Span),
     /// The probe that is being sent, by its number.
     probe: Option<u64>,
+    /// The session sends as much as it may in all.
+    is_bound: bool,
 }
 
 impl Law {
@@ -40,7 +42,15 @@ impl Law {
         let by_packet = ByPacket::new(config)?.ok_or(SessionError::ByPacket)?;
         let controller = (laws.make)().ok_or(SessionError::NoController)?;
         let governor = Governor::new(by_packet.adapt(controller), Self::PROVIDES)?;
-        Ok(Self { governor, by_packet, begun: now, first: None, asked: (now, Span::ZERO), probe: None })
+        Ok(Self {
+            governor,
+            by_packet,
+            begun: now,
+            first: None,
+            asked: (now, Span::ZERO),
+            probe: None,
+            is_bound: false,
+        })
     }
 
     /// The path is back: nothing is known of it, and its law begins anew, at the lowest rate.
@@ -68,10 +78,17 @@ impl Law {
         self.governor.snapshot()
     }
 
-    /// The rate at which packets follow each other where the path has this share of the total.
+    /// The total was divided, and the session sends as much as it may in all, or not.
+    pub(super) const fn on_divided(&mut self, is_bound: bool) {
+        self.is_bound = is_bound;
+    }
+
+    /// The rate at which packets follow each other where the path has this share of the total: faster than the share, if the controller
+    /// wants it so, as there is always something to send, and no faster if all paths together have what they may.
     pub(super) fn pace(&self, share: Rate) -> Rate {
         let used = share.as_bps_f64() / self.rate().as_bps_f64().max(1.0);
-        let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).unwrap_or(share);
+        let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).filter(|_| !self.is_bound);
+        let pace = pace.unwrap_or(share);
         let probe = self.governor.probe().filter(|_| share > Rate::ZERO);
         probe.map_or(pace, |probe| probe.rate.max(pace))
     }

@@ -158,14 +158,18 @@ impl Path {
         self.exchange.begin(now);
     }
 
-    /// It has this share of the total from now on. Returns whether it had another one.
+    /// It has this share of the total from now on, which is as much as the session may send in all, or not. Returns whether it had
+    /// another one.
     ///
     /// Where it has a law of its own that moves the share all the time, and the delay of a period is that of all its packets.
-    pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate) -> bool {
+    pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate, is_bound: bool) -> bool {
         self.served = Span::ZERO;
         let is_other = share != core::mem::replace(&mut self.share, share);
-        match &self.law {
-            Some(law) => self.divided_at = law.rate(),
+        match &mut self.law {
+            Some(law) => {
+                law.on_divided(is_bound);
+                self.divided_at = law.rate();
+            }
             None if is_other => self.begin(now),
             None => {}
         }

@@ -127,6 +127,7 @@ fn a_total_that_is_bounded_goes_to_the_shorter_path_as_far_as_its_law_allows() {
     // A path of 6 Mbit/s and not the 6.8 that a split without highest rates gives it.
     assert!(both[0].0 > 4.5 && both[1].0 > 0.5, "{both:?}");
     assert!(both.iter().all(|(_, queued)| *queued < 25.0), "{both:?}");
+    assert!((6.6..7.1).contains(&(both[0].0 + both[1].0)), "{both:?}");
 }
 
 #[test]
