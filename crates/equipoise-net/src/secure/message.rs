@@ -95,7 +95,7 @@ pub enum Refusal {
     SendsNothing,
     /// What it may send is given to others already.
     SendsEnough,
-    /// No such media can be sent.
+    /// No such media can be sent, or reported on.
     Impossible,
 }
 
@@ -123,7 +123,9 @@ impl Refusal {
             Self::SendsEnough => {
                 "it sends to others as much as it may already; ask for less, or later (its --reverse-limit)"
             }
-            Self::Impossible => "it cannot send such media; ask for other rates, packets or reports",
+            Self::Impossible => {
+                "it cannot send such media, or report on them so; ask for other rates, packets or reports"
+            }
         }
     }
 
