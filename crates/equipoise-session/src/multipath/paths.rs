@@ -4,6 +4,7 @@ use rand_core::Rng;
 
 use super::MAX_PATHS;
 use super::path::{Path, Session};
+use super::total::sum;
 use crate::rtp::proof::Proof;
 use crate::{DropReason, PathChange, PathId};
 use equipoise::control::scheduler::PathView;
@@ -95,7 +96,7 @@ impl Paths {
 
     /// What they carry in all.
     pub(super) fn rate(&self) -> Rate {
-        Rate::from_bps(self.up().fold(0u64, |sum, path| sum.saturating_add(path.share().as_bps())))
+        sum(self.up().map(Path::share))
     }
 
     /// Whether a law of theirs allows something else than when the total was divided.

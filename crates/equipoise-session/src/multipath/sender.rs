@@ -1,24 +1,21 @@
+mod reports;
+
 use alloc::vec::Vec;
 
 use super::law::Law;
 use super::path::{Path, Session};
 use super::paths::{AllTold, Paths};
-use super::total::{PathLaws, Total};
-use crate::feedback::Format;
+use super::total::{Control, Total, sum};
 use crate::rtp::application::Application;
 use crate::rtp::breaker::{Breakers, Trip};
 use crate::rtp::compound::CompoundTimer;
-use crate::rtp::exchange::{Exchange, Told};
-use crate::rtp::governor::Governor;
+use crate::rtp::exchange::Exchange;
 use crate::rtp::key_frames::KeyFrameTaker;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::payload::PayloadQueue;
-use crate::rtp::proof::Proof;
-use crate::rtp::stream::{Numbers, Packetiser, Plain, check_reporting};
+use crate::rtp::stream::{Numbers, Packetiser, Plain};
 use crate::rtp::{Payload, SenderConfig, SessionError};
-use crate::wire::feedback::ArrivalFeedback;
-use crate::wire::is_rtcp;
-use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket, SenderInfo};
+use crate::wire::rtcp::{self, SenderInfo};
 use crate::wire::rtp::Subflow;
 use crate::{DropReason, Endpoint, Event, Input, Output, PathChange, PathId, Wake};
 use equipoise::control::scheduler::{BoxedScheduler, PathView, Share, pooled};
@@ -43,8 +40,8 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 /// With [`Total::PerPath`] each path has a controller of its own, of which all that is true that is of a session over this path
 /// alone: it gets reports on the path's packets (RFC 8888, by their numbers in the sub-flow), is held to what answers on the path
 /// prove, and halved by their absence. The total is what the living paths' controllers allow together, and at most
-/// [`PathLaws::highest`]; the scheduler gives no path more than its controller allows. When a path comes back its controller begins
-/// anew, at the lowest rate.
+/// [`PathLaws::highest`](super::PathLaws::highest); the scheduler gives no path more than its controller allows. When a path comes
+/// back its controller begins anew, at the lowest rate.
 pub struct Sender {
     config: SenderConfig,
     period: Span,
@@ -69,46 +66,6 @@ pub struct Sender {
     handled: Instant<SenderClock>,
     ended: bool,
     outbox: Outbox,
-}
-
-/// Who decides on the total.
-#[derive(Debug)]
-enum Control {
-    Pooled(Governor),
-    /// The laws themselves are the paths'.
-    PerPath(PathLaws),
-}
-
-impl Control {
-    fn new(config: &SenderConfig, total: Total) -> Result<Self, SessionError> {
-        check_reporting(config.reporting)?;
-        match (total, config.reporting.map(|reporting| reporting.format)) {
-            (Total::Pooled(_), Some(_)) => Err(SessionError::ByPacket),
-            (Total::Pooled(controller), None) => Ok(Self::Pooled(Governor::new(controller, Sender::PROVIDES)?)),
-            (Total::PerPath(_), Some(Format::TransportWide)) => Err(SessionError::TransportWide),
-            (Total::PerPath(laws), format) => {
-                let provided = if format.is_some() { Law::PROVIDES } else { Needs::NOTHING };
-                Needs::PACKETS.met_by(provided)?;
-                // Those of the paths cannot be refused when the paths come.
-                Law::new(config, &laws, config.start)?;
-                Ok(Self::PerPath(laws))
-            }
-        }
-    }
-
-    const fn laws(&self) -> Option<&PathLaws> {
-        match self {
-            Self::Pooled(_) => None,
-            Self::PerPath(laws) => Some(laws),
-        }
-    }
-
-    const fn pooled_mut(&mut self) -> Option<&mut Governor> {
-        match self {
-            Self::Pooled(governor) => Some(governor),
-            Self::PerPath(_) => None,
-        }
-    }
 }
 
 impl Sender {
@@ -277,7 +234,7 @@ impl Sender {
         }
         let (total, snapshot) = match &self.control {
             Control::Pooled(governor) => (governor.rate(), governor.snapshot()),
-            Control::PerPath(laws) => (allowed(&views, laws.highest), Snapshot::default()),
+            Control::PerPath(laws) => (laws.allowed(&views), Snapshot::default()),
         };
         let shares = self.scheduler.split(total, &views);
         let has_laws = self.control.laws().is_some();
@@ -303,10 +260,10 @@ impl Sender {
         // tenth at least, so that a path with a long queue is the scheduler's to relieve, and no reason to cut what others
         // carry well.
         let trip = self.breakers.on_report(now, told.proof, told.shortest);
-        let summary = self.summary(now, views, &told);
         let is_whole = match &mut self.control {
             Control::Pooled(governor) => {
-                governor.on_interval(now, summary, told.proof);
+                let app_limited = self.application.ends(now, self.period, 1.0);
+                governor.on_interval(now, summary(app_limited, views, &told), told.proof);
                 governor.is_whole()
             }
             Control::PerPath(_) => self.paths.up().filter_map(Path::law).all(Law::is_whole),
@@ -315,19 +272,6 @@ impl Sender {
             self.breakers.on_whole();
         }
         self.note(trip);
-    }
-
-    /// The period of all paths as one path's.
-    fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView], told: &AllTold) -> IntervalSummary {
-        let mut summary = IntervalSummary::unmeasured();
-        summary.app_limited = self.application.ends(now, self.period, 1.0);
-        summary.delay = pooled(views);
-        summary.fraction_lost = Some(told.proof.fraction_lost());
-        summary.fraction_marked = told.fraction_marked;
-        summary.packets = Some(told.proof.sent);
-        summary.delivered = told.proof.delivered();
-        summary.round_trip = told.round_trip;
-        summary
     }
 
     /// A circuit breaker has tripped, where one has, and the rate is divided anew.
@@ -449,130 +393,6 @@ impl Sender {
         }
     }
 
-    fn on_datagram(&mut self, now: Instant<SenderClock>, id: PathId, datagram: &[u8]) {
-        if !is_rtcp(datagram) {
-            return self.outbox.ignore(DropReason::Foreign);
-        }
-        let Ok(packets) = rtcp::parse_compound(datagram) else {
-            return self.outbox.ignore(DropReason::Malformed);
-        };
-        for packet in packets {
-            match packet {
-                RtcpPacket::Subflows(reports) => {
-                    for (number, packet) in reports.packets() {
-                        // A report on one path that came on another one is heard all the same.
-                        if let Err(reason) = self.on_subflow(now, PathId(number), &packet) {
-                            self.outbox.ignore(reason);
-                        }
-                    }
-                }
-                RtcpPacket::ReceiverReport(report) => {
-                    // The regular report of a compound speaks of all paths together, and for the one that brought it.
-                    if let Err(reason) = self.on_report(now, id, &report) {
-                        self.outbox.ignore(reason);
-                    }
-                }
-                RtcpPacket::Goodbye(goodbye) => {
-                    let known = |ssrc| self.paths.up().any(|path| path.exchange.receiver_ssrc() == Some(ssrc));
-                    if goodbye.ssrcs().any(known) {
-                        return self.end(true);
-                    }
-                }
-                other => {
-                    let Self { key_frames, paths, packetiser, outbox, .. } = self;
-                    let known = || paths.up().filter_map(|path| path.exchange.receiver_ssrc());
-                    let is_peer = |ssrc| known().next().is_none() || known().any(|known| known == ssrc);
-                    // What is asked is asked of the encoder, whichever path it came by.
-                    outbox.about(None);
-                    let taken = key_frames.take(now, &other, (packetiser.config().ssrc, is_peer), outbox);
-                    outbox.about(Some(id));
-                    if let Err(reason) = taken {
-                        outbox.ignore(reason);
-                    }
-                }
-            }
-        }
-    }
-
-    /// A packet came on the sub-flow of path `id`.
-    fn on_subflow(&mut self, now: Instant<SenderClock>, id: PathId, packet: &RtcpPacket<'_>) -> Result<(), DropReason> {
-        if let RtcpPacket::ReceiverReport(report) = packet {
-            return self.on_report(now, id, report);
-        }
-        let Some(feedback) = ArrivalFeedback::of(packet) else { return Ok(()) };
-        let feedback = feedback.map_err(|_| DropReason::Malformed)?;
-        let waited = self.application.waited_by(now);
-        let path = self.paths.find_mut(id).ok_or(DropReason::Stray)?;
-        self.outbox.about(Some(id));
-        path.on_feedback(now, &feedback, waited, &mut |event| self.outbox.event(event))
-    }
-
-    fn on_report(
-        &mut self,
-        now: Instant<SenderClock>,
-        id: PathId,
-        report: &ReceiverReport<'_>,
-    ) -> Result<(), DropReason> {
-        let our_ssrc = self.packetiser.config().ssrc;
-        let others_live = self.paths.alive().any(|path| path.id() != id);
-        let Some(path) = self.paths.find_mut(id) else {
-            return Err(DropReason::Stray);
-        };
-        let was_alive = path.is_alive();
-        self.outbox.about(Some(id));
-        let told = path.exchange.on_report(now, report, our_ssrc, &mut self.outbox);
-        let is_guess = path.exchange.is_guessed_at();
-        match if is_guess { Told::Contradiction } else { told? } {
-            Told::Nothing => return Ok(()),
-            Told::Contradiction => {
-                let trip = self.breakers.on_contradiction(now);
-                self.trips(now, trip);
-                return if is_guess { Err(DropReason::Stray) } else { Ok(()) };
-            }
-            Told::Alive => {}
-            Told::Interval { asked, summary, proof, round_trip } => {
-                if let Some(governor) = self.control.pooled_mut().filter(|_| proof.arrived > 0) {
-                    governor.on_arrival();
-                }
-                if let Some(event) = path.on_proof(now, proof, round_trip, others_live) {
-                    self.outbox.event(event);
-                    if let (Event::CircuitBroken(_), Some(governor)) = (event, self.control.pooled_mut()) {
-                        governor.give_up(path.share());
-                    }
-                }
-                if let Some(law) = path.law_mut() {
-                    law.on_answer(now, asked, summary, proof);
-                }
-                if let Some(interval) = summary {
-                    path.on_interval(asked, &interval, proof, self.closing);
-                }
-                if self.breakers.has_stopped() {
-                    let _ = self.breakers.on_report(now, Proof::default(), Span::ZERO);
-                }
-            }
-        }
-        path.on_heard(now);
-        let is_alive = path.is_alive();
-        if is_alive && !was_alive {
-            path.comes_back(now, self.control.laws());
-        }
-        self.outbox.about(None);
-        self.breakers.on_heard(now);
-        let begins_again = self.breakers.begins_again(now);
-        if begins_again {
-            match &mut self.control {
-                Control::Pooled(governor) => governor.begin_again(),
-                Control::PerPath(_) => self.paths.up_mut().filter_map(Path::law_mut).for_each(Law::begin_again),
-            }
-            self.outbox.event(Event::CircuitClosed);
-            self.paths.up_mut().for_each(|path| path.pacer.rested_until(now));
-        }
-        if is_alive != was_alive || begins_again {
-            self.split(now, false);
-        }
-        Ok(())
-    }
-
     fn end(&mut self, by_peer: bool) {
         self.ended = true;
         self.outbox.about(None);
@@ -598,14 +418,17 @@ impl Sender {
     }
 }
 
-/// What the laws of the paths that live allow in all, `highest` at the most.
-fn allowed(views: &[PathView], highest: Option<Rate>) -> Rate {
-    let all = sum(views.iter().filter(|view| view.alive).filter_map(|view| view.most));
-    highest.map_or(all, |highest| all.min(highest))
-}
-
-fn sum(rates: impl Iterator<Item = Rate>) -> Rate {
-    Rate::from_bps(rates.fold(0, |sum, rate| sum.saturating_add(rate.as_bps())))
+/// The period of all paths as one path's.
+fn summary(app_limited: bool, views: &[PathView], told: &AllTold) -> IntervalSummary {
+    let mut summary = IntervalSummary::unmeasured();
+    summary.app_limited = app_limited;
+    summary.delay = pooled(views);
+    summary.fraction_lost = Some(told.proof.fraction_lost());
+    summary.fraction_marked = told.fraction_marked;
+    summary.packets = Some(told.proof.sent);
+    summary.delivered = told.proof.delivered();
+    summary.round_trip = told.round_trip;
+    summary
 }
 
 impl Endpoint for Sender {
