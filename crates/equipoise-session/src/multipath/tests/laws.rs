@@ -232,6 +232,23 @@ fn invented_feedback_is_counted_and_moves_nothing() {
     assert_eq!(quiet.2, forged.2, "the same decisions");
 }
 
+/// Nothing comes back, and somebody acknowledges each number that there may be: what was sent is taken for arrived, which proves nothing.
+#[test]
+fn who_acknowledges_what_nobody_proves_raises_no_rate() {
+    let mut bench = over(of("equipoise", None), "ap", &TWO, |passing| passing.to_sender);
+    bench.run_until(1000);
+    for number in 0..0x8100u16 {
+        let datagram = feedback(0, (9, SSRC), core::iter::once(number));
+        bench.tell(true, Input::Datagram { path: PathId(0), datagram: &datagram, ecn: Ecn::NotCapable });
+    }
+    let reported = |event: &Event| matches!(event, Event::PacketsReported { arrived: 1, .. });
+    assert!(bench.count(|path, event| path == Some(0) && reported(event)) > 20);
+    bench.run_until(6000);
+    let rates = [Some(0), Some(1)].map(|path| decided(&bench, path, [0, 6]));
+    assert!(rates.iter().flatten().all(|rate| *rate <= 300_000), "they begin with that: {rates:?}");
+    assert!(rates.iter().all(|rates| rates.last().is_some_and(|last| *last <= 100_000)), "{rates:?}");
+}
+
 #[test]
 fn sixteen_paths_have_a_law_each_and_a_stranger_makes_no_more() {
     let ways = [way(1.0, 20); MAX_PATHS];
