@@ -56,7 +56,7 @@ pub fn fetch<O: Observer + Send + 'static>(
     observer: O,
 ) -> Result<Running<Receiver, O>, NetError> {
     let FetchConfig { peer, wanted, .. } = *config;
-    let usual = || (!wanted.is_constant()).then(|| usual_reporting(Payload::Generated, wanted.ecn()));
+    let usual = || (!wanted.is_constant()).then(|| usual_reporting(Payload::Generated, wanted.ecn(), false));
     let reporting = config.reporting.or_else(usual);
     let ssrc = u32::from_be_bytes(random());
     let receiver = |sender_ssrc| {

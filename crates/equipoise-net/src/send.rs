@@ -6,7 +6,7 @@ use equipoise::control::scheduler::BoxedScheduler;
 use equipoise::control::{BoxedController, Needs};
 use equipoise::units::{Rate, Size, Span};
 use equipoise_session::feedback::{Format, Reporting};
-use equipoise_session::multipath;
+use equipoise_session::multipath::{self, Total};
 use equipoise_session::rtp::{Delays, Payload, Repeating, Sender, SenderConfig, StreamConfig};
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
@@ -123,7 +123,7 @@ impl SendConfig {
         let base = SenderConfig::new(stream, self.report_interval, start, u64::from_be_bytes(random()));
         let Self { payload, delays, ecn, has_further_source, .. } = *self;
         let reporting =
-            self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn)));
+            self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn, several)));
         let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
         // The receiver decides whether packets are repeated.
         let repeating = Some(Repeating::default());
@@ -133,8 +133,8 @@ impl SendConfig {
 
 /// Per-packet feedback for this kind of media. It has finer times if ECN is off and packets have room for another
 /// number.
-pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn) -> Reporting {
-    let has_numbers = payload == Payload::Generated && ecn == Ecn::NotCapable;
+pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn, several: bool) -> Reporting {
+    let has_numbers = payload == Payload::Generated && ecn == Ecn::NotCapable && !several;
     let format = if has_numbers { Format::TransportWide } else { Format::CongestionFeedback };
     Reporting { format, interval: Reporting::INTERVAL }
 }
@@ -193,18 +193,21 @@ pub fn send<O: Observer + Send + 'static>(
 /// or its address changes, the path stops at once, and starts again when it is reachable. No path is used before the
 /// server has answered on it.
 ///
+/// `total` says how much is sent in all; with a controller for each path the server reports on single packets.
+///
 /// # Errors
 /// As [`send`], and as [`Paths::add`] for an invalid path.
 pub fn send_multipath<O: Observer + Send + 'static>(
     clock: &Clock,
     config: &SendConfig,
     multipath: Multipath,
-    controller: BoxedController,
+    total: Total,
     observer: O,
 ) -> Result<MultipathSession<O>, NetError> {
     let Multipath { paths, scheduler, period, dscp } = multipath;
-    let (sender, asked) = config.session(clock, controller.needs(), true);
-    let endpoint = multipath::Sender::new(sender, period, controller, scheduler)?;
+    let needs = if matches!(total, Total::PerPath(_)) { Needs::PACKETS } else { Needs::NOTHING };
+    let (sender, asked) = config.session(clock, needs, true);
+    let endpoint = multipath::Sender::new(sender, period, total, scheduler)?;
     let paths = Paths::new(config.peer, &paths)?;
     let links = Links::following(paths.clone(), dscp, clock)?;
     let (running, payloads) = start(endpoint, links, (config, asked), observer)?;

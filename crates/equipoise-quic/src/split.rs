@@ -139,20 +139,15 @@ impl Shared {
             let all = std::mem::take(&mut member.delays);
             let delay = all.mean().zip(all.variance());
             let delay = delay.map(|(mean_s, variance_s2)| DelaySummary { mean_s, variance_s2, samples: all.count() });
-            PathView { path: member.id, alive: member.alive, rate: member.share, delay }
+            // No path carries more than its own controller allows.
+            let most = Some(member.most);
+            PathView { path: member.id, alive: member.alive, rate: member.share, delay, most }
         };
         let views: Vec<_> = self.members.iter_mut().map(view).collect();
         let shares = self.scheduler.split(total, &views);
-        // No path gets more than its own controller allows; the rest goes to paths with room.
-        let mut over = 0;
+
         for (member, share) in self.members.iter_mut().zip(shares) {
-            member.share = share.rate.min(member.most);
-            over += share.rate.as_bps() - member.share.as_bps();
-        }
-        for member in self.members.iter_mut().filter(|member| member.alive) {
-            let more = over.min(member.most.as_bps() - member.share.as_bps());
-            member.share = Rate::from_bps(member.share.as_bps() + more);
-            over -= more;
+            member.share = share.rate;
         }
     }
 }

@@ -72,7 +72,8 @@ pub(crate) struct Send {
     /// Seconds to send for; 0 for as long as there is something to send [default: 10, or as long as the payload lasts]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Span>,
-    /// The controller; `equipoise controllers` lists them [default: equipoise; ap with --target or --path]
+    /// The controller, one on each path where it goes by packets; `equipoise controllers` lists them [default: equipoise; ap with
+    /// --target or --path]
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,
     /// Delay to hold, for controllers that hold one [default: 20 ms]
@@ -87,7 +88,7 @@ pub(crate) struct Send {
     /// Rate at which a session starts [default: the controller's own]
     #[arg(long, value_name = "RATE")]
     pub(crate) start_rate: Option<Rate>,
-    /// Highest rate
+    /// Highest rate, of all paths together
     #[arg(long, value_name = "RATE", default_value = "15M")]
     pub(crate) max_rate: Rate,
     /// A constant rate instead of a controller's, such as 3M
@@ -105,7 +106,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     pub(crate) report_interval: Span,
     /// Have the receiver report on single packets, by RFC 8888 or transport-wide numbers [default: if the controller needs it]
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "path")]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) feedback: Option<FeedbackFormat>,
     /// Time between two such reports, 5 to 500 ms
     #[arg(long, value_name = "TIME", default_value = "50 ms", requires = "feedback")]
@@ -177,7 +178,7 @@ pub(crate) enum EcnField {
 pub(crate) enum FeedbackFormat {
     /// Congestion control feedback, with marks and times in 1/1024 s
     Rfc8888,
-    /// Transport-wide numbers, with times in 250 µs; not with --file or --rtp
+    /// Transport-wide numbers, with times in 250 µs; not with --file, --rtp or --path
     Twcc,
 }
 

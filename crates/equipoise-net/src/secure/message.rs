@@ -124,7 +124,9 @@ impl Refusal {
             Self::SendsEnough => {
                 "it sends to others as much as it may already; ask for less, or later (its --reverse-limit)"
             }
-            Self::Impossible => "it cannot send such media; ask for other rates, packets or reports",
+            Self::Impossible => {
+                "it cannot send such media, or report on them so; ask for other rates, packets or reports"
+            }
         }
     }
 

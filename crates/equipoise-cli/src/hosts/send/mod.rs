@@ -18,7 +18,7 @@ use equipoise_session::Event;
 use equipoise_session::rtp::Payload;
 use serde::Serialize;
 
-use self::plan::{controller, directions, fetching, resolve, scheduler, sending};
+use self::plan::{controller, directions, fetching, laws, resolve, scheduler, sending};
 use self::streams::{Planned, Source, socket};
 use self::watch::{Outputs, Watch};
 use self::words::{head, words};
@@ -229,7 +229,8 @@ fn plan(
     let plan = |direction: &Direction| -> Result<Planned, RealError> {
         Ok(match direction {
             Direction::Sent => {
-                let source = Source::of(options, peer, scheduler(options)?, clock)?;
+                let paths = (scheduler(options)?, laws(options, config.packet_size)?);
+                let source = Source::of(options, peer, paths, clock)?;
                 Planned::Send(Box::new(config.clone()), controller(options, config.packet_size)?, source)
             }
             Direction::Received => {
