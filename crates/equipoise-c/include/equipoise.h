@@ -541,7 +541,8 @@ eq_error eq_pacer_sent(struct eq_pacer *pacer, int64_t now_ns, size_t size);
 //
 // # Safety
 // As eq_pacer_set_rate.
-eq_error eq_pacer_idle(struct eq_pacer *pacer, int64_t now_ns);
+eq_error eq_pacer_idle(struct eq_pacer *pacer,
+                       int64_t now_ns);
 
 // Receives at "host:port"; port 0 takes any free port. Close it with eq_receiver_close.
 //

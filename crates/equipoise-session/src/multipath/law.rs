@@ -8,7 +8,7 @@ use crate::rtp::by_packet::ByPacket;
 use crate::rtp::exchange::Exchange;
 use crate::rtp::governor::Governor;
 use crate::rtp::proof::Proof;
-use crate::rtp::{SenderConfig, SessionError};
+use crate::rtp::{Payload, SenderConfig, SessionError};
 use crate::wire::feedback::StreamFeedback;
 use crate::{DropReason, Event};
 
@@ -26,8 +26,8 @@ pub(super) struct Law {
     asked: (Instant<SenderClock>, Span),
     /// The probe that is being sent, by its number.
     probe: Option<u64>,
-    /// The session sends as much as it may in all.
-    is_bound: bool,
+    /// The application sends frames, and its encoder keeps their mean rate.
+    has_frames: bool,
 }
 
 impl Law {
@@ -49,7 +49,7 @@ impl Law {
             first: None,
             asked: (now, Span::ZERO),
             probe: None,
-            is_bound: false,
+            has_frames: config.payload == Payload::Rtp,
         })
     }
 
@@ -78,16 +78,11 @@ impl Law {
         self.governor.snapshot()
     }
 
-    /// The total was divided, and the session sends as much as it may in all, or not.
-    pub(super) const fn on_divided(&mut self, is_bound: bool) {
-        self.is_bound = is_bound;
-    }
-
-    /// The rate at which packets follow each other where the path has this share of the total: faster than the share, if the controller
-    /// wants it so, as there is always something to send, and no faster if all paths together have what they may.
+    /// The rate at which packets follow each other if the path has this share of the total. Packets of frames follow each other
+    /// faster than the share if the controller wants that; a supply without end would have the pace as its rate.
     pub(super) fn pace(&self, share: Rate) -> Rate {
         let used = share.as_bps_f64() / self.rate().as_bps_f64().max(1.0);
-        let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).filter(|_| !self.is_bound);
+        let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).filter(|_| self.has_frames);
         let pace = pace.unwrap_or(share);
         let probe = self.governor.probe().filter(|_| share > Rate::ZERO);
         probe.map_or(pace, |probe| probe.rate.max(pace))

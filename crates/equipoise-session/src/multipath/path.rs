@@ -158,18 +158,14 @@ impl Path {
         self.exchange.begin(now);
     }
 
-    /// It has this share of the total from now on, which is as much as the session may send in all, or not. Returns whether it had
-    /// another one.
+    /// Sets its share of the total from now on. Returns whether the share changed.
     ///
-    /// Where it has a law of its own that moves the share all the time, and the delay of a period is that of all its packets.
-    pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate, is_bound: bool) -> bool {
+    /// A law of the path moves the share all the time, so that the delay of a period is then that of all its packets.
+    pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate) -> bool {
         self.served = Span::ZERO;
         let is_other = share != core::mem::replace(&mut self.share, share);
-        match &mut self.law {
-            Some(law) => {
-                law.on_divided(is_bound);
-                self.divided_at = law.rate();
-            }
+        match &self.law {
+            Some(law) => self.divided_at = law.rate(),
             None if is_other => self.begin(now),
             None => {}
         }

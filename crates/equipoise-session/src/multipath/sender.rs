@@ -238,12 +238,11 @@ impl Sender {
         };
         let shares = self.scheduler.split(total, &views);
         let has_laws = self.control.laws().is_some();
-        let is_bound = self.control.laws().and_then(|laws| laws.highest).is_some_and(|highest| total >= highest);
         // What a scheduler leaves to nobody, as there is no path that it may be on, is not sent.
         let total = if has_laws { sum(shares.iter().map(|share| share.rate)) } else { total };
         self.outbox.event(Event::RateDecided { rate: total, snapshot });
         for (path, Share { rate, snapshot }) in self.paths.up_mut().zip(shares) {
-            let is_other = path.set_share(now, rate, is_bound);
+            let is_other = path.set_share(now, rate);
             let own = path.law().filter(|law| rate >= law.rate()).map(Law::snapshot);
             if is_other || ends || !has_laws {
                 self.outbox.about(Some(path.id()));
