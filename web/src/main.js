@@ -15,7 +15,7 @@ const LEAST_S = 60;
 const engine = new Engine();
 const charts = new Charts();
 
-/** What is run. The name tells which of the page's scenarios it began with. */
+/** The setup of the run. The name is that of the scenario of the page with which it started. */
 const setup = { scenario: "", seed: 1, duration_s: null, controllers: [], pulls: [] };
 /** What came of it; null until the first run is there. */
 let played = null;
