@@ -1,4 +1,4 @@
-//! Gives the shared library its name among others' (`man 1 ld`, `-soname`): it changes when programs have to be built anew.
+//! Sets the soname of the shared library (`man 1 ld`, `-soname`). Its number changes when programs have to be rebuilt.
 
 fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libequipoise.so.0");

@@ -1,4 +1,4 @@
-//! `equipoise_fuzz::capture` under the fuzzer; built without it, over the files that are named.
+//! Runs `equipoise_fuzz::capture` with the fuzzer or, built without it, over the files on the command line.
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]

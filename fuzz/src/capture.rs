@@ -1,9 +1,9 @@
 use equipoise_papers::capture::{AckRule, Options, RtpOptions, analyse, analyse_rtp};
 
-/// Any bytes are a capture, whole or in part, or none; what is found is within what was given.
+/// Any bytes can be analysed as a capture, in whole or in part, or are refused. Results are within the input.
 ///
 /// # Panics
-/// Where one of these does not hold.
+/// If one of these does not hold.
 pub fn capture(bytes: &[u8]) {
     for rule in [AckRule::Pair, AckRule::Every] {
         let Ok(analysis) = analyse(bytes, &Options { rule, bin: None }) else { continue };

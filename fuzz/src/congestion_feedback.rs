@@ -2,15 +2,15 @@ use equipoise::units::Instant;
 use equipoise_session::wire::WireError;
 use equipoise_session::wire::feedback::{CongestionFeedback, PacketStatus, StreamWriter, encode_congestion_feedback};
 
-/// Near which all times are read; what lies 18 hours before it can still be told.
+/// Reference for all times; times up to 18 hours before it are unambiguous.
 const NEAR: u64 = 1_795_449_600_000_000_000;
 const LONGEST: usize = 4 << 16;
 
-/// Any bytes as what follows the RTCP header of congestion control feedback (RFC 8888).
+/// Parses any bytes as the body of RTCP congestion control feedback (RFC 8888).
 ///
 /// # Panics
-/// If a report has more packets than the RFC allows, if its numbers do not follow each other, or if a report, written anew, is not read as
-/// the same.
+/// If a report has more packets than the RFC allows, if its numbers are not consecutive, or if an encoded report is not
+/// parsed as the same.
 pub fn congestion_feedback(body: &[u8]) {
     let near = Instant::from_nanos(NEAR);
     let feedback = match CongestionFeedback::parse(body) {
@@ -48,7 +48,7 @@ pub fn congestion_feedback(body: &[u8]) {
     }
 }
 
-/// Writes a report on a stream; whether all of it fits.
+/// Encodes a report on a stream; returns whether all of it fits.
 fn write(writer: &mut StreamWriter<'_>, ssrc: u32, begin: u16, packets: &[PacketStatus]) -> bool {
     if packets.is_empty() {
         return writer.nothing_new(ssrc, begin).is_ok();

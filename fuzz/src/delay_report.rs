@@ -2,11 +2,11 @@ use equipoise::measure::DelaySummary;
 use equipoise::units::Instant;
 use equipoise_session::wire::{DelayReport, NtpTime, ReportRequest};
 
-/// Any bytes as the extensions of reports, and as the numbers that go into them.
+/// Parses any bytes as report extensions, and uses them as the numbers in such extensions.
 ///
 /// # Panics
-/// Where an extension that is read is not written as the same bytes, where statistics are read that no interval has,
-/// where statistics that an interval may have are not read back, or where a time is not near its reference.
+/// If a parsed extension is not encoded to the same bytes, if impossible statistics are parsed, if possible statistics
+/// are not parsed back, or if a time is not near its reference.
 pub fn delay_report(bytes: &[u8]) {
     if let Ok(request) = ReportRequest::parse(bytes) {
         assert_eq!(request.to_bytes(), bytes);
@@ -27,7 +27,7 @@ pub fn delay_report(bytes: &[u8]) {
     }
 }
 
-/// Statistics through the extension and back.
+/// Encodes and parses statistics.
 fn carry(sent: DelaySummary) {
     let found = DelayReport::parse(&DelayReport::agreed(Some(sent)).to_bytes());
     let is_sound = sent.mean_s.abs() <= 100.0 && (1e-12..=1e4).contains(&sent.variance_s2) && sent.samples >= 2;
@@ -39,7 +39,7 @@ fn carry(sent: DelaySummary) {
     }
 }
 
-/// The moment found is within half an era of the reference, where the clock reaches that far, and has this timestamp.
+/// The time found is within half an era of the reference, as far as the clock reaches, and has this timestamp.
 fn near(time: NtpTime, reference: u64) {
     const HALF_AN_ERA_NS: u64 = 1_000_000_000 << 31;
     let found = time.to_instant_near(Instant::from_nanos(reference)).as_nanos();
@@ -47,7 +47,7 @@ fn near(time: NtpTime, reference: u64) {
         return;
     }
     assert!(found.abs_diff(reference) <= HALF_AN_ERA_NS, "{found} is not near {reference}");
-    // A nanosecond is 4.3 units of the fraction: the timestamp comes back to within half of that.
+    // A nanosecond is 4.3 units of the fraction: the timestamp is exact to half of that.
     let again = NtpTime::from_instant(Instant::from_nanos(found)).as_bits();
     let apart = again.wrapping_sub(time.as_bits()).cast_signed().unsigned_abs();
     assert!(apart <= 3, "{time:?} became {again:#018x}");

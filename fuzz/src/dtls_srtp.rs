@@ -6,14 +6,15 @@ use equipoise::units::Span;
 use equipoise_net::dtls_srtp::{Arrival, DtlsSrtp, Identity, PeerConfig, Setup};
 use equipoise_net::{Clock, Time};
 
-/// Whatever becomes of the datagrams between two ends of DTLS-SRTP, and whatever comes in between, neither end fails, what it
-/// remembers is bounded, and no packet comes out that the other end has not sent.
+/// Whatever happens to the datagrams between two ends of DTLS-SRTP, and whatever is inserted: neither end panics, its
+/// memory is bounded, and it outputs no packet that the other end has not sent.
 ///
-/// A list of operations: a datagram arrives, or is lost, damaged, cut, repeated; noise, from the peer's address or another one; time
-/// goes by; an end is started anew, or closes; packets of any numbers are protected and sent.
+/// The input is a list of operations: a datagram arrives, or is lost, damaged, truncated or repeated; noise arrives,
+/// from the peer's address or another one; time passes; an end is restarted or closes; packets with any numbers are
+/// protected and sent.
 ///
 /// # Panics
-/// Where one of these does not hold.
+/// If one of these does not hold.
 pub fn dtls_srtp(mut operations: &[u8]) {
     let mut ends = Ends::new();
     while let Some((&operation, after)) = operations.split_first() {
@@ -24,7 +25,7 @@ pub fn dtls_srtp(mut operations: &[u8]) {
     }
 }
 
-/// Making them takes longer than most runs.
+/// Created once, because that takes longer than most runs.
 fn identities() -> &'static [Identity; 2] {
     static IDENTITIES: OnceLock<[Identity; 2]> = OnceLock::new();
     IDENTITIES.get_or_init(|| [Identity::generate(), Identity::generate()])
@@ -34,7 +35,7 @@ fn place(end: usize) -> SocketAddr {
     (Ipv4Addr::new(192, 0, 2, 1 + end as u8), 5000).into()
 }
 
-/// An end, the active one or the passive one, that begins at `now`.
+/// One end, active or passive, that starts at `now`.
 fn end(end: usize, now: Time) -> DtlsSrtp {
     let [ours, theirs] = [end, 1 - end].map(|at| &identities()[at]);
     let setup = if end == 0 { Setup::Active } else { Setup::Passive };
@@ -45,7 +46,7 @@ fn end(end: usize, now: Time) -> DtlsSrtp {
 struct Ends {
     both: [DtlsSrtp; 2],
     now: Time,
-    /// Datagrams to each end.
+    /// Datagrams in flight to each end.
     under_way: [VecDeque<Vec<u8>>; 2],
     /// Packets that each end has protected.
     said: [Vec<Vec<u8>>; 2],
@@ -66,7 +67,7 @@ impl Ends {
                 assert_eq!(to, place(1 - at), "it speaks to somebody else");
                 self.under_way[1 - at].push_back(datagram);
             }
-            // A network holds so many.
+            // The network holds at most this many.
             self.under_way[1 - at].truncate(64);
         }
     }
@@ -81,13 +82,13 @@ impl Ends {
         self.flush();
     }
 
-    /// Takes one operation with what it needs off the front.
+    /// Executes one operation, and removes its arguments from the front of the input.
     fn step<'a>(&mut self, operation: u8, rest: &'a [u8]) -> &'a [u8] {
         let at = usize::from(operation & 1);
         let (argument, after) = rest.split_first().map_or((0, rest), |(first, after)| (*first, after));
         let (noise, left) = after.split_at(usize::from(argument).min(after.len()));
         match operation >> 4 {
-            // All that is under way arrives, and what it leads to.
+            // All datagrams in flight arrive, and so do the answers.
             0..=2 => {
                 for turn in 0..12 {
                     let at = (turn + at) % 2;
@@ -97,7 +98,7 @@ impl Ends {
                 }
                 return rest;
             }
-            // The next datagram arrives as it is, damaged, cut, twice, from elsewhere, or not at all.
+            // The next datagram arrives unchanged, damaged, truncated, twice, from elsewhere, or not at all.
             3..=8 => {
                 let Some(mut datagram) = self.under_way[at].pop_front() else { return after };
                 let mut from = place(1 - at);
@@ -128,7 +129,7 @@ impl Ends {
             12 => self.both[at] = end(at, self.now),
             13 => self.both[at].close(self.now),
             _ => {
-                // What it says of itself need not be so.
+                // The header need not match the content.
                 let head = [0x80 | operation & 0x0F, argument, 0, argument, 0, 0, 0, 1, 0, 0, 0, operation & 3];
                 let packet = [&head[..], noise].concat();
                 let mut wire = Vec::new();

@@ -10,18 +10,18 @@ use equipoise_pair::{
 use equipoise_session::rtp::{self, StreamConfig};
 
 const START_NS: u64 = 1_795_000_000_000_000_000;
-/// One call may make an end say no more than this: two packets and an event for each, reports, the change of a period.
+/// Maximum outputs of an end for one call: two packets with an event each, reports, and the change of a period.
 const MOST_OUTPUTS: usize = 64;
 
 /// Any order of calls, bytes, datagrams and times is safe for both ends of a flow pair.
 ///
-/// The bytes are also read as what the formats of flow pairs stand for. The rest is a list of operations: a timer, an ADU's
-/// bytes, the word of TCP, bytes of its stream as they are or noise, the other end's last datagram as it is, damaged or again,
-/// an end of the stream, a stop. Whatever they are, ADUs come out in order and what is missing is counted, a wake-up lies
-/// ahead, and no call makes an end talk without end.
+/// The bytes are first parsed as the wire formats of flow pairs. Then they are a list of operations: a timer, an ADU's
+/// bytes, TCP's state, bytes of its stream, unchanged or noise, the other end's last datagram, unchanged, damaged or
+/// repeated, an end of the stream, a stop. In all cases ADUs are delivered in order, missing ones are counted, a
+/// wake-up lies in the future, and the number of outputs is bounded.
 ///
 /// # Panics
-/// Where one of these does not hold.
+/// If one of these does not hold.
 pub fn flow_pair(operations: &[u8]) {
     formats(operations);
     let mut ends = Ends::new();
@@ -31,7 +31,7 @@ pub fn flow_pair(operations: &[u8]) {
     }
 }
 
-/// What is read is written as the same bytes.
+/// Parsed values are encoded to the same bytes.
 fn formats(bytes: &[u8]) {
     if let Some(first) = bytes.first_chunk() {
         if let Ok(hello) = PairHello::parse(*first) {
@@ -55,10 +55,10 @@ struct Ends {
     now_ns: u64,
     /// The latest datagrams of the sender and of the receiver.
     sent: [Vec<u8>; 2],
-    /// Written to TCP, and not read.
+    /// Written to TCP, but not read yet.
     stream: VecDeque<u8>,
     written: u64,
-    /// The ADU that comes next at the earliest.
+    /// The lowest possible number of the next ADU.
     next: u64,
 }
 
@@ -89,7 +89,7 @@ impl Ends {
         Instant::from_nanos(self.now_ns)
     }
 
-    /// Takes one operation with what it needs off the front.
+    /// Executes one operation, and removes its arguments from the front of the input.
     fn step<'a>(&mut self, operation: u8, rest: &'a [u8]) -> &'a [u8] {
         let (argument, after) = rest.split_first().map_or((0, rest), |(first, after)| (*first, after));
         let to_sender = operation & 0x80 != 0;
@@ -148,7 +148,7 @@ impl Ends {
         after
     }
 
-    /// TCP has had all but so many bytes acknowledged, and sent them.
+    /// Reports that TCP has sent all but `unsent` bytes, and had them acknowledged.
     fn tell_tcp(&mut self, unsent: u8) {
         let state = TcpState {
             acknowledged: self.written.saturating_sub(unsent.into()),
@@ -162,7 +162,7 @@ impl Ends {
         self.handle(true, Input::Timer);
     }
 
-    /// TCP takes so many bytes at most.
+    /// Lets TCP accept at most this many bytes.
     fn write(&mut self, most: usize) {
         let pending = self.sender.tcp_pending();
         let taken = pending.len().min(most);
@@ -172,7 +172,7 @@ impl Ends {
         self.handle(true, Input::Timer);
     }
 
-    /// The receiver is offered so many bytes at most.
+    /// Offers the receiver at most this many bytes.
     fn read(&mut self, most: usize) {
         let bytes: Vec<_> = self.stream.iter().copied().take(most).collect();
         let taken = self.receiver.tcp_received(self.now(), &bytes);
@@ -191,7 +191,7 @@ impl Ends {
             self.drain_receiver();
             self.receiver.wake().map(|wake| wake.at.as_nanos())
         };
-        // At the very end of time there is nothing ahead.
+        // At the end of the time range there is no future.
         let is_ahead = wake.is_none_or(|wake| wake > self.now_ns || self.now_ns == u64::MAX);
         assert!(
             is_ahead || !matches!(input, Input::Timer | Input::Datagram(_)),
@@ -217,7 +217,7 @@ impl Ends {
         let mut outputs = 0;
         while let Some(output) = self.receiver.poll() {
             outputs += 1;
-            // What waited behind a gap may come all at once, and what is wrong with it be said of each.
+            // All ADUs that waited for a missing one may come at once, each with an event.
             assert!(outputs <= MOST_OUTPUTS * 256, "a receiver that does not stop talking");
             if let Output::Transmit(transmit) = output {
                 keep(&mut self.sent[1], transmit.head);

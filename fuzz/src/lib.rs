@@ -1,7 +1,7 @@
-//! What must hold of any bytes whatever, one function per fuzz target.
+//! Properties that hold for any bytes, one function for each fuzz target.
 //!
-//! The functions are ordinary ones: `tests/corpus.rs` runs them over the seeds on stable Rust, `fuzz_targets/` hands them
-//! to the fuzzer. They panic where a promise is broken, and never otherwise.
+//! The functions are ordinary ones: `tests/corpus.rs` runs them over the seeds on stable Rust, `fuzz_targets/` passes
+//! them to the fuzzer. They panic if a property does not hold, and only then.
 //!
 //! A new target: a module here, a line in [`TARGETS`], a file in `fuzz_targets/` with its entry in the manifest, seeds in
 //! [`seeds`], and `cargo run --example seeds`.
@@ -35,10 +35,10 @@ pub use server::server;
 pub use session::session;
 pub use transport_feedback::transport_feedback;
 
-/// A target: panics where a promise is broken.
+/// A target: panics if a property does not hold.
 pub type Target = fn(&[u8]);
 
-/// Every target by the name of its binary and of its folder in `corpus/`.
+/// Every target, with the name of its binary and of its folder in `corpus/`.
 pub const TARGETS: &[(&str, Target)] = &[
     ("capture", capture),
     ("congestion_feedback", congestion_feedback),
@@ -54,10 +54,10 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("transport_feedback", transport_feedback),
 ];
 
-/// Runs a target over the files that the command line names: how a finding is looked at without the fuzzer.
+/// Runs a target over the files on the command line, to examine a finding without the fuzzer.
 ///
 /// # Panics
-/// Where a file cannot be read, and where the target finds something.
+/// If a file cannot be read, or if the target panics.
 pub fn replay(target: Target) {
     for path in std::env::args_os().skip(1) {
         let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -4,14 +4,14 @@ use equipoise_session::Ecn;
 use equipoise_session::feedback::{History, Outcome, Recorder, Scope};
 use equipoise_session::wire::feedback::{ArrivalReport, ArrivalTime, PacketArrival, PacketStatus};
 
-/// Any order of departures, arrivals and reports, honest ones and others, is safe for a recorder and a history.
+/// Any order of departures, arrivals and reports, honest or not, is safe for a recorder and a history.
 ///
-/// A list of operations of two bytes: a packet leaves, with numbers left out before it or not; a packet arrives, late or doubled or not; the
-/// recorder reports, and the report arrives or is lost; a report comes that nobody made.
+/// The input is a list of operations of two bytes: a packet is sent, with or without a gap in the numbers; a packet
+/// arrives, possibly late or twice; the recorder reports, and the report arrives or is lost; a forged report arrives.
 ///
 /// # Panics
-/// If data under way are not those of the packets that are, if a report changes a packet without cause, if a number left out is reported
-/// on as a packet, or if an honest report is refused.
+/// If the data in flight does not match the packets in flight, if a report changes a packet without cause, if a skipped
+/// number is reported as a packet, or if an honest report is refused.
 pub fn packet_history(operations: &[u8]) {
     let mut ends = Ends::new();
     for operation in operations.chunks_exact(2) {
@@ -28,9 +28,9 @@ struct Ends {
     recorder: Recorder,
     now: Instant<SenderClock>,
     next: u64,
-    /// Numbers that packets had.
+    /// Numbers of packets sent.
     sent: Vec<u64>,
-    /// What was known of the latest numbers before the last report.
+    /// The state of the latest numbers before the last report.
     before: Vec<(u64, Option<Outcome>)>,
 }
 
@@ -82,7 +82,7 @@ impl Ends {
         }
     }
 
-    /// A report arrives; whether it is taken.
+    /// Passes a report to the history; returns whether it is accepted.
     fn report(&mut self, ssrc: u32, packets: &[PacketStatus]) -> bool {
         let oldest = self.next.saturating_sub(2 * CAPACITY);
         self.before = (oldest..self.next + 9).map(|number| (number, self.history.outcome(number))).collect();

@@ -5,18 +5,18 @@ use equipoise_session::wire::rtcp::{
     RtcpPacket, SenderInfo, encode_cname, encode_goodbye, encode_receiver_report, parse_compound,
 };
 
-/// Any bytes as a datagram of RTCP.
+/// Parses any bytes as an RTCP datagram.
 ///
 /// # Panics
-/// Where a packet holds more than its count allows, where a packet, written anew, is not read as the same, or where a
-/// packet put behind the datagram changes how the datagram is read.
+/// If a packet holds more than its count allows, if an encoded packet is not parsed as the same, or if a packet
+/// appended to the datagram changes how the datagram is parsed.
 pub fn rtcp(datagram: &[u8]) {
     let Ok(compound) = parse_compound(datagram) else { return };
     assert!(datagram.len().is_multiple_of(4), "RTCP comes in words");
     let packets: Vec<_> = compound.collect();
     assert!(!packets.is_empty() && packets.len() <= datagram.len() / 4);
     packets.iter().for_each(check);
-    // Behind padding there is nothing: then the longer datagram is refused.
+    // Nothing may follow padding: then the longer datagram is refused.
     let mut longer = datagram.to_vec();
     encode_goodbye(7, &mut longer);
     if let Ok(found) = parse_compound(&longer) {
@@ -27,7 +27,7 @@ pub fn rtcp(datagram: &[u8]) {
     }
 }
 
-/// Writes the packet anew, as far as there is a writer for it, and reads that.
+/// Encodes the packet, if there is an encoder for it, and parses the result.
 fn check(packet: &RtcpPacket<'_>) {
     let mut again = Vec::new();
     match packet {
@@ -89,7 +89,7 @@ fn check(packet: &RtcpPacket<'_>) {
     assert!(again.is_empty() || is_rtcp(&again));
 }
 
-/// Writes a request for packets anew, and reads that.
+/// Encodes a NACK, and parses it.
 fn check_nack(nack: &Nack<'_>) {
     let numbers: Vec<_> = nack.numbers().collect();
     let mut again = Vec::new();
@@ -99,7 +99,7 @@ fn check_nack(nack: &Nack<'_>) {
     assert!(asked > 0 && found.numbers().count() <= asked && found.numbers().all(|number| numbers.contains(&number)));
 }
 
-/// Writes a request for a key frame anew, alone, and reads that.
+/// Encodes a request for a key frame alone, and parses it.
 fn check_asked(ssrc: u32, asked: AskedOf) {
     let mut again = Vec::new();
     let number = asked.number.unwrap_or(0);
@@ -108,7 +108,7 @@ fn check_asked(ssrc: u32, asked: AskedOf) {
     assert!(feedback.ssrc == ssrc && feedback.asked().eq([asked]));
 }
 
-/// The only packet of a datagram that we wrote.
+/// The only packet of a datagram that we encoded.
 fn only(datagram: &[u8]) -> RtcpPacket<'_> {
     let mut packets = parse_compound(datagram).expect("what we write is well formed");
     let packet = packets.next().expect("a datagram has a packet");

@@ -2,11 +2,12 @@ use equipoise_session::wire::relay::Stamp;
 use equipoise_session::wire::rtp::{RtpPacket, Subflow};
 use equipoise_session::wire::{NtpTime, relay};
 
-/// Any bytes as a media packet, and as another program's packet that is stamped with its sending time and its sub-flow.
+/// Parses any bytes as a media packet, and as another program's packet that is stamped with its sending time and its
+/// sub-flow.
 ///
 /// # Panics
-/// Where a packet that was stamped does not come back as it was, where the payload is not a part of the datagram behind the fixed header, or where header and payload, written anew,
-/// are not read as the same.
+/// If a stamped packet is not restored, if the payload is not a part of the datagram after the fixed header, or if an
+/// encoded header with its payload is not parsed as the same.
 pub fn rtp(datagram: &[u8]) {
     for (subflow, is_repetition) in [(None, false), (None, true), (Some(Subflow { id: 1, sequence: 2 }), false)] {
         let (mut stamped, mut back) = (Vec::new(), Vec::new());

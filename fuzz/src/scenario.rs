@@ -1,9 +1,10 @@
 use equipoise_lab::scenario::Scenario;
 
-/// Any text is a scenario or is refused with words; one that is accepted can be explained, and is what it was.
+/// Any text is a valid scenario or is refused with an error. A valid one can be explained, and does not change when
+/// written and read again.
 ///
 /// # Panics
-/// Where one of these does not hold.
+/// If one of these does not hold.
 pub fn scenario(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match Scenario::parse(text) {

@@ -1,4 +1,4 @@
-//! The seeds in `corpus/`: what Equipoise itself sends, and what parsers like to stumble over.
+//! The seeds in `corpus/`: data that Equipoise itself sends, and inputs that are typical errors of parsers.
 
 use equipoise::measure::DelaySummary;
 use equipoise::units::{Instant, Span};
@@ -13,7 +13,7 @@ use equipoise_session::wire::rtcp::{
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 use equipoise_session::wire::{DelayReport, NtpTime, ReportRequest};
 
-/// Every seed: its target, its name without the ending, its bytes.
+/// Every seed: its target, its name without the suffix, its bytes.
 pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let of = |target| move |(name, bytes)| (target, name, bytes);
     let capture = capture().into_iter().map(of("capture"));
@@ -204,7 +204,7 @@ fn delay_report() -> Seeds {
     ]
 }
 
-/// When packets arrived by the receiver's clock, in microseconds after a moment; consecutive numbers from `begin` on.
+/// Arrival times by the receiver's clock, in microseconds after a reference; consecutive numbers from `begin` on.
 fn arrivals(begin: u16, micros: &[Option<i64>]) -> Vec<PacketStatus> {
     let arrival = |micros: i64| {
         let time = ArrivalTime::At(Instant::from_nanos(1_795_449_600_000_000_000) + Span::from_micros(micros));
@@ -217,7 +217,7 @@ fn arrivals(begin: u16, micros: &[Option<i64>]) -> Vec<PacketStatus> {
     micros.iter().enumerate().map(status).collect()
 }
 
-/// What follows the RTCP header.
+/// The body after the RTCP header.
 fn congestion_feedback() -> Seeds {
     let body = |streams: &[&[PacketStatus]]| {
         let at = Instant::from_nanos(1_795_449_609_000_000_000);
@@ -247,7 +247,7 @@ fn congestion_feedback() -> Seeds {
     ]
 }
 
-/// What follows the RTCP header.
+/// The body after the RTCP header.
 fn transport_feedback() -> Seeds {
     let body = |base: u16, micros: &[Option<i64>]| {
         let head = TransportHead { ssrc: 1, media_ssrc: 2, number: 255, at: Instant::ZERO };
@@ -279,7 +279,7 @@ fn transport_feedback() -> Seeds {
     ]
 }
 
-/// Operations between a history and a recorder, as the target reads them.
+/// Operations between a history and a recorder, in the target's format.
 fn packet_history() -> Seeds {
     const SEND: [u8; 2] = [0, 0];
     const SKIP_AND_SEND: [u8; 2] = [3, 255];
@@ -315,7 +315,7 @@ fn scenario() -> Seeds {
     ]
 }
 
-/// Operations on both ends of a session, as the target reads them: the upper bit is the sender's.
+/// Operations on both ends of a session, in the target's format: the highest bit selects the sender.
 fn session() -> Seeds {
     const SENDER_TIMER: u8 = 0x90;
     const TO_RECEIVER: u8 = 48;
@@ -326,7 +326,8 @@ fn session() -> Seeds {
     let damaged = [&[SENDER_TIMER, TO_RECEIVER][..], &DAMAGED_TO_SENDER].concat().repeat(30);
     let doubled = [SENDER_TIMER, TO_RECEIVER, TO_RECEIVER, TO_SENDER, TO_SENDER].repeat(30);
     let clock_jumps = [&exchange[..], &[0xF7, 0x40, SENDER_TIMER, TO_RECEIVER, 15, 0xFF], &exchange[..30]].concat();
-    // Every other packet goes by the receiver, which carries another program's: the variant is 2, and 'R' gives a packet.
+    // Every other packet bypasses the receiver, which carries another program's packets: the variant is 2, and 'R'
+    // provides a packet.
     let of = |source: u8, number: u8| {
         [&[0xFC, 20][..], &[0x80, 96, 0, number, 0, 0, 0, number, 0, 0, 0, source], &[7; 8]].concat()
     };
@@ -339,7 +340,7 @@ fn session() -> Seeds {
         _ => [&packet(number)[..], &[SENDER_TIMER]].concat(),
     };
     let repaired = [&[2][..], &(1..60).flat_map(lossy).collect::<Vec<u8>>()].concat();
-    // With the uppermost bit of the variant there may be a further source.
+    // With the highest bit of the variant there may be a second source.
     let two_sources =
         |number: u8| [&of(1, number)[..], &of(2, number), &[SENDER_TIMER, TO_RECEIVER, SENDER_TIMER]].concat();
     let two_sources = [&[0x80][..], &(1..60).flat_map(two_sources).collect::<Vec<u8>>()].concat();
@@ -365,7 +366,7 @@ fn flow_pair() -> Seeds {
     const TO_RECEIVER: u8 = 48;
     const TO_SENDER: u8 = 0xB0;
     const DAMAGED_TO_RECEIVER: [u8; 2] = [64, 30];
-    // 60 bytes, with which an ADU ends; and as many that go on.
+    // 60 bytes, after which an ADU ends; and as many after which it continues.
     const ADU: [u8; 2] = [0xD3, 20];
     const PART: [u8; 2] = [0x53, 20];
     const WRITE: [u8; 2] = [96, 0xFF];
@@ -389,7 +390,7 @@ fn flow_pair() -> Seeds {
     ]
 }
 
-/// Operations of a peer of a server, as the target reads them.
+/// Operations of a server's peer, in the target's format.
 fn server() -> Seeds {
     const SECURE: [u8; 1] = [1];
     const INSECURE: [u8; 1] = [0];
@@ -423,7 +424,7 @@ fn server() -> Seeds {
     ]
 }
 
-/// Operations of a network between two ends of DTLS-SRTP, as the target reads them.
+/// Operations of a network between two ends of DTLS-SRTP, in the target's format.
 fn dtls_srtp() -> Seeds {
     const ALL_ARRIVES: [u8; 1] = [0];
     const MEDIA: [u8; 5] = [0xE0, 96, b'o', b'k', b'!'];

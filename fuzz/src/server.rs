@@ -7,13 +7,14 @@ use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 
 /// Any datagrams from anywhere are safe for a server whose kernel sends nothing.
 ///
-/// The first byte says whether there is a key; the rest is a list of operations: time that goes by, noise, a session that is
-/// opened, or opened anew, by the whole exchange, to send or to be sent to, the last datagram again, damaged or cut, media and reports as who has the key protects them, another
-/// address, another refusal of the kernel. Whatever they are, the server goes on, its sessions, paths and timers are
-/// bounded, and nobody has a session who did not ask for it as one has to.
+/// The first byte says whether there is a key. The rest is a list of operations: time passes; noise; a session is
+/// opened or reopened by the complete exchange, to send or to receive; the last datagram again, damaged or truncated;
+/// media and reports protected with the key; another address; another error of the kernel. In all cases the server
+/// continues, its sessions, paths and timers are bounded, and only a peer that has requested a session correctly gets
+/// one.
 ///
 /// # Panics
-/// Where one of these does not hold.
+/// If one of these does not hold.
 pub fn server(operations: &[u8]) {
     let Some((&variant, mut rest)) = operations.split_first() else { return };
     let bench = ServerBench::new(variant & 1 != 0).expect("a socket");
@@ -26,7 +27,7 @@ pub fn server(operations: &[u8]) {
     }
 }
 
-/// Where datagrams come from: addresses of both kinds, such as nobody can be answered at among them.
+/// Source addresses of both families, including some that cannot be answered.
 fn places() -> [SocketAddr; 6] {
     [
         (Ipv4Addr::new(192, 0, 2, 1), 5000).into(),
@@ -38,17 +39,17 @@ fn places() -> [SocketAddr; 6] {
     ]
 }
 
-/// A peer that lies as it likes.
+/// An arbitrary peer.
 struct Peer {
     bench: ServerBench,
     from: SocketAddr,
-    /// What it sent last.
+    /// The last datagram it sent.
     last: Vec<u8>,
     sequence: u16,
 }
 
 impl Peer {
-    /// Takes one operation with what it needs off the front.
+    /// Executes one operation, and removes its arguments from the front of the input.
     fn step<'a>(&mut self, operation: u8, rest: &'a [u8]) -> &'a [u8] {
         let (argument, after) = rest.split_first().map_or((0, rest), |(first, after)| (*first, after));
         let ssrc = u32::from(operation & 3);
@@ -60,7 +61,7 @@ impl Peer {
                 return left;
             }
             64..=95 => {
-                // One of its words is the one that may come again, damaged or from elsewhere.
+                // One of its messages is chosen to be sent again, damaged or from elsewhere.
                 let said = self.bench.call(self.from, ssrc, argument & 15);
                 self.last = said.into_iter().nth(usize::from(argument >> 4)).unwrap_or_default();
             }
@@ -85,7 +86,7 @@ impl Peer {
                 return left;
             }
             192..=207 => {
-                // Its length says nothing of what is in it.
+                // The length field need not match the content.
                 let words = (noise.len() / 4 + 1) as u8;
                 let head = [&[0x80 | operation & 1, 200 + (operation >> 2 & 3), 0, words][..], &ssrc.to_be_bytes()];
                 self.say_protected(&[&head.concat(), noise].concat());
@@ -93,7 +94,7 @@ impl Peer {
             }
             208..=215 => self.bench.refuse_with(argument),
             216..=223 => {
-                // Somebody has the key, and no sense.
+                // A peer with the key that sends nonsense.
                 let mut senseless = self.last.clone();
                 let has_records = operation & 1 == 0;
                 if let (false, Some(byte), Some(change)) =
@@ -129,7 +130,7 @@ impl Peer {
 
     fn say_protected(&mut self, plain: &[u8]) {
         self.sequence = self.sequence.wrapping_add(1);
-        // Where there is no session, it goes as it is.
+        // Without a session, it is sent unprotected.
         let datagram = self.bench.protected(plain).unwrap_or_else(|| plain.to_vec());
         self.say(datagram);
     }

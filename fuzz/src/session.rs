@@ -10,17 +10,18 @@ use equipoise_session::{Ecn, Endpoint, Event, Input, Output, PathChange, PathId,
 const START_NS: u64 = 1_795_000_000_000_000_000;
 const MIN: Rate = Rate::from_bps(100_000);
 const MAX: Rate = Rate::from_bps(15_000_000);
-/// One call may make an end say no more than this: a request, a compound, two packets and an event for each.
+/// Maximum outputs of an end for one call: a request, a compound packet, two packets and an event for each.
 const MOST_OUTPUTS: usize = 16;
 
 /// Any order of calls, datagrams and times is safe for both ends of a session.
 ///
-/// The first byte chooses what the session carries, what its clocks are, and what its packets say of congestion; the rest is a list of operations: a timer, payload, noise, a datagram of the other end as it is, damaged or again, a jump
-/// of the clock either way, a path's change, a request for a key frame, a stop. Whatever they are, the rate stays within its limits, a wake-up lies
-/// ahead, heads fit their bound, and no call makes an end talk without end.
+/// The first byte selects what the session carries, its clocks, and the ECN field of its packets. The rest is a list of
+/// operations: a timer, payload, noise, a datagram of the other end, unchanged, damaged or repeated, a jump of the
+/// clock forward or back, a change of a path, a request for a key frame, a stop. In all cases the rate stays within its
+/// limits, a wake-up lies in the future, heads stay within their maximum size, and the number of outputs is bounded.
 ///
 /// # Panics
-/// Where one of these does not hold.
+/// If one of these does not hold.
 pub fn session(operations: &[u8]) {
     let Some((&variant, mut rest)) = operations.split_first() else { return };
     let mut ends = Ends::new(variant);
@@ -70,7 +71,7 @@ impl Ends {
         }
     }
 
-    /// Takes one operation with what it needs off the front.
+    /// Executes one operation, and removes its arguments from the front of the input.
     fn step<'a>(&mut self, operation: u8, rest: &'a [u8]) -> &'a [u8] {
         let (argument, after) = rest.split_first().map_or((0, rest), |(first, after)| (*first, after));
         let to_sender = operation & 0x80 != 0;
@@ -80,7 +81,7 @@ impl Ends {
                 self.handle(to_sender, Input::Timer);
             }
             16..=31 => {
-                // Straight to the next timer: otherwise few inputs would ever see a report.
+                // Directly to the next timer: otherwise few inputs would reach a report.
                 let wake = if to_sender {
                     self.sender.wake().map(|wake| wake.at.as_nanos())
                 } else {
@@ -141,11 +142,11 @@ impl Ends {
     }
 }
 
-/// Polls an end until it is silent; keeps its last datagram.
+/// Polls an end until it has no more output; keeps its last datagram.
 fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
     let mut outputs = 0;
     while let Some(output) = end.poll() {
-        // What waited behind a gap may come all at once; it is bounded by its bytes.
+        // All payload that waited for a missing packet may come at once; its bytes are bounded.
         outputs += usize::from(!matches!(output, Output::Payload { .. }));
         assert!(outputs <= MOST_OUTPUTS, "an end that does not stop talking");
         match output {
@@ -163,7 +164,7 @@ fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
         }
     }
     if let Some(wake) = end.wake() {
-        // At the very end of time there is nothing ahead.
+        // At the end of the time range there is no future.
         assert!(wake.at.as_nanos() > now || now == u64::MAX, "a wake-up at {:?}, handled at {now}", wake.at);
     }
 }

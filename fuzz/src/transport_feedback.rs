@@ -2,14 +2,14 @@ use equipoise::units::Instant;
 use equipoise_session::wire::WireError;
 use equipoise_session::wire::feedback::{PacketStatus, TransportFeedback, TransportHead, encode_transport_feedback};
 
-/// Near which all times are read; what lies six days before it can still be told.
+/// Reference for all times; times up to six days before it are unambiguous.
 const NEAR: u64 = 1_795_449_600_000_000_000;
 
-/// Any bytes as what follows the RTCP header of transport-wide feedback.
+/// Parses any bytes as the body of transport-wide RTCP feedback.
 ///
 /// # Panics
-/// If its numbers do not follow each other or are not as many as it says, or if a report, written anew in as many packets as it
-/// takes, is not read as the same.
+/// If its numbers are not consecutive, if their count does not match, or if a report, encoded in as many packets as
+/// necessary, is not parsed as the same.
 pub fn transport_feedback(body: &[u8]) {
     let near = Instant::from_nanos(NEAR);
     let feedback = match TransportFeedback::parse(body) {
@@ -34,7 +34,7 @@ pub fn transport_feedback(body: &[u8]) {
             let found = TransportFeedback::parse(&out[4..]).expect("what we write is well formed");
             assert!(taken > 0 && usize::from(found.count) == taken && out.len() <= limit);
             assert_eq!((found.ssrc, found.media_ssrc, found.number), (feedback.ssrc, feedback.media_ssrc, number));
-            // Times that go far from the reference lead into another wrap: then near the last one known.
+            // Times far from the reference wrap: use the last known one as the reference.
             let near = packets[again.len()..].iter().find_map(|status| status.arrival?.time.measured()).unwrap_or(near);
             again.extend(found.report(near).packets);
             number = number.wrapping_add(1);

@@ -6,17 +6,10 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { createRequire } from "node:module";
 
-import puppeteer from "puppeteer-core";
+import { inChromium, isAccessible, photographs } from "./browser.mjs";
 
 const [page, command, folder] = process.argv.slice(2);
-const SHOTS = [
-  { width: 1280, height: 900, scheme: "light" },
-  { width: 1280, height: 900, scheme: "dark" },
-  { width: 390, height: 844, scheme: "light" },
-  { width: 390, height: 844, scheme: "dark" },
-];
 /** At ten times the real time, without a graphics processor; a busy machine has a third of it. */
 const FRAMES_PER_S = { wanted: 30, least: 10 };
 
@@ -24,16 +17,9 @@ const downloads = resolve(folder, "saved");
 rmSync(downloads, { recursive: true, force: true });
 mkdirSync(downloads, { recursive: true });
 
-const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
-try {
-  const tab = await browser.newPage();
-  const faults = [];
-  tab.on("pageerror", (error) => faults.push(`error: ${error.message}`));
-  tab.on("console", (message) => message.type() === "error" && faults.push(`console: ${message.text()}`));
-  tab.on("request", (request) => /^(file|blob|data):/.test(request.url()) || faults.push(`request: ${request.url()}`));
+await inChromium(async (tab, browser) => {
   const devtools = await browser.target().createCDPSession();
   await devtools.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: downloads, eventsEnabled: true });
-  await tab.setViewport(SHOTS[0]);
   await tab.goto(pathToFileURL(page).href);
   await settled(tab);
 
@@ -43,11 +29,8 @@ try {
   await saysWhatTheCommandSays(tab);
   await isShared(tab, browser);
   await isAccessible(tab);
-  await photographs(tab);
-  assert.deepEqual(faults, []);
-} finally {
-  await browser.close();
-}
+  await photographs(tab, folder, "page");
+});
 console.log("the page: all went well");
 
 /** The run that was asked for is there. */
@@ -142,25 +125,6 @@ async function isShared(tab, browser) {
   assert.equal(await text(other, "#figures"), figures);
   await other.close();
   await tab.bringToFront();
-}
-
-async function isAccessible(tab) {
-  const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-  await tab.evaluate(axe);
-  const { violations } = await tab.evaluate(() => window.axe.run());
-  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-  assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), []);
-}
-
-async function photographs(tab) {
-  for (const { width, height, scheme } of SHOTS) {
-    await tab.setViewport({ width, height });
-    await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    const wide = await tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    assert.ok(wide <= 0, `at ${width} px the page is ${wide} px too wide`);
-    await tab.screenshot({ path: join(folder, `page-${width}-${scheme}.png`), fullPage: true });
-  }
 }
 
 /** The lines of the page's CSV. */

@@ -1,4 +1,4 @@
-//! What has to hold before a change is taken, in one go.
+//! All checks that a change has to pass.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 const STEPS: [(&str, Step); 12] = [
     ("lint", |workspace, _| lint::run(workspace)),
     ("portable", |workspace, told| told.portable(workspace)),
-    // The README's own command, so that what it promises is what is checked.
+    // The command from the README, so that what it promises is tested.
     ("test", |workspace, told| told.tests(workspace, &["test"])),
     ("test --slow", |workspace, told| told.tests(workspace, &["test", "--slow"])),
     ("adapters", |workspace, told| told.tests(workspace, &["test", "--adapters"])),
@@ -21,14 +21,14 @@ const STEPS: [(&str, Step); 12] = [
     ("scenarios", |workspace, _| scenarios::check(workspace)),
     ("smoke", |workspace, _| smoke::run(workspace)),
     ("library", |workspace, _| library::check(workspace)),
-    ("python", |workspace, _| python::run(workspace, python::Profile::Dev)),
+    ("python", |workspace, told| told.python(workspace)),
     ("package", |workspace, _| package::check(workspace, false)),
 ];
 
-/// The reasons for which a test may be skipped in CI, one a line: how what the test says begins.
+/// File with the permitted reasons to skip a test in CI, one per line: the beginning of the test's message.
 const MAY_BE_SKIPPED: &str = ".ci/skips";
 
-/// Runs all steps, stops at the first that fails, and ends with the times and the counts of the tests.
+/// Runs all steps, stops at the first failure, and prints the times and the counts of the tests.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     let mut times: Vec<(&str, Duration)> = Vec::new();
     let mut told = Told::default();
@@ -53,37 +53,53 @@ fn summarise(times: &[(&str, Duration)]) {
     }
 }
 
-/// What the tests said.
+/// Information from the output of tests.
 #[derive(Debug, Default)]
 struct Told {
     /// The counts of each run.
     counts: Vec<String>,
-    /// How often each reason to skip a test was given.
+    /// The number of skipped tests for each reason.
     skipped: BTreeMap<String, u32>,
 }
 
 impl Told {
-    /// Runs tests by the front door. Besides a test that fails, one that was skipped for a reason that is not listed is an
-    /// error: a machine on which nothing can be tested is not green.
+    /// Runs tests with the documented command. In addition to a failed test, a test skipped for a reason that is not
+    /// listed is an error: CI must not pass on a machine on which nothing can be tested.
     fn tests(&mut self, workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
         let mut counts = String::new();
         let ran = workspace.program("./x").arguments(arguments).run_lines(|line| {
-            println!("{line}");
+            self.line(line);
             if line.starts_with(test::RESULT) {
                 // The last one is the sum.
                 line.clone_into(&mut counts);
-            } else if line.starts_with(test::SKIPPED) {
-                *self.skipped.entry(line.to_string()).or_default() += 1;
             }
         });
         self.counts.push(counts);
         ran?;
+        self.check_skipped(workspace)
+    }
+
+    /// Builds and tries the Python package, whose tests may be skipped for the same reasons.
+    fn python(&mut self, workspace: &Workspace) -> Result<(), Error> {
+        python::run(workspace, python::Profile::Dev, |line| self.line(line))?;
+        self.check_skipped(workspace)
+    }
+
+    /// Shows a line that tests have printed, and counts it if it is of one that was skipped.
+    fn line(&mut self, line: &str) {
+        println!("{line}");
+        if line.starts_with(test::SKIPPED) {
+            *self.skipped.entry(line.to_owned()).or_default() += 1;
+        }
+    }
+
+    fn check_skipped(&self, workspace: &Workspace) -> Result<(), Error> {
         let list = workspace::read(&workspace.path(MAY_BE_SKIPPED))?;
         let skipped = self.unlisted(&list);
         if skipped.is_empty() { Ok(()) } else { Err(Error::Skipped { list: MAY_BE_SKIPPED, skipped }) }
     }
 
-    /// Checks that the command compiles for other systems. A target that this machine cannot have counts as skipped.
+    /// Checks that the command compiles for other systems. A target that cannot be installed counts as skipped.
     fn portable(&mut self, workspace: &Workspace) -> Result<(), Error> {
         for target in portable::check(workspace)? {
             *self.skipped.entry(format!("{}the standard library of {target}", test::SKIPPED)).or_default() += 1;
@@ -91,7 +107,7 @@ impl Told {
         Ok(())
     }
 
-    /// The reasons that do not begin as a line of `list` does.
+    /// The reasons that do not begin like a line of `list`.
     fn unlisted(&self, list: &str) -> Vec<String> {
         let listed: Vec<_> = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         let reason = |said: &str| said.strip_prefix(test::SKIPPED).unwrap_or(said).to_owned();
@@ -113,7 +129,7 @@ impl Told {
 mod tests {
     use super::*;
 
-    /// If it fails, CI is green on a machine on which nothing can be tested.
+    /// If it fails, CI passes on a machine on which nothing can be tested.
     #[test]
     fn a_reason_to_skip_that_is_not_listed_is_found() {
         let skipped = ["skipped: no moon", "skipped: this machine stalled for 1 s"].map(|said| (said.to_owned(), 1));

@@ -4,13 +4,13 @@ use std::process::ExitStatus;
 
 use thiserror::Error;
 
-/// Why a subcommand failed.
+/// Errors of subcommands.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
-    /// There is no such subcommand, or not with these arguments.
+    /// The subcommand or its arguments are unknown.
     #[error("`{found}` is not a command; `./x --help` lists them")]
     Usage {
-        /// What was asked for.
+        /// The given arguments.
         found: String,
     },
     /// A program cannot be started.
@@ -18,7 +18,7 @@ pub(crate) enum Error {
     Start {
         /// The command line.
         command: String,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// A program failed.
@@ -26,32 +26,32 @@ pub(crate) enum Error {
     Failed {
         /// The command line.
         command: String,
-        /// How it ended.
+        /// Its exit status.
         status: ExitStatus,
     },
     /// A file or folder cannot be read or written.
     #[error("cannot {verb} {}", path.display())]
     File {
-        /// What was to be done.
+        /// The operation.
         verb: &'static str,
-        /// With what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// Some cites are not known or not in the one form.
-    #[error("{count} cites are strangers or malformed; the known ones stand in xtask/src/cites/known.rs")]
+    /// Some cites are unknown or not in the standard form.
+    #[error("{count} cites are unknown or malformed; the known ones are in xtask/src/cites/known.rs")]
     Cites {
-        /// How many.
+        /// Their number.
         count: usize,
     },
-    /// Generated pages differ from what would be generated.
+    /// Generated pages are not up to date.
     #[error("{} stale; run `cargo xtask generate`", pages.join(", "))]
     Stale {
         /// The pages.
         pages: Vec<String>,
     },
-    /// A page says nowhere where its results stand.
+    /// A page lacks the markers for its results.
     #[error(
         "{page} has no place for its results; it begins with `<!-- results {name} -->` and ends with `<!-- end of results -->`"
     )]
@@ -61,18 +61,18 @@ pub(crate) enum Error {
         /// The name of the results.
         name: String,
     },
-    /// A folder holds nothing that could be checked.
-    #[error("`{folder}` holds no file to check")]
+    /// A folder contains nothing to check.
+    #[error("`{folder}` contains no file to check")]
     NothingToCheck {
         /// The folder.
         folder: &'static str,
     },
-    /// The report is no JSON.
+    /// The report is not valid JSON.
     #[error("{} is not well-formed JSON", path.display())]
     Json {
         /// The report.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parser's error.
         source: serde_json::Error,
     },
     /// The report lacks something.
@@ -83,108 +83,108 @@ pub(crate) enum Error {
         /// What it lacks.
         missing: &'static str,
     },
-    /// A test was skipped that has to run there.
+    /// A test was skipped that must run on this machine.
     #[error("skipped, and not on the list in {list}:\n  {}", skipped.join("\n  "))]
     Skipped {
-        /// The list of those that may be skipped.
+        /// The list of permitted reasons.
         list: &'static str,
-        /// What the tests said.
+        /// The tests' messages.
         skipped: Vec<String>,
     },
-    /// What an example received is not what the other sent.
+    /// An example received other data than was sent.
     #[error("{sender} sent {} bytes, and {receiver} received {received} others", sent)]
     Received {
-        /// Which example sent.
+        /// The sending example.
         sender: &'static str,
-        /// Which example received.
+        /// The receiving example.
         receiver: &'static str,
-        /// Bytes that were sent.
+        /// Bytes sent.
         sent: usize,
-        /// Bytes that came.
+        /// Bytes received.
         received: usize,
     },
-    /// The encoder's example sent too little.
+    /// The encoder example sent too little.
     #[error("{bytes} bytes of the encoder's video arrived; {least} at least should have")]
     Video {
-        /// What arrived.
+        /// Bytes received.
         bytes: u64,
-        /// What an encoder at its first rate gives.
+        /// The least amount for an encoder at its initial rate.
         least: u64,
     },
     /// An example does not listen.
     #[error("the {receiver} example does not listen at port {port}")]
     Deaf {
-        /// Which example.
+        /// The example.
         receiver: &'static str,
-        /// Where it should.
+        /// Its port.
         port: u16,
     },
-    /// Something of the nightly run failed.
+    /// A part of the nightly run failed.
     #[error("failed: {}", failed.join(", "))]
     Nightly {
-        /// The parts.
+        /// The failed parts.
         failed: Vec<String>,
     },
-    /// A program needs a newer C library than the oldest system that it is for has.
-    #[error("{} needs version {found} of the C library, and {most} is the newest that it may need; build it on Debian 12", program.display())]
+    /// A program needs a newer C library than the oldest supported system has.
+    #[error("{} needs version {found} of the C library, and {most} is the newest permitted; build it on Debian 12", program.display())]
     TooNew {
         /// The program.
         program: PathBuf,
-        /// The version that it needs.
+        /// The version it needs.
         found: String,
-        /// The newest version that it may need.
+        /// The newest permitted version.
         most: String,
     },
-    /// A file is larger than it may be.
+    /// A file is too large.
     #[error("{} has {size} bytes, and {most} are the most that it may have", file.display())]
     TooLarge {
         /// The file.
         file: PathBuf,
         /// Its size in bytes.
         size: u64,
-        /// The most that it may have.
+        /// The maximum size.
         most: u64,
     },
-    /// Distributions are tried where they are made, and this machine is of another kind.
+    /// Distributions are tested where they are built, and this machine has another architecture.
     #[error("distributions are for x86_64 and aarch64, and are made on a machine of either; this one is {found}")]
     OtherMachine {
-        /// Its kind.
+        /// Its architecture.
         found: &'static str,
     },
-    /// A distributed command prints something else than that of another machine.
+    /// A distributed command prints something else than those of other machines.
     #[error("the command in {} does not print what those of other machines print", tree.display())]
     OtherBytes {
-        /// The tree of the command.
+        /// The folder of the command.
         tree: PathBuf,
     },
-    /// Something wants a tool.
-    #[error("{task} wants {tool}; install it with `{remedy}`")]
+    /// A tool is missing.
+    #[error("{task} needs {tool}; install it with `{remedy}`")]
     Tool {
-        /// What wants it.
+        /// The task that needs it.
         task: &'static str,
         /// What is missing.
         tool: &'static str,
-        /// How to get it.
+        /// The command that installs it.
         remedy: &'static str,
     },
-    /// An option is not known, or has no value or a wrong one.
+    /// An option is unknown, or its value is missing or invalid.
     #[error("`{}`: want {want}", format!("{option} {found}").trim_end())]
     Option {
         /// The option.
         option: String,
         /// Its value.
         found: String,
-        /// What would be right.
+        /// What would be correct.
         want: &'static str,
     },
-    /// A peer printed something else than its one row.
+    /// A peer printed something else than one row.
     #[error("{peer} with `{arguments}` printed `{found}`: want one row of values, `{columns}` but the last")]
     PeerRow {
-        /// Which peer.
+        /// The peer.
         peer: &'static str,
-        /// With which arguments.
+        /// Its arguments.
         arguments: String,
-        /// What it printed.
+        /// Its output.
         found: String,
         /// The columns of the CSV.
         columns: &'static str,

@@ -1,10 +1,10 @@
-//! Every fuzz target for a while.
+//! Runs every fuzz target for a limited time.
 
 use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// How long each target runs where nothing else is said.
+/// Default time for each target.
 pub(crate) const DEFAULT_SECONDS: u32 = 60;
 
 /// Runs every target of `fuzz/` for `seconds`.
@@ -16,13 +16,13 @@ pub(crate) fn run(workspace: &Workspace, seconds: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// The targets, by their names.
+/// The names of the targets.
 pub(crate) fn targets(workspace: &Workspace) -> Result<Vec<String>, Error> {
     let files = workspace.files("fuzz/fuzz_targets", "rs")?;
     Ok(files.iter().filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect())
 }
 
-/// Runs one of them for `seconds`.
+/// Runs one target for `seconds`.
 pub(crate) fn run_target(workspace: &Workspace, target: &str, seconds: u32) -> Result<(), Error> {
     // Rustup's proxy, not the cargo that runs this program: only the proxy understands `+nightly`.
     let cargo = |arguments: &[&str]| {

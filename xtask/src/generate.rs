@@ -1,4 +1,4 @@
-//! Pages of the book, and the header for C, that are made from the code, so that they cannot drift from it.
+//! Generates pages of the book and the C header from the code, so that they cannot become outdated.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) fn write(workspace: &Workspace) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fails where a page differs from what would be written.
+/// Fails if a page differs from its generated content.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let mut stale = Vec::new();
     let pages = pages(workspace)?;

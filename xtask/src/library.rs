@@ -1,4 +1,4 @@
-//! The library for C: its headers and its installation.
+//! The C library: its headers and its installation.
 
 mod check;
 
@@ -15,7 +15,7 @@ pub(crate) use check::check;
 
 /// The package, below the workspace.
 const PACKAGE: &str = "crates/equipoise-c";
-/// Each header, what it is made by, and the modules whose calls it has, with the modules below them.
+/// Each header, its settings, and the modules with its calls, including submodules.
 const HEADERS: [(&str, &str, &[&str]); 2] = [
     (
         "equipoise.h",
@@ -24,23 +24,23 @@ const HEADERS: [(&str, &str, &[&str]); 2] = [
     ),
     ("equipoise_pair.h", "cbindgen_pair.toml", &["pair/mod"]),
 ];
-/// The soname's number, as the library's build script sets it.
+/// The soname, as set by the library's build script.
 const SONAME: &str = "libequipoise.so.0";
-/// What the static library wants beside itself (`rustc --print native-static-libs`).
+/// System libraries needed by the static library (`rustc --print native-static-libs`).
 const SYSTEM_LIBRARIES: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl";
 
-/// How the library is built.
+/// Profile of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// As the tests are.
+    /// As in the tests.
     Debug,
-    /// For use.
+    /// Optimised.
     Release,
-    /// For use on a kind of machine, without symbols for debuggers.
+    /// Optimised for an architecture, without debug symbols.
     For(Machine),
 }
 
-/// The headers as they should be, each with its path below the workspace.
+/// The headers with their expected content, and their paths below the workspace.
 pub(crate) fn headers(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     let header = |(name, settings, modules): (&str, &str, &[&str])| {
         let path = |name: &str| workspace.path(format!("{PACKAGE}/{name}"));
@@ -51,7 +51,7 @@ pub(crate) fn headers(workspace: &Workspace) -> Result<Vec<(String, String)>, Er
     HEADERS.into_iter().map(header).collect()
 }
 
-/// Builds the library and puts it, its headers and what pkg-config wants to know of it below `prefix`.
+/// Builds the library and installs it, its headers and its pkg-config file below `prefix`.
 pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Result<(), Error> {
     let cargo = workspace.cargo(["build", "--package", "equipoise-c"]);
     let folder = match build {
@@ -73,7 +73,7 @@ pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Res
     if let Build::For(machine) = build {
         machine.strip(&folder.join("libequipoise.so"), &lib.join(&real))?;
     }
-    // What a program looks for when it is started, and what it is linked with.
+    // The names for the dynamic linker and for the link editor.
     link(&real, &lib.join(SONAME))?;
     link(SONAME, &lib.join("libequipoise.so"))?;
     let path = lib.join("pkgconfig/equipoise.pc");
@@ -87,7 +87,7 @@ pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Res
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    // A library that programs have mapped is not written over, but replaced.
+    // A library that programs have mapped must not be overwritten, but replaced.
     remove_if_there(to)?;
     fs::copy(from, to).map_err(|source| Error::File { verb: "copy", path: from.to_path_buf(), source })?;
     println!("{}", to.display());
@@ -117,7 +117,7 @@ pub(crate) fn version(workspace: &Workspace) -> Result<String, Error> {
     Ok(package.trim().rsplit(['#', '@']).next().unwrap_or_default().to_owned())
 }
 
-/// A file for pkg-config that holds wherever the folder is moved to.
+/// A pkg-config file that remains valid if the folder is moved.
 fn package_config(version: &str) -> String {
     format!(
         "prefix=${{pcfiledir}}/../..\n\
@@ -132,7 +132,7 @@ fn package_config(version: &str) -> String {
     )
 }
 
-/// What pkg-config says of the library below `prefix`, and of others.
+/// The flags that pkg-config prints for the library below `prefix`, and for others.
 fn flags(prefix: &Path, asked: &[&str], packages: &[&str]) -> Result<Vec<String>, Error> {
     let run = Process::new("pkg-config").variable("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
     let said = run.arguments(asked).arguments(packages).output()?;

@@ -77,7 +77,7 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
         ["book", "--check"] => book::check(&workspace),
         ["web"] => web::build(&workspace).map(drop),
         ["web", "--check"] => web::check(&workspace).map(drop),
-        ["python"] => python::run(&workspace, python::Profile::Release),
+        ["python"] => python::run(&workspace, python::Profile::Release, |line| println!("{line}")),
         ["bench"] => workspace.cargo(["bench", "--workspace"]).run(),
         ["peers", options @ ..] => peers::run(&workspace, options),
         ["fuzz"] => fuzz::run(&workspace, fuzz::DEFAULT_SECONDS),

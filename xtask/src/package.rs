@@ -1,18 +1,18 @@
-//! Whether the crates that are published make packages of what stands in them.
+//! Checks that the published crates can be packaged.
 
 use std::path::Path;
 
 use crate::error::Error;
 use crate::workspace::{self, Workspace};
 
-/// Packs every crate that is published. Whether a package compiles by itself is checked with `verify`, which takes minutes.
+/// Packages every published crate. With `verify`, each package is also compiled on its own, which takes minutes.
 pub(crate) fn check(workspace: &Workspace, verify: bool) -> Result<(), Error> {
     let cargo = workspace.cargo(["package", "--quiet", "--allow-dirty"]);
     let cargo = if verify { cargo } else { cargo.argument("--no-verify") };
     published(workspace)?.iter().fold(cargo, |cargo, name| cargo.argument("--package").argument(name)).run()
 }
 
-/// Names of the crates that are published; each crate's folder has its name.
+/// Names of the published crates; each crate's folder has its name.
 fn published(workspace: &Workspace) -> Result<Vec<String>, Error> {
     let folder = workspace.path("crates");
     let mut names = Vec::new();

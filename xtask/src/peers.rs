@@ -1,4 +1,4 @@
-//! The simulators that others use, over the same scenario: the programs of `bench/peers/`, by rate and seed into one CSV.
+//! Runs other simulators on the same scenario: the programs of `bench/peers/`, with all rates and seeds, into one CSV.
 
 mod peer;
 mod sheet;
@@ -12,12 +12,12 @@ use crate::workspace::Workspace;
 use peer::{Peer, peers};
 use sheet::{Run, Sheet, prepared};
 
-/// What a peer prints, and the wall-clock time of its process, which is measured here.
+/// The columns printed by a peer, and the wall-clock time of its process, which is measured here.
 const COLUMNS: &str = "peer,rate_mbps,seed,packets,mean_s,variance_s2,wall_s";
 
-/// The name of its programs in `bench/peers/`: `.tcl` for ns-2, `.cc` for ns-3.
+/// The name of the programs in `bench/peers/`: `.tcl` for ns-2, `.cc` for ns-3.
 const SCENARIO: &str = "waki2013-fig7";
-/// Runs the peers that `words` ask for and writes their rows in order of peer, rate and seed.
+/// Runs the peers in `words` and writes their rows in order of peer, rate and seed.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
     if let ["tcp", words @ ..] = words {
         return tcp::run(workspace, words);
@@ -37,14 +37,14 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
     sheet.write(&path, &format!("cargo xtask peers {}", words.join(" ")), options.jobs)
 }
 
-/// A rate in steps of 0.1 Mbit/s, so that a range of them has exact ends.
+/// A rate in steps of 0.1 Mbit/s, so that a range has exact ends.
 type Tenths = u32;
 
 fn mbps(rate: Tenths) -> String {
     format!("{}.{}", rate / 10, rate % 10)
 }
 
-/// What to run.
+/// The runs.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     peers: Vec<Peer>,
@@ -96,7 +96,7 @@ fn rates(value: &str) -> Option<RangeInclusive<Tenths>> {
     (0 < first && first <= last).then_some(first..=last)
 }
 
-/// A decimal number with one digit behind its point, or with none and no point.
+/// Parses a decimal number with one digit after the point, or without a point.
 fn tenths(value: &str) -> Option<Tenths> {
     let (whole, tenth) = value.split_once('.').unwrap_or((value, "0"));
     let is_one_digit = tenth.len() == 1 && tenth.bytes().all(|digit| digit.is_ascii_digit());

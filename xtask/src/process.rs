@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::error::Error;
 
-/// A program with its arguments, and the ways in which the subcommands run it.
+/// A program with its arguments, and the ways to run it.
 #[derive(Debug)]
 pub(crate) struct Process {
     program: OsString,
@@ -14,24 +14,24 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The program alone, in the caller's folder.
+    /// The program without arguments, in the caller's folder.
     pub(crate) fn new(program: impl AsRef<OsStr>) -> Self {
         Self { program: program.as_ref().to_owned(), arguments: Vec::new(), command: Command::new(program) }
     }
 
-    /// One more argument.
+    /// Adds an argument.
     pub(crate) fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
     }
 
-    /// More arguments.
+    /// Adds arguments.
     pub(crate) fn arguments<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
         self
     }
 
-    /// An option with its value, put behind the first argument: the place for cargo's own.
+    /// Adds an option with its value after the first argument, where cargo expects its own options.
     pub(crate) fn option(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         let at = self.arguments.len().min(1);
         self.arguments.splice(at..at, [OsString::from(name), value.as_ref().to_owned()]);
@@ -50,33 +50,33 @@ impl Process {
         self
     }
 
-    /// Runs in this folder.
+    /// Sets the working folder.
     pub(crate) fn folder(mut self, folder: impl AsRef<std::path::Path>) -> Self {
         self.command.current_dir(folder);
         self
     }
 
-    /// Runs where the caller stands, not in the workspace's root.
+    /// Runs in the caller's folder, not in the workspace's root.
     pub(crate) fn in_callers_folder(mut self) -> Self {
         self.command.current_dir(".");
         self
     }
 
-    /// Runs it to its end.
+    /// Runs it until it ends.
     pub(crate) fn run(mut self) -> Result<(), Error> {
         self.command.args(&self.arguments);
         let status = self.command.status().map_err(|source| self.start_error(source))?;
         if status.success() { Ok(()) } else { Err(Error::Failed { command: self.line(), status }) }
     }
 
-    /// Runs it to its end, handing every line of its standard output to `take`.
+    /// Runs it until it ends, and passes every line of its standard output to `take`.
     pub(crate) fn run_lines(mut self, mut take: impl FnMut(&str)) -> Result<(), Error> {
         self.command.args(&self.arguments).stdout(Stdio::piped());
         let mut child = self.command.spawn().map_err(|source| self.start_error(source))?;
         if let Some(output) = child.stdout.take() {
             let mut reader = BufReader::new(output);
             let mut line = Vec::new();
-            // Lines need not be UTF-8: a test may print what it likes.
+            // Lines need not be UTF-8: a test may print anything.
             while reader.read_until(b'\n', &mut line).map_err(|source| self.start_error(source))? > 0 {
                 take(String::from_utf8_lossy(&line).trim_end_matches('\n'));
                 line.clear();
@@ -86,7 +86,7 @@ impl Process {
         if status.success() { Ok(()) } else { Err(Error::Failed { command: self.line(), status }) }
     }
 
-    /// Runs it with no terminal in sight and returns its standard output.
+    /// Runs it without a terminal and returns its standard output.
     pub(crate) fn output(mut self) -> Result<String, Error> {
         self.command.args(&self.arguments).stdin(Stdio::null());
         let output = self.command.output().map_err(|source| self.start_error(source))?;
@@ -96,12 +96,12 @@ impl Process {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Whether it can be run and succeeds; its output is thrown away.
+    /// Whether it can be run and succeeds; its output is discarded.
     pub(crate) fn succeeds(self) -> bool {
         self.output().is_ok()
     }
 
-    /// Becomes it; returns only where it cannot be started.
+    /// Replaces this process by it; returns only if it cannot be started.
     pub(crate) fn become_it(mut self) -> Result<(), Error> {
         self.command.args(&self.arguments);
         let source = self.command.exec();

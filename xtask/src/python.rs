@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::dist::{Machine, PROFILE};
 use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
@@ -22,12 +23,17 @@ pub(crate) enum Profile {
 }
 
 /// Builds the wheel into `target/wheels`; runs the README's code in an environment that has nothing but the wheel and what draws; then types,
-/// tests and notebooks in one that is kept.
-pub(crate) fn run(workspace: &Workspace, profile: Profile) -> Result<(), Error> {
+/// tests and notebooks in one that is kept. `take` is given each line that the tests print.
+pub(crate) fn run(workspace: &Workspace, profile: Profile, take: impl FnMut(&str)) -> Result<(), Error> {
     let python = found(workspace)?;
     let tools = Environment::kept(workspace, &python, "tools")?;
     tools.pip(["install", "--quiet", MATURIN]).run()?;
-    let wheel = built(workspace, &tools, profile)?;
+    let profile = match profile {
+        Profile::Release => "release",
+        Profile::Dev => "dev",
+    };
+    let out = workspace.target("wheels");
+    let wheel = built(workspace, &out, tools.program("maturin").arguments(["build", "--profile", profile]))?;
 
     let fresh = Environment::fresh(workspace, &python, "fresh")?;
     fresh.pip(["install", "--quiet", "pytest", "matplotlib"]).argument(&wheel).run()?;
@@ -35,6 +41,8 @@ pub(crate) fn run(workspace: &Workspace, profile: Profile) -> Result<(), Error> 
 
     let whole = Environment::kept(workspace, &python, "tests")?;
     whole.pip(["install", "--quiet"]).argument(format!("{}[test]", wheel.display())).run()?;
+    // There are not wheels of it for every Python; the tests say so where it is missing.
+    let _ = whole.pip(["install", "--quiet"]).argument(format!("{}[ray]", wheel.display())).succeeds();
     // The version is the same after a change.
     whole.pip(["install", "--quiet", "--force-reinstall", "--no-deps"]).argument(&wheel).run()?;
     let checked = ["-m", "mypy", "-p", "equipoise"];
@@ -44,21 +52,31 @@ pub(crate) fn run(workspace: &Workspace, profile: Profile) -> Result<(), Error> 
     whole.program("python").arguments(["-m", "mypy.stubtest", "equipoise"]).folder(workspace.target("python")).run()?;
     // Its JSON is compared with that of the command.
     let command = workspace.build_command()?;
-    whole.tests(&[]).variable("EQUIPOISE_COMMAND", command).run()
+    whole.tests(&[]).variable("EQUIPOISE_COMMAND", command).run_lines(take)
 }
 
-/// The wheel for this machine.
-fn built(workspace: &Workspace, tools: &Environment<'_>, profile: Profile) -> Result<PathBuf, Error> {
-    let out = workspace.target("wheels");
-    let _ = fs::remove_dir_all(&out);
-    let profile = match profile {
-        Profile::Release => "release",
-        Profile::Dev => "dev",
-    };
-    let build = tools.program("maturin").arguments(["build", "--quiet", "--locked", "--profile", profile, "--out"]);
-    build.argument(&out).folder(workspace.path(PACKAGE)).run()?;
-    let failed = |source| Error::File { verb: "read", path: out.clone(), source };
-    let mut wheels = fs::read_dir(&out).map_err(failed)?;
+/// Builds the wheel of a machine, for which Rust's target has been added, as all that is distributed; into a folder that is made anew.
+pub(crate) fn distribute(workspace: &Workspace, machine: Machine, out: &Path) -> Result<PathBuf, Error> {
+    let tools = Environment::kept(workspace, &found(workspace)?, "tools")?;
+    tools.pip(["install", "--quiet", MATURIN]).run()?;
+    let maturin = tools.program("maturin").arguments(["build", "--profile", PROFILE, "--target", &machine.target()]);
+    built(workspace, out, machine.compilers(maturin))
+}
+
+/// Whether a wheel can be installed where there is nothing else, and runs.
+pub(crate) fn try_alone(workspace: &Workspace, wheel: &Path) -> Result<(), Error> {
+    let fresh = Environment::fresh(workspace, &found(workspace)?, "alone")?;
+    fresh.pip(["install", "--quiet"]).argument(wheel).run()?;
+    let code = "import equipoise; print(equipoise.run(equipoise.DEMO).flows['settled_delay_s'][0])";
+    fresh.program("python").arguments(["-c", code]).run()
+}
+
+/// The only wheel that a build puts into a folder, which is made anew.
+fn built(workspace: &Workspace, out: &Path, maturin: Process) -> Result<PathBuf, Error> {
+    let _ = fs::remove_dir_all(out);
+    maturin.arguments(["--quiet", "--locked", "--out"]).argument(out).folder(workspace.path(PACKAGE)).run()?;
+    let failed = |source| Error::File { verb: "read", path: out.to_path_buf(), source };
+    let mut wheels = fs::read_dir(out).map_err(failed)?;
     let wheel = wheels.next().transpose().map_err(failed)?.map(|entry| entry.path());
     wheel.ok_or(Error::NothingToCheck { folder: "target/wheels" })
 }

@@ -1,13 +1,13 @@
-//! The tables of the papers' chapters, made from the committed results of their full runs.
+//! The results tables of the papers' chapters, generated from the committed results of full runs.
 
 use crate::error::Error;
 use crate::workspace::{self, Workspace};
 
-/// Where the results stand, one file for each paper.
+/// Folder of the results, one file for each paper.
 pub(crate) const FOLDER: &str = "docs/results";
 const END: &str = "<!-- end of results -->";
 
-/// Each chapter whose paper has results, with its content as it has to be.
+/// Each chapter whose paper has results, with its up-to-date content.
 pub(crate) fn chapters(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     let chapter = ["run", "--quiet", "--package", "equipoise-papers", "--example", "chapter", "--"];
     let mut chapters = Vec::new();
@@ -22,7 +22,7 @@ pub(crate) fn chapters(workspace: &Workspace) -> Result<Vec<(String, String)>, E
     Ok(chapters)
 }
 
-/// A page of the book with the suites whose tables it has, each with the file of its committed results.
+/// A page of the book with the suites whose tables it shows, and the file of their committed results.
 type SuitePage = (&'static str, &'static [(&'static str, &'static str)]);
 
 const SUITES: [SuitePage; 2] = [
@@ -30,7 +30,7 @@ const SUITES: [SuitePage; 2] = [
     ("docs/src/equipoise.md", &[("bars", "docs/suite/bars.json")]),
 ];
 
-/// The pages of suites with their tables; those of which no results are committed stay as they are.
+/// The pages of suites with their tables; suites without committed results are left unchanged.
 pub(crate) fn suites(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     SUITES.iter().map(|page| suite(workspace, page)).collect()
 }
@@ -51,7 +51,7 @@ fn suite(workspace: &Workspace, (page, tables): &SuitePage) -> Result<(String, S
     Ok((page, content))
 }
 
-/// A page with these results between the lines that say where those of a name stand; `None` where it has no such lines.
+/// Replaces the results between the markers for `name` in a page; `None` if the page has no such markers.
 fn with_results(page: &str, name: &str, results: &str) -> Option<String> {
     let begin = format!("<!-- results {name} -->");
     let (before, rest) = page.split_once(&begin)?;

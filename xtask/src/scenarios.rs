@@ -1,4 +1,4 @@
-//! Every scenario of the project by the command that reads it.
+//! Checks every scenario of the project with the command.
 
 use crate::error::Error;
 use crate::process::Process;

@@ -1,4 +1,4 @@
-//! A short demo, and whether it left what it promises.
+//! Runs a short demo and checks its files.
 
 use std::fs;
 use std::path::Path;
@@ -9,17 +9,17 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::{self, Workspace};
 
-/// Runs the README's demo at its short length, by the command as the tests build it, and looks into what it wrote.
+/// Runs the README's short demo with the command built for tests, and checks its files.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     demo(&workspace.build_command()?, &["--short"])
 }
 
-/// Runs the README's demo by this command, and looks into what it wrote.
+/// Runs the README's demo with this command, and checks its files.
 pub(crate) fn demo(command: &Path, options: &[&str]) -> Result<(), Error> {
     let folder = std::env::temp_dir().join(format!("equipoise-smoke-{}", std::process::id()));
     let ran = Process::new(command).argument("demo").arguments(options).argument("--out").argument(&folder).run();
     let found = ran.and_then(|()| inspect(&folder));
-    // Whatever was found, the folder is ours and has served.
+    // The folder is ours, so it is removed also after an error.
     let removed = fs::remove_dir_all(&folder);
     found?;
     removed.map_err(|source| Error::File { verb: "remove", path: folder, source })
@@ -43,10 +43,10 @@ fn judge_all(reports: &Value) -> Result<u64, &'static str> {
     reports.iter().map(judge).sum()
 }
 
-/// The session that holds its target, and our own law.
+/// Number of parts: the session that holds its target, and our own law.
 const PARTS: usize = 2;
 
-/// The packets that were received over all runs; what is missing where a world is, or where it carried nothing.
+/// The packets received over all runs; an error if the simulated or the live run is missing or received nothing.
 fn judge(report: &Value) -> Result<u64, &'static str> {
     let runs = report["runs"].as_array().ok_or("it has no list `runs`")?;
     let mut packets = 0;

@@ -1,36 +1,36 @@
-//! The tests, in two tiers, with what was skipped and the sum of the counts.
+//! Runs the tests in two tiers, and prints skipped tests and the sum of the counts.
 
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// The line that ends a test binary's run.
+/// The beginning of a test binary's last line.
 pub(crate) const RESULT: &str = "test result: ";
-/// How a line begins that says why a test was skipped.
+/// The beginning of a line with the reason why a test was skipped.
 pub(crate) const SKIPPED: &str = "skipped: ";
-/// Packages that bring our controllers to other stacks, or show it.
+/// Packages that bring our controllers to other stacks, and their examples.
 const ADAPTERS: [&str; 5] = ["equipoise-quic", "equipoise-webrtc", "equipoise-gst", "equipoise-web", "browser"];
-/// Tests of the slow tier that run at once. Most of them sleep; those that need the machine to themselves see to it.
+/// Number of slow tests at the same time. Most of them sleep; those that need the whole machine wait for it.
 const SLOW_AT_ONCE: &str = "6";
 
-/// Which tests.
+/// A set of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
-    /// All in simulated time or of a moment, and a short one of each slow family.
+    /// All that run in simulated time or very briefly, and a short one of each slow family.
     Fast,
-    /// Those that are marked `#[ignore]`: real time across namespaces, and long simulations.
+    /// Those with `#[ignore]`: real time across namespaces, and long simulations.
     Slow,
-    /// One after the other.
+    /// Both, one after the other.
     All,
-    /// Those of the adapters to other stacks, which are no default members: both tiers.
+    /// Both tiers of the adapters to other stacks, which are not default members.
     Adapters,
 }
 
-/// Runs the tests and prints what was skipped and how many there were.
+/// Runs the tests and prints the skipped ones and the counts.
 pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
     let mut log = Log::default();
-    // The output of tests that pass is asked for, to learn why one was skipped.
+    // The output of successful tests contains the reasons of skipped ones.
     let fast = workspace.cargo(["test", "--no-fail-fast", "--", "--show-output"]);
-    // Without documentation, whose ignored examples are not meant to run.
+    // Without doc tests: their ignored examples are not meant to run.
     let slow = workspace.cargo(["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--", "--show-output"]);
     let slow = slow.arguments(["--ignored", "--test-threads", SLOW_AT_ONCE]);
     let runs = match tier {
@@ -48,7 +48,7 @@ pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
             println!("{line}");
         }
     };
-    // Who asks for both learns of both, whatever the first one found.
+    // If both tiers are requested, the second also runs after a failure of the first.
     let results: Vec<_> = runs.into_iter().map(|run| run.run_lines(&mut take)).collect();
     for reason in &log.skipped {
         println!("{reason}");
@@ -57,10 +57,10 @@ pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
     results.into_iter().collect()
 }
 
-/// Reads the output of test binaries as it comes.
+/// Parses the output of test binaries line by line.
 #[derive(Debug, Default)]
 struct Log {
-    /// Within the part of the output that lists what passing tests printed.
+    /// Whether the current line is output of a successful test.
     in_successes: bool,
     skipped: Vec<String>,
     binaries: u32,
@@ -70,7 +70,7 @@ struct Log {
 }
 
 impl Log {
-    /// Takes the next line; gives it back unless it is what a passing test printed.
+    /// Handles the next line; returns it unless it is output of a successful test.
     fn take<'a>(&mut self, line: &'a str) -> Option<&'a str> {
         if let Some(counts) = line.strip_prefix(RESULT) {
             self.in_successes = false;
@@ -105,7 +105,7 @@ impl Log {
         }
     }
 
-    /// The sum over all binaries, in the form in which each of them says its own.
+    /// The sum over all binaries, in the format of a single one.
     fn total(&self) -> String {
         let verdict = if self.failed == 0 { "ok" } else { "FAILED" };
         let Self { passed, failed, ignored, binaries, skipped, .. } = self;

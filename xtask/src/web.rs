@@ -1,4 +1,4 @@
-//! The page that runs the simulator in a browser.
+//! What people look at in a browser: the page that runs the simulator, and reports.
 
 use std::fs;
 use std::path::PathBuf;
@@ -46,13 +46,15 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, String), Error> {
     Ok((page, words))
 }
 
-/// Builds the page, and has Debian's Chromium use it as a person would; its figures have to be those of the command. Gives the page's size in
-/// words.
+/// Builds the page, and has Debian's Chromium use it and read reports as a person would; their figures have to be those of the command. Gives
+/// the page's size in words.
 pub(crate) fn check(workspace: &Workspace) -> Result<String, Error> {
     let (page, size) = build(workspace)?;
     let command = workspace.build_command()?;
-    let test = workspace.path("web/test/page.mjs");
-    let folder = workspace.target("playground");
-    workspace.program("node").argument(test).argument(page).argument(command).argument(folder).run()?;
+    let (tests, folder) = (workspace.path("web/test"), workspace.target("playground"));
+    let page = workspace.program("node").argument(tests.join("page.mjs")).argument(page);
+    page.argument(&command).argument(&folder).run()?;
+    let reports = workspace.program("node").argument(tests.join("report.mjs")).argument(&command);
+    reports.argument(workspace.path("scenarios")).argument(&folder).run()?;
     Ok(size)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::process::Process;
 
-/// Where the project lies and where it is built.
+/// The folders of the project and of its build.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -13,13 +13,13 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// The workspace that this program belongs to.
+    /// The workspace of this program.
     pub(crate) fn find() -> Result<Self, Error> {
-        // Cargo says at run time where the package lies; what was true when it was built may be another checkout.
+        // Cargo gives the package's folder at run time; the folder at build time may be another checkout.
         let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let path = Path::new(&package).join("..");
         let root = fs::canonicalize(&path).map_err(|source| Error::File { verb: "find", path, source })?;
-        // Children run in the root, the caller may stand elsewhere: a relative folder is to stay the caller's.
+        // Children run in the root, but a relative folder is relative to the caller's folder.
         let target = match std::env::var_os("CARGO_TARGET_DIR") {
             Some(target) => {
                 let path = PathBuf::from(target);
@@ -40,21 +40,22 @@ impl Workspace {
         self.target.join(relative)
     }
 
-    /// A path below the root as a person would write it.
+    /// A path relative to the root.
     pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// The cargo that runs this program, in the root.
+    /// The cargo that runs this program, started in the root.
     pub(crate) fn cargo<const N: usize>(&self, arguments: [&str; N]) -> Process {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         self.program(cargo).arguments(arguments)
     }
 
-    /// Any program, in the root, with the workspace's target folder.
+    /// Any program, started in the root, with the workspace's target folder.
     ///
-    /// What cargo told this program of its own package is kept from it: build scripts that look at such variables, as ring's
-    /// does, would run again, and all that stands on them be compiled again, for who calls cargo by hand in between.
+    /// Cargo's variables about this program's own package are removed. Build scripts that read them, such as ring's,
+    /// would otherwise run again, and their dependents would be compiled again, whenever somebody runs cargo by hand in
+    /// between.
     pub(crate) fn program(&self, program: impl AsRef<OsStr>) -> Process {
         let process = Process::new(program).folder(&self.root).variable("CARGO_TARGET_DIR", &self.target);
         let told = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -62,9 +63,10 @@ impl Workspace {
         told.filter(of_package).fold(process, |process, name| process.without(&name))
     }
 
-    /// Builds the command as the tests do, and says where it is.
+    /// Builds the command as for the tests, and returns its path.
     pub(crate) fn build_command(&self) -> Result<PathBuf, Error> {
-        // Among all default members, and with an example, libraries have the features that tests ask for: those of the tests serve.
+        // Built with all default members and an example, libraries have the same features as in the tests, so those
+        // builds are reused.
         self.cargo(["build", "--quiet", "--bin", "equipoise", "--example", "scenario"]).run()?;
         Ok(self.target.join("debug/equipoise"))
     }

@@ -1,5 +1,5 @@
-/* A controller in a stack of one's own: packets over a link of 3 Mbit/s and 40 ms there and back, in the time of a loop. Each packet is
- * acknowledged by an array of one; a stack with RTCP hands its bytes to eq_controller_rtcp instead.
+/* A controller in your own stack: packets over a link of 3 Mbit/s and a round trip of 40 ms, in simulated time. Each packet is
+ * acknowledged by an array of one; a stack with RTCP passes its bytes to eq_controller_rtcp instead.
  *
  *   controller [NAME [PARAMETER=VALUE ...]]
  *
@@ -25,7 +25,7 @@ int main(int count, char **words) {
     uint64_t sent = 0, told = 0;
     int64_t free_at = 0, next_line = 0;
     for (int64_t now = 0; now < SECONDS * 1000 * MS;) {
-        /* What comes first: a packet's departure, its acknowledgement, or the controller's timer. */
+        /* The next event: a packet's departure, its acknowledgement, or the controller's timer. */
         int64_t departure = eq_controller_next_departure_ns(controller, now);
         int64_t answer = told < sent ? arrivals[told % UNDER_WAY] + WAY : EQ_NEVER;
         int64_t timer = eq_controller_next_timer_ns(controller);

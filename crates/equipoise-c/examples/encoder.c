@@ -1,4 +1,4 @@
-/* Sends a live encoder's video whose bitrate follows the path, to `equipoise receive --output picture.h264`:
+/* Sends a live encoder's video, whose bitrate follows the rate of the path, to `equipoise receive --output picture.h264`:
  *
  *   EQUIPOISE_KEY=... encoder HOST:PORT SECONDS
  *
@@ -31,7 +31,7 @@ static AVCodecContext *open_encoder(int64_t rate_bps) {
     return avcodec_open2(encoder, encoder->codec, NULL) == 0 ? encoder : NULL;
 }
 
-static void paint(AVFrame *frame, int number) { /* waves that move, with some noise that costs bits */
+static void paint(AVFrame *frame, int number) { /* moving waves with some noise, which needs bits */
     for (int plane = 1; plane < 3; plane++) memset(frame->data[plane], 128, (size_t)frame->linesize[plane] * HEIGHT / 2);
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++)
@@ -67,7 +67,7 @@ int main(int count, char **words) {
         frame->pict_type = AV_PICTURE_TYPE_NONE;
         while (avcodec_receive_packet(encoder, packet) == 0) {
             if (eq_sender_write(sender, packet->data, (size_t)packet->size, 0) != EQ_OK)
-                frame->pict_type = AV_PICTURE_TYPE_I; /* it is left out: begin with a whole picture anew */
+                frame->pict_type = AV_PICTURE_TYPE_I; /* the frame is skipped: the next one has to be a key frame */
             av_packet_unref(packet);
         }
         if (number % FRAMES_PER_S == 0) printf("%d s: %.0f kbit/s\n", number / FRAMES_PER_S, encoder->bit_rate / 1e3);

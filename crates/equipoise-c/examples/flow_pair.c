@@ -3,7 +3,7 @@
  *   flow_pair send HOST PORT FILE
  *   flow_pair receive PORT FILE
  *
- * The Rust example `flow_pair` of equipoise-net is its peer as well. */
+ * The Rust example `flow_pair` of equipoise-net can be its peer. */
 #define _POSIX_C_SOURCE 200809L
 #include <equipoise_pair.h>
 

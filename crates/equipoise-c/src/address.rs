@@ -4,10 +4,10 @@ use libc::{AF_INET, AF_INET6, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, 
 
 use crate::error::{Fault, eq_error};
 
-/// Reads an address of IPv4 or IPv6; `None` for a null pointer.
+/// Reads an IPv4 or IPv6 address; `None` for a null pointer.
 ///
 /// # Safety
-/// `address` is null, or points to `length` bytes that can be read.
+/// `address` is null, or points to `length` readable bytes.
 pub(crate) unsafe fn read_or_none(address: *const sockaddr, length: socklen_t) -> Result<Option<SocketAddr>, Fault> {
     if address.is_null() {
         return Ok(None);
@@ -17,11 +17,11 @@ pub(crate) unsafe fn read_or_none(address: *const sockaddr, length: socklen_t) -
     if !has(size_of::<sa_family_t>()) {
         return Err(wrong(format!("an address of {length} bytes has no family")));
     }
-    // SAFETY: so many bytes can be read, and any bytes are a family; the address need not be aligned.
+    // SAFETY: enough bytes are readable, and any bytes are a valid family; the address need not be aligned.
     let family = unsafe { address.cast::<sa_family_t>().read_unaligned() };
     match i32::from(family) {
         AF_INET if has(size_of::<sockaddr_in>()) => {
-            // SAFETY: so many bytes can be read, and any bytes are such a structure.
+            // SAFETY: enough bytes are readable, and any bytes are a valid structure.
             let found = unsafe { address.cast::<sockaddr_in>().read_unaligned() };
             let ip = Ipv4Addr::from(u32::from_be(found.sin_addr.s_addr));
             Ok(Some((ip, u16::from_be(found.sin_port)).into()))

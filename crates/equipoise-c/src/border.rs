@@ -1,4 +1,4 @@
-//! What crosses the border: texts, structures that grow, and handles.
+//! Conversions between C and Rust: texts, structures that can grow, and handles.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
@@ -10,21 +10,22 @@ use equipoise::units::Size;
 use crate::error::{Fault, eq_error};
 use crate::signal::locked;
 
-/// A structure of numbers and pointers that begins with its size, so that later versions of the library can add to its end.
+/// A structure of numbers and pointers that begins with its size, so that later versions of the library can add fields
+/// at its end.
 ///
 /// # Safety
-/// Its first field is a `usize`, it is `repr(C)`, and any bytes are one of it.
+/// Its first field is a `usize`, it is `repr(C)`, and any bytes are a valid value.
 pub(crate) unsafe trait Growing: Copy {
     /// Its name in C.
     const NAME: &'static str;
-    /// What holds where the caller's structure is shorter, or is NULL.
+    /// The values of fields that are missing in the caller's structure, or of all fields for NULL.
     fn standard() -> Self;
 }
 
-/// The caller's structure as far as it goes, and the standard beyond; for NULL the standard.
+/// Reads the caller's structure. Missing fields, or all for NULL, have their standard values.
 ///
 /// # Safety
-/// `from` is null, or begins with a `usize` and points to as many readable bytes as that says.
+/// `from` is null, or begins with a `usize` and points to that many readable bytes.
 pub(crate) unsafe fn options<T: Growing>(from: *const T) -> Result<T, Fault> {
     let mut whole = T::standard();
     if from.is_null() {
@@ -34,15 +35,15 @@ pub(crate) unsafe fn options<T: Growing>(from: *const T) -> Result<T, Fault> {
     let size = unsafe { from.cast::<usize>().read_unaligned() };
     check_size::<T>(size)?;
     let length = size.min(size_of::<T>());
-    // SAFETY: so many bytes can be read there and written here, and any bytes are a `T`.
+    // SAFETY: that many bytes are readable there and writable here, and any bytes are a valid `T`.
     unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), std::ptr::from_mut(&mut whole).cast::<u8>(), length) };
     Ok(whole)
 }
 
-/// Fills the caller's structure as far as it goes.
+/// Fills the caller's structure as far as it reaches.
 ///
 /// # Safety
-/// `to` is null, or begins with a `usize` and points to as many writable bytes as that says.
+/// `to` is null, or begins with a `usize` and points to that many writable bytes.
 pub(crate) unsafe fn fill<T: Growing>(to: *mut T, value: T) -> Result<(), Fault> {
     if to.is_null() {
         return Err(Fault::null(T::NAME));
@@ -52,13 +53,13 @@ pub(crate) unsafe fn fill<T: Growing>(to: *mut T, value: T) -> Result<(), Fault>
     check_size::<T>(size)?;
     let (length, head) = (size.min(size_of::<T>()), size_of::<usize>());
     let value = std::ptr::from_ref(&value).cast::<u8>();
-    // SAFETY: both have so many bytes; the caller's size stays as it is.
+    // SAFETY: both have that many bytes; the caller's size is not changed.
     unsafe { std::ptr::copy_nonoverlapping(value.add(head), to.cast::<u8>().add(head), length - head) };
     Ok(())
 }
 
 fn check_size<T: Growing>(size: usize) -> Result<(), Fault> {
-    // Nothing grows to a page: a larger number was never set.
+    // No structure is as large as a page: a larger number means that the size was not set.
     if (size_of::<usize>()..=4096).contains(&size) {
         return Ok(());
     }
@@ -66,10 +67,10 @@ fn check_size<T: Growing>(size: usize) -> Result<(), Fault> {
     Err(Fault::new(eq_error::EQ_E_ARGUMENT, words))
 }
 
-/// A text.
+/// Reads a text.
 ///
 /// # Safety
-/// `from` is null or points to a string that ends with a zero byte and outlives what is given.
+/// `from` is null or points to a string with a terminating zero byte that outlives the result.
 pub(crate) unsafe fn text<'a>(from: *const c_char, what: &str) -> Result<&'a str, Fault> {
     if from.is_null() {
         return Err(Fault::null(what));
@@ -79,18 +80,19 @@ pub(crate) unsafe fn text<'a>(from: *const c_char, what: &str) -> Result<&'a str
     text.to_str().map_err(|_| Fault::new(eq_error::EQ_E_ARGUMENT, format!("`{what}` is not UTF-8")))
 }
 
-/// A word of the library's for C, kept for ever; there are as many as there are reasons for a rate.
+/// Converts a word of the library to a C string, which is kept forever. The number of words is bounded: one for each
+/// reason of a rate.
 pub(crate) fn word(word: &'static str) -> *const c_char {
     static WORDS: Mutex<BTreeMap<&'static str, CString>> = Mutex::new(BTreeMap::new());
     let mut words = locked(&WORDS);
-    // A string's bytes stay where they are when the map grows.
+    // The bytes of a string do not move when the map grows.
     words.entry(word).or_insert_with(|| CString::new(word).unwrap_or_default()).as_ptr()
 }
 
-/// `count` things in a row.
+/// Reads an array of `count` items.
 ///
 /// # Safety
-/// `from` points to `count` things that can be read and outlive what is given; with a `count` of 0 it may be null.
+/// `from` points to `count` readable items that outlive the result; if `count` is 0, it may be null.
 pub(crate) unsafe fn many<'a, T>(from: *const T, count: usize, what: &str) -> Result<&'a [T], Fault> {
     match (from.is_null(), count) {
         (_, 0) => Ok(&[]),
@@ -101,15 +103,15 @@ pub(crate) unsafe fn many<'a, T>(from: *const T, count: usize, what: &str) -> Re
         (false, _) if !from.is_aligned() => {
             Err(Fault::new(eq_error::EQ_E_ARGUMENT, format!("`{what}` is not aligned as its type wants")))
         }
-        // SAFETY: the caller vouches for the pointer and the count, which an object may have.
+        // SAFETY: the caller vouches for the pointer and the count, which does not exceed the size of an object.
         (false, _) => Ok(unsafe { slice::from_raw_parts(from, count) }),
     }
 }
 
-/// Texts of the form "name=value".
+/// Reads texts of the form "name=value".
 ///
 /// # Safety
-/// As [`many`], and each as [`text`].
+/// As [`many`], and each text as [`text`].
 pub(crate) unsafe fn pairs<'a>(from: *const *const c_char, count: usize) -> Result<Vec<(&'a str, &'a str)>, Fault> {
     // SAFETY: the caller vouches for them.
     let texts = unsafe { many(from, count, "parameters") }?;
@@ -125,10 +127,10 @@ pub(crate) unsafe fn pairs<'a>(from: *const *const c_char, count: usize) -> Resu
     texts.iter().map(pair).collect()
 }
 
-/// Hands a new handle to the caller.
+/// Stores a new handle at `to`.
 ///
 /// # Safety
-/// `to` is null or can be written.
+/// `to` is null or writable.
 pub(crate) unsafe fn hand_out<T>(to: *mut *mut T, make: impl FnOnce() -> Result<T, Fault>) -> Result<(), Fault> {
     if to.is_null() {
         return Err(Fault::null("where the handle is to go"));
@@ -141,11 +143,11 @@ pub(crate) unsafe fn hand_out<T>(to: *mut *mut T, make: impl FnOnce() -> Result<
     Ok(())
 }
 
-/// An IP packet's bytes, at most: those of IPv6 with its header (RFC 8200, Sec. 3).
+/// Maximum bytes of an IP packet: those of IPv6 with its header (RFC 8200, Sec. 3).
 pub(crate) const LONGEST_PACKET: usize = 65_575;
-/// A frame's bytes, and those that wait, at most. Ours: far beyond any, and sums of them do not overflow.
+/// Maximum bytes of a frame, and of waiting data. Ours: far above real values, and sums cannot overflow.
 pub(crate) const LONGEST_FRAME: usize = 1 << 31;
-/// A size that a caller gives.
+/// A size given by the caller.
 pub(crate) fn bytes(count: usize, most: usize) -> Result<Size, Fault> {
     if count > most {
         let words = format!("a size of {count} bytes; {most} are the most");

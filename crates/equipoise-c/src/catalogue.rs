@@ -1,4 +1,4 @@
-//! The controllers that there are, by number.
+//! The list of controllers, by number.
 
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -10,7 +10,7 @@ use equipoise::units::Size;
 use crate::border::{Growing, fill, pairs, text};
 use crate::error::{Fault, eq_error, guarded};
 
-/// A parameter of a controller. All texts are the library's.
+/// A parameter of a controller. All texts belong to the library.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_parameter {
@@ -18,15 +18,15 @@ pub struct eq_parameter {
     pub struct_size: usize,
     /// Its name.
     pub name: *const c_char,
-    /// What it is set to: "rate", "time", a number's unit, "number", or the words that it may be, with commas.
+    /// Its type: "rate", "time", the unit of a number, "number", or the possible words, separated by commas.
     pub kind: *const c_char,
-    /// Its value where none is given; NULL where one has to be given.
+    /// Its default value; NULL if it has to be given.
     pub standard: *const c_char,
     /// Its smallest and its largest value; NULL for words.
     pub least: *const c_char,
     /// As least.
     pub most: *const c_char,
-    /// What it means, and what turning it does.
+    /// Its meaning, and the effect of changing it.
     pub meaning: *const c_char,
 }
 
@@ -41,34 +41,34 @@ unsafe impl Growing for eq_parameter {
     }
 }
 
-/// How many controllers there are.
+/// The number of controllers.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_controller_count() -> usize {
     entries().len()
 }
 
-/// The name of controller `index`, from 0; NULL beyond the last. The text is the library's.
+/// The name of controller `index`, from 0; NULL after the last. The text belongs to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_controller_name(index: usize) -> *const c_char {
     listing().get(index).map_or(ptr::null(), |listed| listed.name.as_ptr())
 }
 
-/// What controller `index` does, and where it comes from, in one line; NULL beyond the last. The text is the library's.
+/// A summary of controller `index` with its source, in one line; NULL after the last. The text belongs to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_controller_summary(index: usize) -> *const c_char {
     listing().get(index).map_or(ptr::null(), |listed| listed.summary.as_ptr())
 }
 
-/// How many parameters controller `index` has; 0 beyond the last.
+/// The number of parameters of controller `index`; 0 after the last.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_controller_parameter_count(index: usize) -> usize {
     listing().get(index).map_or(0, |listed| listed.parameters.len())
 }
 
-/// Parameter `number` of controller `index`, both from 0. Returns EQ_END beyond the last, or EQ_E_ARGUMENT.
+/// Parameter `number` of controller `index`, both from 0. Returns EQ_END after the last, or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// `parameter` is null, or begins with a `usize` and points to as many writable bytes as that says.
+/// `parameter` is null, or begins with a `usize` and points to that many writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_parameter(
     index: usize,
@@ -85,10 +85,10 @@ pub unsafe extern "C" fn eq_controller_parameter(
     })
 }
 
-/// A controller of the catalogue, by its name and "name=value" texts.
+/// Creates a controller of the catalogue from its name and "name=value" texts.
 ///
 /// # Safety
-/// As the header has it: `name` is null or a text, and `parameters` are so many.
+/// As documented in the header: `name` is null or a text, and `parameters` are `count` texts.
 pub(crate) unsafe fn build(
     name: *const c_char,
     parameters: *const *const c_char,
@@ -105,7 +105,7 @@ pub(crate) unsafe fn build(
     Ok(entry.build(&entry.parse(&parameters)?, packet)?)
 }
 
-/// A controller's texts for C.
+/// A controller's texts as C strings.
 struct Listed {
     name: CString,
     summary: CString,
@@ -125,7 +125,7 @@ fn listing() -> &'static [Listed] {
     LISTING.get_or_init(|| entries().iter().map(Listed::new).collect())
 }
 
-/// No text of the catalogue has a zero byte; one that had would be empty here.
+/// No text of the catalogue contains a zero byte; such a text would become empty.
 fn for_c(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }

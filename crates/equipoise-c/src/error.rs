@@ -1,4 +1,4 @@
-//! What a call can come to, and the words for it.
+//! Results of calls, and their texts.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -6,43 +6,44 @@ use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use equipoise::control::ConfigError;
+use equipoise::error::Chain;
 use equipoise_net::flow_pair::SendError;
 use equipoise_net::{Closed, KeyError, NetError};
 use equipoise_session::rtp::SessionError;
 
-/// What a call came to: EQ_OK, or a negative number. eq_last_error_message says what exactly was wrong, and what would be right.
+/// Result of a call: EQ_OK, or a negative number. eq_last_error_message describes the error and how to correct it.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum eq_error {
-    /// All is well.
+    /// Success.
     EQ_OK = 0,
-    /// NULL in place of a handle, a descriptor of no flow pair, or one that was closed.
+    /// NULL in place of a handle, an unknown flow-pair descriptor, or a closed one.
     EQ_E_HANDLE = -1,
-    /// A null pointer, an address that cannot be read, a text that is not UTF-8, or a number out of its range.
+    /// A null pointer, an invalid address, a text that is not UTF-8, or a number out of range.
     EQ_E_ARGUMENT = -2,
-    /// Another call has to come before, or was too early.
+    /// Another call has to come first, or this call came too early.
     EQ_E_STATE = -3,
     /// The other host does not answer, or refuses.
     EQ_E_PEER = -4,
-    /// The session or flow is over, and all that came was read. This is how every reading ends.
+    /// The session or flow is over, and all data was read. Every reading loop ends with this.
     EQ_END = -5,
-    /// It is longer than can be sent at once; nothing was taken of it.
+    /// The data is longer than the maximum; nothing was taken.
     EQ_E_LENGTH = -6,
-    /// The buffer is too short; what was to be read stays to be read.
+    /// The buffer is too short; the data can still be read.
     EQ_E_BUFFER = -7,
-    /// The system refused: a port that is taken, no threads, no descriptors.
+    /// The system refused: a port in use, no threads, no descriptors.
     EQ_E_SYSTEM = -8,
-    /// A fault of the library's own.
+    /// An error in the library.
     EQ_E_INTERNAL = -9,
-    /// There is nothing to read, or no room, within the time that was given: poll the descriptor, then call again.
+    /// There is nothing to read, or no room, within the given time: poll the descriptor, then call again.
     EQ_AGAIN = -10,
-    /// There is no controller or parameter of that name.
+    /// There is no controller or parameter with this name.
     EQ_E_NAME = -11,
-    /// A parameter's value is wrong, or does not fit to the others, or the controller cannot be used here.
+    /// A parameter's value is invalid or conflicts with others, or the controller cannot be used here.
     EQ_E_VALUE = -12,
-    /// It is no key.
+    /// The text is not a valid key.
     EQ_E_KEY = -13,
-    /// It is no feedback, or tells of packets that were never sent. It has no effect.
+    /// The data is not feedback, or names packets that were never sent. It is not applied.
     EQ_E_FEEDBACK = -14,
 }
 
@@ -51,7 +52,7 @@ use eq_error::{
     EQ_E_PEER, EQ_E_STATE, EQ_E_SYSTEM, EQ_E_VALUE, EQ_END, EQ_OK,
 };
 
-/// Every code with its name and a sentence.
+/// Every code with its name and a description.
 const ALL: [(eq_error, &CStr, &CStr); 15] = [
     (EQ_OK, c"EQ_OK", c"no error"),
     (EQ_E_HANDLE, c"EQ_E_HANDLE", c"no such handle, or it was closed"),
@@ -74,20 +75,20 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::new(c"no call of this thread has failed".to_owned());
 }
 
-/// The name of a code, such as "EQ_E_PEER"; never NULL. The text is the library's.
+/// The name of a code, such as "EQ_E_PEER"; never NULL. The text belongs to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_error_name(code: i32) -> *const c_char {
     named(code).map_or(c"no code of this library", |(_, name, _)| *name).as_ptr()
 }
 
-/// What a code means, in a few words of English; never NULL. The text is the library's.
+/// The meaning of a code, as a short English text; never NULL. The text belongs to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_strerror(code: i32) -> *const c_char {
     named(code).map_or(c"no code of this library", |(_, _, words)| *words).as_ptr()
 }
 
-/// What was wrong with the last call of this thread that failed, and what would be right, in English; never NULL. The text is valid until
-/// another call of this thread fails.
+/// The last error of this thread and how to correct it, in English; never NULL. The text is valid until another call of
+/// this thread fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_last_error_message() -> *const c_char {
     LAST.with_borrow(|message| message.as_ptr())
@@ -97,7 +98,7 @@ fn named(code: i32) -> Option<&'static (eq_error, &'static CStr, &'static CStr)>
     ALL.iter().find(|(known, ..)| *known as i32 == code)
 }
 
-/// What went wrong.
+/// An error with its code.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) code: eq_error,
@@ -119,18 +120,12 @@ impl Fault {
         Self::new(EQ_E_HANDLE, "the handle is NULL")
     }
 
-    /// An error with all that led to it.
+    /// An error with all its sources.
     fn chain(code: eq_error, error: &dyn Error) -> Self {
-        let mut words = error.to_string();
-        let mut source = error.source();
-        while let Some(error) = source {
-            words.push_str(&format!(": {error}"));
-            source = error.source();
-        }
-        Self { code, words }
+        Self { code, words: Chain(error).to_string() }
     }
 
-    /// Leaves its words for [`eq_last_error_message`].
+    /// Stores its text for [`eq_last_error_message`].
     fn tell(self) -> eq_error {
         // A zero byte would end the text.
         let words = CString::new(self.words.replace('\0', "\\0")).unwrap_or_default();
@@ -196,12 +191,12 @@ impl From<std::io::Error> for Fault {
     }
 }
 
-/// Runs `body`; whatever goes wrong, a panic too, is a code.
+/// Runs `body` and returns any error, including a panic, as a code.
 pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Fault>) -> eq_error {
     value(body).err().unwrap_or(EQ_OK)
 }
 
-/// Runs `body` for a value that is told apart from a code by its type.
+/// Runs `body` for a value whose type differs from a code.
 pub(crate) fn value<T>(body: impl FnOnce() -> Result<T, Fault>) -> Result<T, eq_error> {
     let panicked = || Fault::new(EQ_E_INTERNAL, "a fault of the library's own: it panicked, and said where on stderr");
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| Err(panicked()));

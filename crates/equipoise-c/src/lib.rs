@@ -1,11 +1,11 @@
 //! `libequipoise`: Equipoise for C.
 //!
-//! - [`controller`]: a rate controller and its pacer in a stack of the caller's own.
-//! - [`media`]: sessions between hosts, as `equipoise send` and `equipoise receive` have them, with descriptors to poll.
-//! - [`pair`]: flow pairs, in a header of their own.
+//! - [`controller`]: a rate controller and its pacer in the caller's own stack.
+//! - [`media`]: sessions between hosts, as in `equipoise send` and `equipoise receive`, with descriptors to poll.
+//! - [`pair`]: flow pairs, in a separate header.
 //!
-//! What holds for every call: it returns an [`eq_error`](error::eq_error) or a value that cannot be one; NULL is never followed;
-//! nothing panics across the border. The documentation of the calls is that of the headers, which are generated from this.
+//! Every call returns an [`eq_error`](error::eq_error) or a value that cannot be one; NULL is never dereferenced; no
+//! panic crosses into C. The documentation of the calls is in the headers, which are generated from these comments.
 
 #![expect(
     clippy::doc_markdown,

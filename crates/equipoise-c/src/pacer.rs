@@ -1,4 +1,4 @@
-//! A pacer alone, for a rate of the caller's own.
+//! A pacer without a controller, for a rate set by the caller.
 
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::units::{Rate, SenderClock};
@@ -7,18 +7,19 @@ use crate::border::{LONGEST_PACKET, bytes, hand_out};
 use crate::error::{Fault, eq_error, guarded, value};
 use crate::time::{CallersClock, EQ_NEVER};
 
-/// Spaces packets evenly. One thread at a time may use it.
+/// Spaces packets evenly. Only one thread may use it at a time.
 pub struct eq_pacer {
     pacer: Pacer<SenderClock>,
     clock: CallersClock,
 }
 
-/// Makes a pacer whose first packet may leave at once, by a monotonic clock of the caller's that shows `now_ns`. Free it with eq_pacer_free.
+/// Creates a pacer whose first packet may be sent at once. `now_ns` is the present time of the caller's monotonic
+/// clock. Free it with eq_pacer_free.
 ///
 /// Returns EQ_OK or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// `pacer` is null or can be written.
+/// `pacer` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_pacer_new(rate_bps: u64, now_ns: i64, pacer: *mut *mut eq_pacer) -> eq_error {
     let make =
@@ -30,7 +31,7 @@ pub unsafe extern "C" fn eq_pacer_new(rate_bps: u64, now_ns: i64, pacer: *mut *m
 /// Frees a pacer; NULL is allowed.
 ///
 /// # Safety
-/// `pacer` is null or of eq_pacer_new, and nobody uses it now or later.
+/// `pacer` is null or from eq_pacer_new, and is not used now or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_pacer_free(pacer: *mut eq_pacer) {
     if !pacer.is_null() {
@@ -39,10 +40,10 @@ pub unsafe extern "C" fn eq_pacer_free(pacer: *mut eq_pacer) {
     }
 }
 
-/// Sets the rate of IP packets; it already holds for the gap behind the packet that left last. Nothing leaves at 0.
+/// Sets the rate of IP packets. It also applies to the gap after the last packet. At rate 0 nothing may be sent.
 ///
 /// # Safety
-/// `pacer` is null or a pacer that nobody else uses meanwhile.
+/// `pacer` is null or a pacer that no other thread uses at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_pacer_set_rate(pacer: *mut eq_pacer, rate_bps: u64) -> eq_error {
     guarded(|| {
@@ -53,7 +54,7 @@ pub unsafe extern "C" fn eq_pacer_set_rate(pacer: *mut eq_pacer, rate_bps: u64) 
     })
 }
 
-/// When the next packet may leave: `now_ns` for now, a later moment, or EQ_NEVER at a rate of 0 and for NULL.
+/// When the next packet may be sent: `now_ns` for now, a later time, or EQ_NEVER at rate 0 and for NULL.
 ///
 /// # Safety
 /// As eq_pacer_set_rate.
@@ -71,7 +72,7 @@ pub unsafe extern "C" fn eq_pacer_next_ns(pacer: *const eq_pacer, now_ns: i64) -
     next.unwrap_or(EQ_NEVER)
 }
 
-/// A packet of `size` bytes, IP header included, left at `now_ns`.
+/// Reports that a packet of `size` bytes, IP header included, was sent at `now_ns`.
 ///
 /// # Safety
 /// As eq_pacer_set_rate.
@@ -85,7 +86,7 @@ pub unsafe extern "C" fn eq_pacer_sent(pacer: *mut eq_pacer, now_ns: i64, size: 
     })
 }
 
-/// There was nothing to send until `now_ns`: a packet that was due before is due now, and not late.
+/// Reports that there was nothing to send until `now_ns`: a packet that was due before is due now, and not late.
 ///
 /// # Safety
 /// As eq_pacer_set_rate.

@@ -1,4 +1,4 @@
-//! The tasks of all handles, on one thread that lives as long as any of them.
+//! The tasks of all handles, on one thread that lives as long as any handle.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::error::Fault;
 use crate::signal::locked;
 
-/// The runtime of all handles that are open now. Nothing of a session's pacing hangs on it.
+/// The runtime of all open handles. Pacing does not run on it.
 pub(crate) fn shared() -> Result<Arc<Runtime>, Fault> {
     static SHARED: Mutex<Weak<Runtime>> = Mutex::new(Weak::new());
     let mut shared = locked(&SHARED);

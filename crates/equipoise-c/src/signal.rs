@@ -1,4 +1,4 @@
-//! Descriptors that an event loop can poll, and waiting for them.
+//! Descriptors that an event loop can poll, and functions to wait for them.
 
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::error::{Fault, eq_error};
 
-/// What a panic left behind is still whole: whatever changes under a lock does so at once.
+/// Locks a mutex even after a panic: each change under a lock is one step, so the data is consistent.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -30,12 +30,12 @@ impl Signal {
     }
 
     pub(crate) fn raise(&self) {
-        // It fails only when its counter overflows, and then it is raised anyway.
+        // It fails only if its counter overflows, and then it is already raised.
         let _ = self.0.write(1);
     }
 
     pub(crate) fn lower(&self) {
-        // It fails where it was not raised.
+        // It fails if it was not raised.
         let _ = self.0.read();
     }
 
@@ -44,7 +44,7 @@ impl Signal {
         self.0.as_fd().as_raw_fd()
     }
 
-    /// Waits until it is raised; false if that takes until `deadline`.
+    /// Waits until it is raised; false if that does not happen by `deadline`.
     fn wait(&self, deadline: Deadline) -> Result<bool, Fault> {
         loop {
             let mut polled = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
@@ -66,18 +66,18 @@ impl Wake for Signal {
     }
 }
 
-/// Until when to wait; `None` for ever.
+/// The time until which to wait; `None` for ever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// That of a call with so many milliseconds; below zero for ever.
+    /// The deadline for a timeout in milliseconds; negative for none.
     pub(crate) fn after_ms(timeout_ms: i32) -> Self {
         let wait = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
         Self(wait.and_then(|wait| Instant::now().checked_add(wait)))
     }
 
-    /// The moment, for a runtime's timer.
+    /// The time, for a runtime's timer.
     pub(crate) const fn at(self) -> Option<Instant> {
         self.0
     }
@@ -89,21 +89,21 @@ impl Deadline {
     fn left(self) -> PollTimeout {
         let Some(at) = self.0 else { return PollTimeout::NONE };
         let left = at.saturating_duration_since(Instant::now());
-        // Rounded up, so that nothing is polled again and again in the last millisecond.
+        // Rounded up, to avoid busy polling in the last millisecond.
         let millis = left.as_millis() + u128::from(left.subsec_nanos() % 1_000_000 > 0);
         PollTimeout::try_from(millis.min(60_000)).unwrap_or(PollTimeout::ZERO)
     }
 }
 
-/// Where things come from, one after another.
+/// A source of items.
 pub(crate) trait Source {
-    /// What comes.
+    /// The type of the items.
     type Item;
-    /// The next one, or `None` after the last; while it is pending, the context's waker is woken when there is one.
+    /// The next item, or `None` after the last; while it is pending, the context's waker is woken when there is one.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Self::Item>>;
 }
 
-/// A source behind a descriptor that is readable while there is something to take, and after the end. Threads may share it.
+/// A source with a descriptor that is readable while there is an item, and after the end. Threads may share it.
 pub(crate) struct Inbox<S: Source> {
     signal: Arc<Signal>,
     waker: Waker,
@@ -142,17 +142,17 @@ impl<S: Source> Inbox<S> {
         self.signal.raise();
     }
 
-    /// Looks at the source.
+    /// Accesses the source.
     pub(crate) fn source<T>(&self, look: impl FnOnce(&mut S) -> T) -> T {
         look(&mut locked(&self.inner).source)
     }
 
-    /// The source, for its end.
+    /// Returns the source, to close it.
     pub(crate) fn into_source(self) -> S {
         self.inner.into_inner().unwrap_or_else(PoisonError::into_inner).source
     }
 
-    /// Finds out what is next, and raises the descriptor for it.
+    /// Fetches the next item, and raises the descriptor if there is one.
     fn look(&self, inner: &mut Inner<S>) {
         if matches!(inner.next, Next::Unknown) {
             self.signal.lower();
@@ -167,7 +167,7 @@ impl<S: Source> Inbox<S> {
         }
     }
 
-    /// Takes the next thing if `fits` lets it go; otherwise it stays.
+    /// Takes the next item if `fits` accepts it; otherwise it stays.
     pub(crate) fn take(
         &self,
         deadline: Deadline,

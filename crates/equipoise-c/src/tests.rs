@@ -1,4 +1,4 @@
-//! What C's own tests, in `tests/c`, do not see.
+//! What the tests in C, in `tests/c`, do not cover.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_int};
@@ -16,11 +16,11 @@ use crate::time::{CallersClock, arrival};
 use crate::version::{EQ_VERSION_MAJOR, EQ_VERSION_MINOR, EQ_VERSION_PATCH, eq_version};
 
 fn words(text: *const std::ffi::c_char) -> &'static str {
-    // SAFETY: the texts of these calls are the library's, and end with a zero.
+    // SAFETY: the texts of these calls belong to the library, and end with a zero byte.
     unsafe { CStr::from_ptr(text) }.to_str().expect("UTF-8")
 }
 
-/// If it fails, programs that were built with a header of one version meet a library that calls itself another.
+/// If it fails, the version in the header differs from the version of the library.
 #[test]
 fn the_headers_version_is_the_packages() {
     let header = format!("{EQ_VERSION_MAJOR}.{EQ_VERSION_MINOR}.{EQ_VERSION_PATCH}");
@@ -47,22 +47,22 @@ fn a_panic_does_not_cross_the_border_and_words_are_left_for_each_fault() {
     assert_eq!(other.expect("no panic"), "no call of this thread has failed");
 }
 
-/// If it fails, a program that was built with an older or newer header reads or writes beyond its structures.
+/// If it fails, a program built with an older or newer header reads or writes beyond its structures.
 #[test]
 fn structures_of_any_size_are_read_and_filled_as_far_as_they_go() {
     let given = eq_controller_options { feedback: 2, interval_ns: 7, ..eq_controller_options::standard() };
     let shorter =
         eq_controller_options { struct_size: std::mem::offset_of!(eq_controller_options, interval_ns), ..given };
-    // SAFETY: each says no more bytes than it has.
+    // SAFETY: each size is at most the number of bytes it has.
     let (shorter, none) = unsafe { (options(&raw const shorter), options(ptr::null::<eq_controller_options>())) };
     assert_eq!(shorter.map(|read| (read.feedback, read.interval_ns)).expect("it is read"), (2, 0));
     assert_eq!(none.map(|read| read.feedback).expect("it is read"), 0);
 
-    // A caller of a later version: behind the structure that is known here there is more.
+    // A caller of a later version has more fields after those known here.
     let before = eq_controller_status { rate_bps: 77, ..eq_controller_status::standard() };
     let mut later = [before; 2];
     later[0].struct_size = size_of_val(&later);
-    // SAFETY: there are so many bytes.
+    // SAFETY: the memory has that many bytes.
     let filled =
         unsafe { fill(later.as_mut_ptr(), eq_controller_status { rate_bps: 5, ..eq_controller_status::standard() }) };
     filled.expect("it is filled");
@@ -71,7 +71,7 @@ fn structures_of_any_size_are_read_and_filled_as_far_as_they_go() {
 }
 
 proptest! {
-    /// If it fails, a caller's clock with another zero gives another rate.
+    /// If it fails, the origin of a caller's clock changes the rate.
     #[test]
     fn any_clock_of_the_callers_is_told_back_as_it_was(start: i64, ahead in 0..=1_i64 << 60) {
         let (clock, now) = (CallersClock::starting_at(start), start.saturating_add(ahead));
@@ -92,7 +92,7 @@ fn v6(port: u16) -> sockaddr_in6 {
     }
 }
 
-/// C's tests go over IPv4.
+/// The tests in C use IPv4.
 #[test]
 fn units_come_whole_over_ipv6() {
     if let Err(error) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
@@ -101,7 +101,7 @@ fn units_come_whole_over_ipv6() {
     }
     let length = size_of::<sockaddr_in6>() as socklen_t;
     let (local, mut got) = (v6(0), [0_u8; 16]);
-    // SAFETY: the pointers are to so many bytes.
+    // SAFETY: the pointers are to that many bytes.
     unsafe {
         let receiver = eq_fsocket(ptr::from_ref(&local).cast(), length);
         let (sender, there) = (eq_fsocket(ptr::null(), 0), v6(eq_port(receiver)));

@@ -1,18 +1,18 @@
-//! The caller's times, and the controllers'.
+//! Conversion between the caller's times and the controllers'.
 
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Span};
 
-/// A clock of the caller's: nanoseconds from any zero.
+/// The caller's clock: nanoseconds from any origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallersClock {
     start_ns: i64,
 }
 
-/// Where the caller's first moment lies on the controller's clock: far enough from zero for what a receiver's times may seem to lie
-/// before it, as they wrap. 36 years.
+/// The caller's first time on the controller's clock. It is far from zero, because a receiver's times wrap and may seem
+/// to lie before it. 36 years.
 const EPOCH: u64 = 1 << 60;
 
-/// A time that never comes.
+/// A time that is never reached.
 pub const EQ_NEVER: i64 = i64::MAX;
 
 impl CallersClock {
@@ -30,12 +30,12 @@ impl CallersClock {
     }
 }
 
-/// A moment of the receiver's clock, whatever its zero is.
+/// A time of the receiver's clock, with any origin.
 pub(crate) fn arrival(at_ns: i64) -> Instant<ReceiverClock> {
     Instant::from_nanos(bounded(i128::from(EPOCH) + i128::from(at_ns)))
 }
 
-/// A time that is to be above zero; 0 for the `standard`.
+/// A positive time; otherwise `standard`.
 pub(crate) const fn span_or(nanos: i64, standard: Span) -> Span {
     if nanos > 0 { Span::from_nanos(nanos) } else { standard }
 }

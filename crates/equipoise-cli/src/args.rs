@@ -20,6 +20,8 @@ use crate::output::Results;
 use crate::paper::args::Paper;
 use crate::suite::args::Suite;
 use crate::sweep::args::Sweep;
+#[cfg(feature = "live")]
+use crate::views::args::Viewing;
 
 macro_rules! examples {
     () => {
@@ -81,6 +83,7 @@ pub(crate) enum Command {
   equipoise sim scenarios/demo.toml scenarios/idle.toml --report both.html
   equipoise sim scenarios/demo.toml --seed 7 --runs 100 --json runs.json --quiet
   equipoise sim scenarios/demo.toml --pcapng demo.pcapng --log - | jq .reason
+  equipoise sim scenarios/demo.toml --qlog demo-qlog
   equipoise sim scenarios/demo.toml --runs 20 --intervals-csv intervals.csv
   equipoise sim scenarios/demo.toml --json - --quiet | jq .runs[0].flows[0].settled_delay_s
   equipoise sim scenarios/demo.toml --runs 20 --check             # exit code 6 if the target was not held")]
@@ -264,6 +267,8 @@ pub(crate) struct Live {
     /// Simulate the same seeds too, and lay the two worlds over each other
     #[arg(long)]
     pub(crate) overlay: bool,
+    #[command(flatten)]
+    pub(crate) viewing: Viewing,
 }
 
 /// What is changed of a scenario.
@@ -297,6 +302,10 @@ pub(crate) struct Run {
     /// Write every packet with its times and its delay, and those that were lost, as CSV; for a single run
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) packets_csv: Option<PathBuf>,
+    /// Write what each end of each session does and sees as qlog: a file NUMBER-FLOW-sender.sqlog and one of the receiver for each; for
+    /// a single run
+    #[arg(long, value_name = "DIR", conflicts_with = "runs")]
+    pub(crate) qlog: Option<PathBuf>,
     /// Write the control intervals of all runs as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) intervals_csv: Option<PathBuf>,

@@ -20,6 +20,11 @@ mod paper;
 mod suite;
 mod summary;
 mod sweep;
+#[cfg(feature = "live")]
+mod views;
+mod waiting;
+#[cfg(feature = "live")]
+mod writer;
 
 use std::error::Error as _;
 use std::io::Write as _;

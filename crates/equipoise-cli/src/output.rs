@@ -65,6 +65,27 @@ impl Output {
         Ok(Self::File { path: path.to_path_buf(), part: Some(part), file })
     }
 
+    /// Opens the file for `path` in its place, for those who read it while it is written; `-` stands for standard output.
+    #[cfg(feature = "live")]
+    pub(crate) fn stream(path: &Path) -> Result<Self, CliError> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Stdout);
+        }
+        let file = File::create(path).map_err(|source| CliError::Output { path: path.to_path_buf(), source })?;
+        Ok(Self::File { path: path.to_path_buf(), part: None, file: BufWriter::new(file) })
+    }
+
+    /// Has all that was appended leave this program.
+    #[cfg(feature = "live")]
+    pub(crate) fn flush(&mut self) -> Result<(), CliError> {
+        match self {
+            Self::Stdout => io::stdout().flush().map_err(|source| CliError::Lost { path: PathBuf::from("-"), source }),
+            Self::File { path, file, .. } => {
+                file.flush().map_err(|source| CliError::Lost { path: path.clone(), source })
+            }
+        }
+    }
+
     /// Appends to a file that is not yet in its place.
     pub(crate) fn append(&mut self, content: impl AsRef<[u8]>) -> Result<(), CliError> {
         let content = content.as_ref();

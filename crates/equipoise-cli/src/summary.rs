@@ -30,7 +30,7 @@ pub(crate) fn of(report: &Report) -> String {
     text.extend(alone.into_iter().map(of_run));
     text.extend(report.summary.iter().map(|summary| many::of(summary, &in_world(summary.world))));
     for FlowJudgement { world, flow, judgement } in verdict::judge(&report.runs) {
-        text.push_str(&format!("{} {flow}: {}\n", name(world), judgement.sentence));
+        text.push_str(&format!("{:4} {flow}: {}\n", world.name(), judgement.sentence));
     }
     text
 }
@@ -38,16 +38,16 @@ pub(crate) fn of(report: &Report) -> String {
 /// A run's main figures, one line a flow, and what disturbed it.
 fn of_run(run: &Run) -> String {
     let mut text = String::new();
-    let world = name(run.world);
+    let world = run.world.name();
     for flow in &run.flows {
-        text.push_str(&format!("{world} {:6}  {}\n", run.seed, flow_line(flow)));
+        text.push_str(&format!("{world:4} {:6}  {}\n", run.seed, flow_line(flow)));
         text.extend(breakers(flow).map(|words| format!("             {}: {words}\n", flow.name)));
         let web = flow.tcp.as_ref().and_then(|tcp| tcp.web.as_ref());
         text.extend(web.map(|web| format!("             {}\n", web_line(web))));
         let media = [("video", &flow.video), ("audio", &flow.audio)];
         let frames = media.iter().filter_map(|(medium, frames)| Some(frames_line(medium, frames.as_ref()?)));
         text.extend(frames.map(|line| format!("             {line}\n")));
-        text.extend(flow.paths.iter().map(|path| format!("{world} {:6}  {}\n", run.seed, path_line(path))));
+        text.extend(flow.paths.iter().map(|path| format!("{world:4} {:6}  {}\n", run.seed, path_line(path))));
     }
     text.extend(run.media.iter().map(media::of_run));
     for (flow, host) in run.flows.iter().filter_map(|flow| Some((flow, flow.pair.as_ref()?.host.as_ref()?))) {
@@ -62,13 +62,6 @@ fn of_run(run: &Run) -> String {
         text.push_str(&format!("             ended after {:.1} s, before its time\n", run.lasted_s));
     }
     text
-}
-
-const fn name(world: World) -> &'static str {
-    match world {
-        World::Sim => "sim ",
-        World::Live => "live",
-    }
 }
 
 fn flow_line(flow: &FlowResult) -> String {

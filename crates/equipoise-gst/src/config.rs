@@ -1,4 +1,4 @@
-//! What the properties ask for, and the controller that it makes.
+//! The settings from the properties, and the controller created from them.
 
 use equipoise::control::{BoxedController, ConfigError, Needs, entries, find};
 use equipoise::units::{Instant, Size, Span};
@@ -11,25 +11,25 @@ use thiserror::Error;
 use equipoise::control::adapt::IntervalConfig;
 use equipoise::units::SenderClock;
 
-/// The values of the properties, as they are between two starts.
+/// The values of the properties while the element is stopped.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Where the estimate begins, in bit/s.
+    /// The initial estimate, in bit/s.
     pub(crate) estimated_bps: u32,
     pub(crate) min_bps: u32,
     pub(crate) max_bps: u32,
-    /// Without effect.
+    /// Accepted but ignored.
     pub(crate) estimator: Estimator,
     pub(crate) controller: String,
     /// `name=value,name=value`
     pub(crate) parameters: String,
 }
 
-/// libwebrtc's start of a call.
+/// The initial rate of a call in libwebrtc.
 pub(crate) const ESTIMATED_BPS: u32 = 300_000;
 /// The lowest rate of most controllers.
 pub(crate) const MIN_BPS: u32 = 100_000;
-/// As `rtpgccbwe` has it.
+/// The default of `rtpgccbwe`.
 pub(crate) const MAX_BPS: u32 = 8_192_000;
 pub(crate) const CONTROLLER: &str = "equipoise";
 
@@ -46,7 +46,7 @@ impl Default for Settings {
     }
 }
 
-/// `rtpgccbwe`'s choice of a filter, so that a pipeline that sets it runs unchanged.
+/// The filter types of `rtpgccbwe`, so that a pipeline that sets them runs unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstRtpEquipoiseBweEstimator")]
 pub(crate) enum Estimator {
@@ -57,12 +57,12 @@ pub(crate) enum Estimator {
     LinearRegression,
 }
 
-/// Why no controller could be made of the properties.
+/// The properties do not describe a valid controller.
 #[derive(Debug, Error)]
 pub(crate) enum SettingsError {
     #[error("property `controller`: there is no controller {name:?}; there are {known}")]
     Unknown { name: String, known: String },
-    #[error("property `controller-params`: {found:?} is no `name=value`; several are separated by commas")]
+    #[error("property `controller-params`: {found:?} is not `name=value`; separate several by commas")]
     NotAPair { found: String },
     #[error("property `min-bitrate` is {min_bps} bit/s, above `max-bitrate`, {max_bps} bit/s")]
     Order { min_bps: u32, max_bps: u32 },
@@ -76,17 +76,18 @@ pub(crate) enum SettingsError {
     },
 }
 
-/// What of the rate of IP packets headers may take, so that the estimate reaches `max-bitrate`: a fifth.
+/// Factor from the estimate to the rate of IP packets, so that the estimate can reach `max-bitrate`: a fifth for
+/// headers.
 const WITH_HEADERS: f64 = 1.25;
-/// No controller takes a lower rate than this, in bit/s.
+/// The lowest rate accepted by controllers, in bit/s.
 const LEAST_BPS: u32 = 1_000;
-/// The size for which laws that count packets are told that they are, at most: what payloaders make of frames, and headers.
+/// The packet size assumed for laws that count packets: the typical size from payloaders, with headers.
 const PACKET: Size = Size::from_bytes(1440);
-/// How long an interval is for a law that decides by intervals, such as `ap`.
+/// Interval length for laws that decide once per interval, such as `ap`.
 const INTERVAL: Span = Span::from_millis(250);
 
 impl Settings {
-    /// A controller in the stack, from `now` on.
+    /// A controller in the stack, starting at `now`.
     pub(crate) fn guest(&self, now: Instant<SenderClock>) -> Result<Guest, SettingsError> {
         let format = Format::TransportWide;
         let intervals = IntervalConfig { quantum: format.quantum(), ..IntervalConfig::new(INTERVAL) };
@@ -94,7 +95,7 @@ impl Settings {
             .map_err(|source| SettingsError::Controller { name: self.controller.clone(), source })
     }
 
-    /// The controller, with the three bitrates for those parameters that are not given by name.
+    /// The controller; the three bitrates set those parameters that are not given by name.
     fn build(&self) -> Result<BoxedController, SettingsError> {
         let Self { min_bps, max_bps, .. } = *self;
         if min_bps > max_bps {
@@ -123,7 +124,7 @@ fn bps(rate: impl std::fmt::Display) -> String {
     format!("{rate} bit/s")
 }
 
-/// Names and values of `name=value,name=value`.
+/// Parses `name=value,name=value`.
 fn pairs(text: &str) -> Result<Vec<(&str, &str)>, SettingsError> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(rate(&Settings { max_bps: 400_000, ..settings.clone() }), 400_000);
         let parameters = " initial_rate = 200 kbit/s , max_rate=1 Mbit/s,".to_owned();
         assert_eq!(rate(&Settings { parameters, ..settings.clone() }), 200_000);
-        // All values that the properties may have, with a controller that has none of the three parameters.
+        // All values that the properties can have, with a controller that has none of the three parameters.
         for bps in [1, u32::MAX] {
             let (controller, parameters) = ("cbr".to_owned(), "rate=1 Mbit/s".to_owned());
             let extreme = Settings { estimated_bps: bps, min_bps: bps, max_bps: bps, ..Settings::default() };

@@ -1,8 +1,9 @@
-//! Packets that left, and which of them feedback tells of.
+//! Packets sent, and the packets that feedback refers to.
 //!
-//! The element stands before `rtpsession`, which counts its transport-wide numbers by itself and says them only when feedback comes. So the
-//! element has a count of its own of packets that have room for such a number. Both counts keep the same distance, which is found by the time at
-//! which a packet left and by its size, and found anew when they fit no more.
+//! The element comes before `rtpsession`, which assigns transport-wide sequence numbers and reports them only with
+//! feedback. So the element counts packets that can carry such a number itself. The difference of both counts is
+//! constant. It is determined by comparing the sending time and the size of packets, and determined again when they no
+//! longer match.
 
 use std::collections::VecDeque;
 
@@ -16,18 +17,18 @@ use crate::event::Status;
 use crate::flow::{EPOCH_NS, time};
 use crate::packet::PacketInfo;
 
-/// The sender's side of feedback.
+/// The sender's state for feedback.
 #[derive(Debug)]
 pub(crate) struct Departures {
     history: History,
-    /// Of the newest packets, by consecutive numbers.
+    /// The newest packets, with consecutive numbers.
     packets: VecDeque<Departure>,
     /// Our number of the next packet.
     next: u64,
-    /// What has to be added to our number for that of `rtpsession`, but for multiples of 2^16.
+    /// The difference from our number to that of `rtpsession`, modulo 2^16.
     distance: Option<u16>,
     clock: ReceiverTime,
-    /// Events that fit no packets.
+    /// Number of events that match no packets.
     foreign: u64,
 }
 
@@ -38,14 +39,15 @@ struct Departure {
     whole: u32,
 }
 
-/// So many packets are remembered: 0.8 s of 100 Mbit/s.
+/// Number of packets kept: 0.8 s of 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// So many places beside the one that the time says are tried: there may be a queue between the element and `rtpsession`.
+/// Number of positions tried around the one given by the time: there may be a queue between the element and
+/// `rtpsession`.
 const TRIED: usize = 256;
-/// A packet takes no longer from here to `rtpsession`.
+/// The longest time of a packet from the element to `rtpsession`.
 const ON_THE_WAY: Span = Span::from_secs(1);
 
-/// News of packets, in the order in which they left.
+/// New results for packets, in the order of sending.
 #[derive(Debug)]
 pub(crate) struct News {
     packets: Vec<PacketReport>,
@@ -54,12 +56,12 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// Whether nothing new is known.
+    /// Whether there is no new result.
     pub(crate) const fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// As controllers take it.
+    /// The feedback in the form that controllers take.
     pub(crate) fn feedback(&self) -> PacketFeedback<'_> {
         let mut feedback = PacketFeedback::new(&self.packets, self.in_flight);
         feedback.round_trip = self.round_trip;
@@ -79,7 +81,7 @@ impl Departures {
         }
     }
 
-    /// A packet leaves that `rtpsession` will number.
+    /// Records a packet that `rtpsession` will number.
     pub(crate) fn on_sent(&mut self, now: Instant<SenderClock>, packet: PacketInfo, size: Size) -> SentPacket {
         let number = self.next;
         self.next += 1;
@@ -91,7 +93,7 @@ impl Departures {
         SentPacket::new(number, size, self.history.in_flight())
     }
 
-    /// An event came at `now`. What fits no packets that left has no effect.
+    /// Handles an event at `now`. Statuses that match no packets are ignored.
     pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) -> News {
         let mut news = News { packets: Vec::new(), round_trip: None, in_flight: self.history.in_flight() };
         if statuses.is_empty() {
@@ -104,7 +106,7 @@ impl Departures {
         };
         let mut told: Vec<_> =
             statuses.iter().filter_map(|it| Some((self.number(it, distance)?, it.arrived_ns))).collect();
-        // Sorted so that of two statuses of a packet the arrival comes first and stays.
+        // Sorted so that if a packet has two statuses, the arrival comes first and is kept.
         told.sort_by_key(|(number, arrived)| (*number, arrived.is_none()));
         told.dedup_by_key(|(number, _)| *number);
         for run in told.chunk_by(|(one, _), (other, _)| one + 1 == *other) {
@@ -126,13 +128,13 @@ impl Departures {
         PacketStatus { sequence: number as u16, arrival }
     }
 
-    /// Our number of a packet at this distance: the newest one that has left.
+    /// Our number of a packet at this difference: the newest one that was sent.
     fn number(&self, status: &Status, distance: u16) -> Option<u64> {
         let newest = self.next.checked_sub(1)?;
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
     }
 
-    /// Whether at this distance all packets that are remembered have the size and the time that they left with.
+    /// Whether at this difference all packets still kept match in size and sending time.
     fn fits(&self, statuses: &[Status], distance: u16) -> bool {
         let oldest = self.next - self.packets.len() as u64;
         let mut known = 0;
@@ -142,13 +144,14 @@ impl Departures {
             let Some(packet) = place.and_then(|place| self.packets.get(place)) else { return true };
             known += 1;
             let on_the_way = time(status.left_ns) - packet.at;
-            // GStreamer 1.22 says the payload's size.
+            // GStreamer 1.22 reports the size of the payload.
             [packet.payload, packet.whole].contains(&status.size) && (Span::ZERO..ON_THE_WAY).contains(&on_the_way)
         });
         all && known > 0
     }
 
-    /// The distance at which they fit, the packet that left last before the time of the first status foremost.
+    /// Finds the difference at which they match. The packet sent last before the time of the first status is tried
+    /// first.
     fn find(&self, statuses: &[Status]) -> Option<u16> {
         let first = statuses.first()?;
         let left = time(first.left_ns);
@@ -159,17 +162,17 @@ impl Departures {
         distances.find(|distance| self.fits(statuses, *distance))
     }
 
-    /// Nothing is known any more of what is under way.
+    /// Discards what is known about packets in flight.
     pub(crate) fn on_silence(&mut self) {
         self.history.on_silence();
     }
 
-    /// Data under way.
+    /// Data in flight.
     pub(crate) fn in_flight(&self) -> Size {
         self.history.in_flight()
     }
 
-    /// What has been counted of all reports.
+    /// Counters over all reports.
     pub(crate) fn counts(&self) -> FeedbackCounts {
         let mut counts = self.history.counts();
         counts.refused += self.foreign;
@@ -177,10 +180,10 @@ impl Departures {
     }
 }
 
-/// The receiver's clock, as far as transport-wide feedback says it: it wraps.
+/// The receiver's clock as in transport-wide feedback, which wraps.
 #[derive(Debug)]
 struct ReceiverTime {
-    /// The last time, without wraps.
+    /// The last time, unwrapped.
     last_ns: u64,
 }
 
@@ -194,7 +197,7 @@ impl ReceiverTime {
     /// 2^24 units of 64 ms (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
     const WRAP_NS: u64 = (1 << 24) * 64_000_000;
 
-    /// The moment nearest to the last one that is `ns`, but for wraps.
+    /// Unwraps `ns` to the time nearest to the last one.
     fn take(&mut self, ns: u64) -> Instant<ReceiverClock> {
         let on = (ns % Self::WRAP_NS + Self::WRAP_NS - self.last_ns % Self::WRAP_NS) % Self::WRAP_NS;
         self.last_ns = if on < Self::WRAP_NS / 2 {

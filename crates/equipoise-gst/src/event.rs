@@ -1,11 +1,11 @@
 use gst::glib;
 
-/// What an event of `rtpsession` says of a packet.
+/// The status of a packet in an event of `rtpsession`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
-    /// Its transport-wide number.
+    /// Its transport-wide sequence number.
     pub(crate) sequence: u16,
-    /// Its payload in bytes.
+    /// Size of its payload in bytes.
     pub(crate) size: u32,
     /// When `rtpsession` sent it, in ns of GStreamer's system clock.
     pub(crate) left_ns: u64,
@@ -13,14 +13,14 @@ pub(crate) struct Status {
     pub(crate) arrived_ns: Option<u64>,
 }
 
-/// The event by which `rtpsession` hands feedback up its pipeline.
+/// The event with which `rtpsession` sends feedback upstream.
 const NAME: &str = "RTPTWCCPackets";
-/// A report tells of so many packets at most (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
+/// Maximum packets in a report (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
 const MOST: usize = 1 << 16;
 
-/// The packets that an event tells of; `None` for other events.
+/// The packet statuses of an event; `None` for other events.
 ///
-/// Left out is what `rtpsession` itself does not know any more, and what lacks a field or has one of another type.
+/// Packets that `rtpsession` itself no longer knows, and entries with a missing field or a wrong type, are left out.
 pub(crate) fn statuses(event: &gst::EventRef) -> Option<Vec<Status>> {
     let structure = event.structure().filter(|structure| structure.name() == NAME)?;
     let packets = structure.get::<glib::ValueArray>("packets").ok();

@@ -1,4 +1,4 @@
-//! The loop without threads and pads: what came, in order; what may pass, and when; what feedback says, and what the encoder may have.
+//! The control loop without threads and pads: the queue, pacing, feedback, and the encoder's bitrate.
 
 use std::collections::VecDeque;
 
@@ -12,15 +12,16 @@ use crate::departures::Departures;
 use crate::event::Status;
 use crate::packet::PacketInfo;
 
-/// Where GStreamer's system clock begins in our time: so far from zero that a receiver's times may lie before it, as they wrap.
+/// The origin of GStreamer's system clock in our time. It is far from zero, because a receiver's times wrap and may
+/// seem to lie before it.
 pub(crate) const EPOCH_NS: u64 = 1 << 60;
 
-/// A time of GStreamer's system clock as ours.
+/// Converts a time of GStreamer's system clock.
 pub(crate) const fn time(system_ns: u64) -> Instant<SenderClock> {
     Instant::from_nanos(EPOCH_NS.saturating_add(system_ns))
 }
 
-/// Packets on their way through the element, and what controls them.
+/// Packets in the element, and their controller.
 #[derive(Debug)]
 pub(crate) struct Flow {
     guest: Guest,
@@ -29,56 +30,57 @@ pub(crate) struct Flow {
     reports: Spacing,
     share: MediaShare,
     queue: VecDeque<Item>,
-    /// Packets in the queue, and their size.
+    /// Packets in the queue, and their total size.
     packets: usize,
     waiting: Size,
     /// The limits of the estimate, in bit/s.
     min_bps: u32,
     max_bps: u32,
-    /// What the encoder was told, in bit/s, and when.
+    /// The bitrate last sent to the encoder, in bit/s, and the time.
     told_bps: u32,
     told_at: Instant<SenderClock>,
     is_ending: bool,
     dropped: u64,
-    /// Packets that left, with and without room for a transport-wide number.
+    /// Packets sent, with and without a transport-wide number.
     numbered: u64,
     unnumbered: u64,
 }
 
-/// What came, in the order in which it passes.
+/// An item in the queue.
 #[derive(Debug)]
 enum Item {
     Packet { buffer: gst::Buffer, info: PacketInfo, size: Size, since: Instant<SenderClock> },
     Event(gst::Event),
 }
 
-/// What passes next.
+/// The next action.
 #[derive(Debug)]
 pub(crate) enum Turn {
     Buffer(gst::Buffer),
     Event(gst::Event),
-    /// Nothing before this time, or before something else happens.
+    /// Wait until this time, or for another event.
     Wait(Option<Instant<SenderClock>>),
 }
 
-/// Packets of a frame follow each other at so many times the rate, unless the controller has a view of its own.
+/// The packets of a frame are sent at this multiple of the rate, unless the controller sets its own.
 const PACING: f64 = 1.5;
-/// So many packets may wait: a second of 50 Mbit/s. Of a sender that does not follow its bitrate the newest ones are dropped.
+/// Maximum packets in the queue: a second of 50 Mbit/s. If a sender ignores its bitrate, the newest ones are dropped.
 const MOST: usize = 4096;
-/// So many seconds of the rate may wait, as frames are spread over time; what exceeds that is sent within this many seconds, out of what
-/// the encoder would have otherwise. Ours: an encoder that has not followed a fall yet would be late until it makes less than the rate.
+/// This many seconds of the rate may wait, because frames are spread over time. Anything above is sent within the
+/// second time, by lowering the encoder's bitrate. Ours: otherwise an encoder that is slow to follow a fall would stay
+/// late until it produces less than the rate.
 const SPREAD_S: f64 = 0.1;
 const DRAINED_S: f64 = 0.5;
-/// IPv4 and UDP around an RTP packet.
+/// IPv4 and UDP headers of an RTP packet.
 const OVERHEAD: u64 = 28;
-/// An encoder is told of changes by one part in so many, this often at the most, as it is set up anew each time. Ours.
+/// An encoder is notified of changes by 1/100 or more, at most this often, because each change reconfigures it. Ours.
 const NOTICED: u32 = 100;
 const TOLD_EVERY: Span = Span::from_millis(100);
-/// A fall by one part in so many is told at once.
+/// A fall by 1/10 or more is sent at once.
 const URGENT: u32 = 10;
 
 impl Flow {
-    /// A flow that begins at `now`.
+    /// A flow that starts at `now`.
     pub(crate) fn new(settings: &Settings, now: Instant<SenderClock>) -> Result<Self, SettingsError> {
         let guest = settings.guest(now)?;
         let mut flow = Self {
@@ -103,7 +105,7 @@ impl Flow {
         Ok(flow)
     }
 
-    /// A packet came.
+    /// Adds a packet.
     pub(crate) fn on_packet(&mut self, now: Instant<SenderClock>, buffer: gst::Buffer, info: PacketInfo) {
         if self.packets >= MOST {
             self.dropped += 1;
@@ -122,7 +124,7 @@ impl Flow {
         self.keep_pace();
     }
 
-    /// A serialised event came, which passes after all packets before it.
+    /// Adds a serialised event, which passes after all packets before it.
     pub(crate) fn on_event(&mut self, event: gst::Event) {
         match event.type_() {
             gst::EventType::Eos => self.is_ending = true,
@@ -132,7 +134,7 @@ impl Flow {
         self.queue.push_back(Item::Event(event));
     }
 
-    /// Everything that waits is gone, and what comes is a new stream. Returns the events among it.
+    /// Clears the queue for a new stream. Returns the events that were in it.
     pub(crate) fn flush(&mut self) -> Vec<gst::Event> {
         (self.packets, self.waiting, self.is_ending) = (0, Size::ZERO, false);
         let events = self.queue.drain(..).filter_map(|item| match item {
@@ -142,17 +144,17 @@ impl Flow {
         events.collect()
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Whether the end of the stream has come, and perhaps waits.
+    /// Whether the end of the stream has arrived; it may still be in the queue.
     pub(crate) const fn is_ending(&self) -> bool {
         self.is_ending
     }
 
-    /// What passes at `now`.
+    /// The next action at `now`.
     pub(crate) fn turn(&mut self, now: Instant<SenderClock>) -> Turn {
         if self.guest.next_timer().is_some_and(|at| at <= now) {
             if self.guest.on_timer(now) {
@@ -170,7 +172,7 @@ impl Flow {
                     return Turn::Wait(Some(timer.map_or(due, |timer| timer.min(due))));
                 }
                 (Some(Item::Packet { .. }), Readiness::Never) if self.is_ending => {
-                    // Nothing may be sent any more, and the end is not to wait for that to change.
+                    // Sending has stopped for now, and the end of the stream must not wait for that.
                     self.pop();
                     self.dropped += 1;
                     continue;
@@ -214,7 +216,7 @@ impl Flow {
         }
     }
 
-    /// Feedback came at `now`.
+    /// Handles feedback at `now`.
     pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) {
         let news = self.departures.on_statuses(now, statuses);
         if news.is_empty() {
@@ -226,10 +228,10 @@ impl Flow {
         self.keep_pace();
     }
 
-    /// Whether as much is under way as may be, without what reports had no time to tell of.
+    /// Whether the window is full, without packets that could not be reported yet.
     fn is_window_full(&self) -> bool {
         let untold = self.guest.rate().as_bps_f64() * self.reports.apart().as_secs_f64() / 8.0;
-        // One packet may always be under way: nothing would ever be heard without.
+        // One packet may always be in flight; otherwise there would never be feedback.
         let window =
             self.guest.window().map(|window| window.max(Size::from_bytes(1)) + Size::from_bytes(untold as u64));
         window.is_some_and(|window| self.departures.in_flight() >= window)
@@ -239,7 +241,7 @@ impl Flow {
         self.pacer.set_rate(self.guest.pace(PACING));
     }
 
-    /// The frame whose last packet has just come, and what waits before it.
+    /// The frame whose last packet was just added, and the data queued before it.
     fn frame(&self, now: Instant<SenderClock>, last: PacketInfo) -> QueuedFrame {
         let own = self.queue.iter().rev().map_while(|item| match item {
             Item::Packet { info, size, .. } => {
@@ -252,7 +254,7 @@ impl Flow {
         QueuedFrame::new(size, self.waiting - size, waited)
     }
 
-    /// How long the oldest packet has waited.
+    /// Waiting time of the oldest packet.
     fn waited(&self, now: Instant<SenderClock>) -> Span {
         let since = self.queue.iter().find_map(|item| match item {
             Item::Packet { since, .. } => Some(*since),
@@ -261,7 +263,7 @@ impl Flow {
         since.map_or(Span::ZERO, |since| now - since)
     }
 
-    /// What the encoder may have, in bit/s: the rate without headers, within the limits; less while so much waits that it would be late.
+    /// The encoder's bitrate, in bit/s: the rate without headers, within the limits; lower if the queue is too long.
     fn estimate_bps(&self) -> u32 {
         let rate = self.guest.rate();
         let late_bits = self.waiting.as_bits() as f64 - rate.as_bps_f64() * SPREAD_S;
@@ -270,12 +272,12 @@ impl Flow {
         bps.clamp(self.min_bps, self.max_bps)
     }
 
-    /// The bitrate that the encoder was told last, in bit/s.
+    /// The bitrate last sent to the encoder, in bit/s.
     pub(crate) const fn told_bps(&self) -> u32 {
         self.told_bps
     }
 
-    /// Whether the encoder is to be told another bitrate at `now`, which counts as told then.
+    /// Whether to send the encoder a new bitrate at `now`; if so, it is recorded as sent.
     pub(crate) fn tells(&mut self, now: Instant<SenderClock>) -> bool {
         let (bps, told) = (self.estimate_bps(), self.told_bps);
         let is_noticed = bps.abs_diff(told) > told / NOTICED || bps == self.min_bps || bps == self.max_bps;
@@ -287,12 +289,12 @@ impl Flow {
         is_new
     }
 
-    /// Whether a hundred packets left and none of them had room for a transport-wide number.
+    /// Whether 100 packets were sent and none of them had a transport-wide number.
     pub(crate) const fn is_unnumbered(&self) -> bool {
         self.numbered == 0 && self.unnumbered >= 100
     }
 
-    /// Counts, and what the controller says, for people.
+    /// Statistics and the controller's diagnosis, for users.
     pub(crate) fn stats(&self, now: Instant<SenderClock>) -> gst::Structure {
         let counts = self.departures.counts();
         let ns = |span: Span| u64::try_from(span.as_nanos()).unwrap_or(0);
@@ -329,7 +331,8 @@ impl Flow {
     }
 }
 
-/// How far reports are apart: a receiver in GStreamer collects those of 300 ms until it has measured what RTCP may take.
+/// Time between reports. A receiver in GStreamer collects packets over 300 ms per report until it has measured the
+/// bandwidth for RTCP.
 #[derive(Debug, Default)]
 struct Spacing {
     last: Option<Instant<SenderClock>>,
@@ -337,16 +340,16 @@ struct Spacing {
 }
 
 impl Spacing {
-    /// Reports that come closer together came together. Ours.
+    /// Reports closer together than this count as one. Ours.
     const TOGETHER: Span = Span::from_millis(20);
-    /// Reports that are farther apart are missing. Ours.
+    /// If reports are further apart than this, some are missing. Ours.
     const MOST: Span = Span::from_millis(500);
 
-    /// A report came.
+    /// Records a report.
     fn take(&mut self, now: Instant<SenderClock>) {
         let since = self.last.map_or(Span::ZERO, |last| now - last);
         if since > Self::TOGETHER {
-            // The longest of the last ones: an eighth shorter with each.
+            // The longest of the last intervals; older ones decay by 1/8 with each report.
             let kept = Span::from_nanos(self.apart.as_nanos() / 8 * 7);
             self.apart = since.min(Self::MOST).max(kept);
         }
@@ -355,7 +358,7 @@ impl Spacing {
         }
     }
 
-    /// From one to the next, the longest of late.
+    /// The longest recent time between reports.
     const fn apart(&self) -> Span {
         self.apart
     }

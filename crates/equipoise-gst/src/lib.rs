@@ -1,12 +1,13 @@
-//! A GStreamer plugin with one element, `rtpequipoisebwe`, which stands where `rtpgccbwe` stands in a pipeline: RTP passes through it
-//! on its way to an `rtpsession`, which hands it the receiver's transport-wide feedback, and an encoder follows its property
-//! `estimated-bitrate`.
+//! A GStreamer plugin with one element, `rtpequipoisebwe`, which takes the place of `rtpgccbwe` in a pipeline. RTP
+//! passes through it on its way to an `rtpsession`, which sends it the receiver's transport-wide feedback. An encoder
+//! follows its property `estimated-bitrate`.
 //!
-//! It *measures* by that feedback, *controls* by any rate controller of [`equipoise::control::entries`] that needs no more than that,
-//! and *paces*. It holds no law: those are in [`equipoise`], and [`equipoise_session::guest`] holds them to what was proved to arrive.
+//! It *measures* with that feedback, *controls* with any rate controller of [`equipoise::control::entries`] that needs
+//! no other feedback, and *paces*. The control laws are in [`equipoise`]; [`equipoise_session::guest`] limits them to
+//! what was proved to arrive.
 //!
-//! `cargo build --release -p equipoise-gst` makes `libgstequipoise.so`, for a folder of `GST_PLUGIN_PATH`. A program that links this
-//! crate calls [`register`] instead.
+//! `cargo build --release -p equipoise-gst` builds `libgstequipoise.so`, for a folder of `GST_PLUGIN_PATH`. A program
+//! that links this crate calls [`register`] instead.
 
 mod bwe;
 mod config;
@@ -15,7 +16,7 @@ mod event;
 mod flow;
 mod packet;
 
-/// What the macro makes has no comments of its own.
+/// The macro's output has no doc comments.
 mod plugin {
     #![allow(missing_docs, unreachable_pub, reason = "made by GStreamer's macro")]
 
@@ -26,7 +27,7 @@ mod plugin {
         env!("CARGO_PKG_DESCRIPTION"),
         register,
         env!("CARGO_PKG_VERSION"),
-        // Of MIT and Apache-2.0 the one that GStreamer's list of licences has.
+        // GStreamer's list of licences has MIT but not Apache-2.0.
         "MIT/X11",
         env!("CARGO_PKG_NAME"),
         env!("CARGO_PKG_NAME"),
@@ -34,10 +35,11 @@ mod plugin {
     );
 }
 
-/// Makes the element known to this process, which links the crate and loads no plugin. After `gst::init`.
+/// Registers the element in this process, for a program that links the crate and loads no plugin. Call it after
+/// `gst::init`.
 ///
 /// # Errors
-/// If GStreamer refuses, as it does before it was initialised.
+/// If GStreamer refuses, for example because it is not initialised.
 pub fn register() -> Result<(), gst::glib::BoolError> {
     plugin::plugin_desc::plugin_register_static()
 }

@@ -1,6 +1,6 @@
 use gst_rtp::RTPBuffer;
 
-/// What the loop has to know of an RTP packet.
+/// The properties of an RTP packet that the control loop needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PacketInfo {
     /// Bytes of payload.
@@ -9,21 +9,22 @@ pub(crate) struct PacketInfo {
     pub(crate) whole: u32,
     pub(crate) ssrc: u32,
     pub(crate) timestamp: u32,
-    /// The last packet of a frame, where the payload is video.
+    /// The marker bit: the last packet of a frame, if the payload is video.
     pub(crate) marker: bool,
-    /// It has room for a transport-wide number, which `rtpsession` fills in, and so the receiver reports on it.
+    /// Whether it has the extension for a transport-wide number. `rtpsession` fills in the number, so the receiver
+    /// reports on the packet.
     pub(crate) is_numbered: bool,
 }
 
 impl PacketInfo {
-    /// Reads a packet, whose transport-wide number stands under the identifier `extension`. What is no RTP packet has no header.
+    /// Reads a packet with the extension identifier `extension`. A buffer that is not an RTP packet has no header.
     pub(crate) fn of(buffer: &gst::Buffer, extension: Option<u8>) -> Self {
         let whole = u32::try_from(buffer.size()).unwrap_or(u32::MAX);
         let Ok(packet) = RTPBuffer::from_buffer_readable(buffer) else {
             return Self { payload: whole, whole, ..Self::default() };
         };
         let is_numbered = extension.is_some_and(|id| {
-            // Identifiers of one-byte elements end at 14 (RFC 8285, Sec. 4.2).
+            // Identifiers of one-byte headers are at most 14 (RFC 8285, Sec. 4.2).
             (id < 15 && packet.extension_onebyte_header(id, 0).is_some())
                 || packet.extension_twobytes_header(id, 0).is_some()
         });
@@ -38,14 +39,15 @@ impl PacketInfo {
     }
 }
 
-/// The name of transport-wide numbers among the header extensions (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2).
+/// The URI of the transport-wide number as a header extension (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec.
+/// 2).
 pub(crate) const TRANSPORT_WIDE: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
-/// The identifier under which packets of these caps have their transport-wide number: the `N` of the field `extmap-N` with its name.
+/// The extension identifier of the transport-wide number in these caps: the `N` of the field `extmap-N` with its URI.
 pub(crate) fn extension_of(caps: &gst::CapsRef) -> Option<u8> {
     caps.structure(0)?.iter().find_map(|(field, value)| {
         let id = field.strip_prefix("extmap-")?;
-        // An array is direction, name and attributes (RFC 8285, Sec. 5).
+        // An array consists of direction, URI and attributes (RFC 8285, Sec. 5).
         let is_named = match (value.get::<&str>(), value.get::<gst::Array>()) {
             (Ok(name), _) => name == TRANSPORT_WIDE,
             (_, Ok(parts)) => parts.iter().any(|part| part.get::<&str>().is_ok_and(|name| name == TRANSPORT_WIDE)),

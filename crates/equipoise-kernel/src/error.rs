@@ -3,65 +3,65 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why the kernel cannot do it.
+/// Errors of loading and using the kernel's congestion controls.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KernelError {
-    /// A right is missing.
+    /// A privilege is missing.
     #[error("{what} needs the rights CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; run it as root")]
     Rights {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: libbpf_rs::Error,
     },
-    /// The kernel does not describe its types.
+    /// The kernel does not provide its type information (BTF).
     #[error(
-        "this kernel does not tell its types, for want of /sys/kernel/btf/vmlinux; take one built with CONFIG_DEBUG_INFO_BTF=y, as those of most distributions are"
+        "this kernel provides no type information, because /sys/kernel/btf/vmlinux is missing; use one built with CONFIG_DEBUG_INFO_BTF=y, as in most distributions"
     )]
     NoBtf {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The kernel has no congestion controls in BPF.
+    /// The kernel does not support congestion controls in BPF.
     #[error(
-        "this kernel has no TCP congestion controls by BPF: its types lack `{missing}`; take Linux 6.4 or newer, built with CONFIG_BPF_SYSCALL=y, CONFIG_BPF_JIT=y and CONFIG_NET"
+        "this kernel does not support TCP congestion controls in BPF: its types lack `{missing}`; use Linux 6.4 or newer, built with CONFIG_BPF_SYSCALL=y, CONFIG_BPF_JIT=y and CONFIG_NET"
     )]
     NoStructOps {
         /// The type that is missing.
         missing: &'static str,
     },
-    /// The hook has a form that no program here has.
+    /// The kernel's callback has a signature that none of the programs here has.
     #[error(
-        "this kernel calls a congestion control with {parameters} values, and the programs here take 4 or 2; a newer version of equipoise may know how"
+        "this kernel calls a congestion control with {parameters} parameters, but the programs here take 4 or 2; a newer version of equipoise may support it"
     )]
     Hook {
         /// How many parameters the kernel's `cong_control` has.
         parameters: usize,
     },
-    /// It is there already.
+    /// It is already loaded.
     #[error("the congestion control `symbiosis` is loaded already; `equipoise kernel unload` takes it away")]
     Loaded,
-    /// It is not there.
+    /// It is not loaded.
     #[error("the congestion control `symbiosis` is not loaded; `equipoise kernel load` loads it")]
     NotLoaded,
-    /// A process holds it.
+    /// A running process holds it.
     #[error(
         "the congestion control `symbiosis` is not pinned: a running `equipoise kernel load` holds it; end that with Ctrl-C"
     )]
     Held,
-    /// There is nowhere to pin it.
+    /// The BPF file system, needed for the pin, is not mounted.
     #[error("there is no BPF file system at {}; `mount -t bpf bpf {}` makes one", place.display(), place.display())]
     NoFileSystem {
         /// Where it should be.
         place: PathBuf,
     },
-    /// A pin cannot be made or taken away.
+    /// A pin cannot be created or removed.
     #[error("cannot change the pin {}", path.display())]
     Pin {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A parameter is out of range.
@@ -69,28 +69,28 @@ pub enum KernelError {
     Parameter {
         /// Its name.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: f64,
-        /// The smallest value.
+        /// The smallest valid value.
         least: f64,
-        /// The largest value.
+        /// The largest valid value.
         most: f64,
     },
     /// The kernel refused for another reason.
     #[error("cannot {what}")]
     Refused {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: libbpf_rs::Error,
     },
-    /// What came from the kernel is not what this version's program writes.
-    #[error("the loaded program is another version's; `equipoise kernel unload` and `load` replace it")]
+    /// The kernel's data does not have the format of this version's program.
+    #[error("the loaded program belongs to another version; `equipoise kernel unload` and `load` replace it")]
     Version,
 }
 
 impl KernelError {
-    /// The error of trying `what`.
+    /// Wraps the error of the operation `what`.
     pub(crate) fn of(what: &'static str) -> impl Fn(libbpf_rs::Error) -> Self {
         move |source| {
             if source.kind() == libbpf_rs::ErrorKind::PermissionDenied {

@@ -10,7 +10,7 @@ use crate::support::{maps, open};
 
 /// The compiled reader.
 const READER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reader.o"));
-/// Name of the map that has the program's state of each socket.
+/// Name of the map with the program's state of each socket.
 const MAP: &str = "symb_flows";
 
 /// A connection that uses the congestion control.
@@ -28,33 +28,33 @@ pub struct Flow {
     pub capacity: Option<f64>,
     /// A, in segments/s; `None` before it is measured.
     pub available: Option<f64>,
-    /// γ as noise leaves it; `None` while Reno has the window.
+    /// γ, lowered by noise; `None` while Reno controls the window.
     pub gamma: Option<f64>,
-    /// Least round-trip time; `None` before one is measured.
+    /// Minimum round-trip time; `None` before the first measurement.
     pub min_round_trip: Option<Duration>,
-    /// Smoothed round-trip time; zero before one is measured.
+    /// Smoothed round-trip time; zero before the first measurement.
     pub smoothed_round_trip: Duration,
-    /// Trains of segments that were sent to measure, and how many of them told something.
+    /// Trains of segments sent for measurement.
     pub trains: u32,
-    /// Those that told something.
+    /// Trains that gave a result.
     pub trains_judged: u32,
     /// Losses that halved the window.
     pub losses: u32,
-    /// Timeouts, each of which discarded what was measured.
+    /// Timeouts. Each one discards all measurements.
     pub timeouts: u32,
 }
 
 /// The connections that use the congestion control, in all network namespaces.
 ///
-/// Those that were left over when it was unloaded are among them.
+/// This includes connections that still use it after it was unloaded.
 ///
 /// # Errors
-/// [`KernelError::Rights`]; [`KernelError::Version`] where another version's program is loaded.
+/// [`KernelError::Rights`]; [`KernelError::Version`] if another version's program is loaded.
 pub fn sockets() -> Result<Vec<Flow>, KernelError> {
     let mut found = Vec::new();
     let mut maps = maps(MapType::SkStorage, MAP)?;
     let all = maps.len();
-    // Another version's, left over with a connection that still closes, is no reason not to tell of the others.
+    // Skip another version's map, kept by a connection that is still closing, and return the other connections.
     maps.retain(|map| libbpf_rs::MapCore::value_size(map) as usize == FLOW_BYTES);
     match (all, maps.len()) {
         (0, _) => return Ok(found),
@@ -80,14 +80,14 @@ pub fn sockets() -> Result<Vec<Flow>, KernelError> {
 /// `sizeof(struct flow)` and `sizeof(struct report)`.
 const FLOW_BYTES: usize = 272;
 const REPORT_BYTES: usize = 56 + FLOW_BYTES;
-/// Q10 and Q20, as `symbiosis::fixed` has them.
+/// Units of Q10 and Q20, as in `symbiosis::fixed`.
 const RATE_ONE: f64 = 1024.0;
 const PARAMETER_ONE: f64 = 1_048_576.0;
 /// `AF_INET`.
 const IPV4: u16 = 2;
 
 impl Flow {
-    /// From a `struct report` of the program.
+    /// Parses a `struct report` of the program.
     fn read(report: &[u8]) -> Option<Self> {
         let mut fields = Fields(report);
         let [family, port, peer_port, segment_bytes] = [fields.u16()?, fields.u16()?, fields.u16()?, fields.u16()?];
@@ -120,11 +120,11 @@ fn ip(family: u16, address: [u8; 16]) -> IpAddr {
         let [a, b, c, d, ..] = address;
         return Ipv4Addr::new(a, b, c, d).into();
     }
-    // An IPv4 connection of an IPv6 socket says so in its address.
+    // An IPv4 connection of an IPv6 socket has a mapped address.
     Ipv6Addr::from(address).to_canonical()
 }
 
-/// The fields of a structure, one after the other.
+/// Reads the fields of a structure in order.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {

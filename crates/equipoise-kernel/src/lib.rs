@@ -1,14 +1,14 @@
 //! TCP Symbiosis as a congestion control of the Linux kernel.
 //!
 //! The program is BPF `struct_ops`: no module, no reboot. Its arithmetic is the core's integer form
-//! (`equipoise::control::window::symbiosis::fixed`), in C; its measurement is a simpler form of what the simulator runs. The
-//! compiled program is part of this library, and finds its way about the kernel it meets by that kernel's BTF.
+//! (`equipoise::control::window::symbiosis::fixed`), in C. Its measurement is simpler than that of the simulator. The
+//! compiled program is part of this library and adapts to the running kernel by that kernel's BTF.
 //!
-//! [`load()`] registers the congestion control `symbiosis`; it stays for as long as the [`Loaded`] lives, or until [`unload`]
-//! where it was [pinned](Loaded::pin). [`sockets`] tells what it knows of each connection, [`Parameters`] are read and set while it runs.
-//! Connections that use it when it goes keep it to their end.
+//! [`load()`] registers the congestion control `symbiosis`. It stays for as long as the [`Loaded`] lives or, if it was
+//! [pinned](Loaded::pin), until [`unload`]. [`sockets`] returns its state of each connection; [`Parameters`] are read
+//! and set while it runs. Connections that use it when it is unloaded keep it until they close.
 //!
-//! Beside it there are this kernel's Reno and CUBIC with a window that can be set, for flow pairs: [`PresetWindow`].
+//! [`PresetWindow`] offers variants of this kernel's Reno and CUBIC whose window can be set, for flow pairs.
 
 #![forbid(unsafe_code)]
 
@@ -25,5 +25,5 @@ pub use load::{Loaded, is_loaded, load, unload};
 pub use parameters::{Parameters, parameters, set_parameters};
 pub use preset::PresetWindow;
 
-/// The name by which programs ask for it: `setsockopt(TCP_CONGESTION)`, `iperf3 -C`, `sysctl net.ipv4.tcp_congestion_control`.
+/// The name for `setsockopt(TCP_CONGESTION)`, `iperf3 -C`, `sysctl net.ipv4.tcp_congestion_control`.
 pub const NAME: &str = "symbiosis";

@@ -11,11 +11,11 @@ use crate::support::{Hook, hook, is_bpf_file_system, is_registered, leave_out, o
 
 /// The compiled program.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/symbiosis.o"));
-/// Where pins are.
+/// The BPF file system with the pins.
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
-/// The pin.
+/// Name of the pin.
 const PIN: &str = "equipoise-symbiosis";
-/// The kernel takes a congestion control away a moment after its last holder has let go.
+/// The kernel removes a congestion control shortly after its last holder has released it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The congestion control, registered for as long as this lives.
@@ -27,10 +27,10 @@ pub struct Loaded {
 
 /// Registers the congestion control `symbiosis`, for all network namespaces.
 ///
-/// Everything that this process holds of it goes with the [`Loaded`], and with the process, however that ends.
+/// When the [`Loaded`] is dropped or the process ends, for any reason, the congestion control is removed.
 ///
 /// # Errors
-/// [`KernelError`]: out-of-range parameters, what the kernel lacks, a missing right, and [`KernelError::Loaded`].
+/// [`KernelError`]: out-of-range parameters, missing kernel support, a missing privilege, and [`KernelError::Loaded`].
 pub fn load(parameters: Parameters) -> Result<Loaded, KernelError> {
     parameters.check()?;
     let hook = hook()?;
@@ -51,10 +51,10 @@ pub fn load(parameters: Parameters) -> Result<Loaded, KernelError> {
 }
 
 impl Loaded {
-    /// Keeps it registered when this process has ended, until [`unload`] or the next boot.
+    /// Keeps it registered after this process has ended, until [`unload`] or the next boot.
     ///
     /// # Errors
-    /// [`KernelError::NoFileSystem`], [`KernelError::Pin`]; it is not registered any more then.
+    /// [`KernelError::NoFileSystem`], [`KernelError::Pin`]; then it is no longer registered.
     pub fn pin(mut self) -> Result<(), KernelError> {
         let place = Path::new(FILE_SYSTEM);
         if !is_bpf_file_system(place) {
@@ -62,16 +62,16 @@ impl Loaded {
         }
         let path = pin_path();
         let failed = |source| KernelError::Pin { path: path.clone(), source };
-        // Left over from one that was taken away by other means: nothing is registered, or this would not be.
+        // A stale pin: nothing is registered under it, or this registration would have failed.
         remove(&path).map_err(failed)?;
         self.link.pin(&path).map_err(|error| failed(io::Error::other(error)))
     }
 }
 
-/// Takes a pinned congestion control away; connections that use it keep it to their end.
+/// Removes a pinned congestion control. Connections that use it keep it until they close.
 ///
 /// # Errors
-/// [`KernelError::NotLoaded`]; [`KernelError::Held`] where a running process holds it; [`KernelError::Pin`].
+/// [`KernelError::NotLoaded`]; [`KernelError::Held`] if a running process holds it; [`KernelError::Pin`].
 pub fn unload() -> Result<(), KernelError> {
     let path = pin_path();
     let there = match fs::symlink_metadata(&path) {
@@ -93,7 +93,7 @@ pub fn unload() -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Whether a congestion control of the name `symbiosis` is registered.
+/// Whether the congestion control `symbiosis` is registered.
 pub fn is_loaded() -> bool {
     is_registered(crate::NAME)
 }
@@ -102,7 +102,7 @@ fn pin_path() -> PathBuf {
     Path::new(FILE_SYSTEM).join(PIN)
 }
 
-/// Removes a file that need not be there.
+/// Removes a file if it exists.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -3,14 +3,14 @@ use libbpf_rs::{MapCore, MapFlags, MapType};
 use crate::error::KernelError;
 use crate::support::{is_registered, maps};
 
-/// What can be set, for all connections and while they run.
+/// Parameters of all connections; they can be changed while connections run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// γ, how much the others count, from 0.01 to 0.99 (Kodama 2009, Sec. 3.3: 0.95).
+    /// γ, weight of the other flows, from 0.01 to 0.99 (Kodama 2009, Sec. 3.3: 0.95).
     pub gamma: f64,
     /// ε, speed of convergence in 1/s, from 0.01 to 100 (ours: 1.95).
     pub epsilon_per_s: f64,
-    /// l, how much noise counts in γ, from 0 to 100 (Kodama 2009, Sec. 3.3: 4); zero for a γ that stays.
+    /// l, weight of noise in γ, from 0 to 100 (Kodama 2009, Sec. 3.3: 4); zero for a constant γ.
     pub noise_weight: f64,
     /// m, strength of the oscillation in 1/√s, from 0 to 1; zero for none.
     pub oscillation: f64,
@@ -18,9 +18,9 @@ pub struct Parameters {
 
 /// Name of the map.
 pub(crate) const MAP: &str = "symb_parameters";
-/// Q20, as `symbiosis::fixed` has it.
+/// One in Q20, as in `symbiosis::fixed`.
 const ONE: f64 = 1_048_576.0;
-/// Name, least and largest value, in the order of the program's structure.
+/// Name, minimum and maximum, in the order of the program's structure.
 const RANGES: [(&str, f64, f64); 4] =
     [("gamma", 0.01, 0.99), ("epsilon", 0.01, 100.0), ("noise_weight", 0.0, 100.0), ("oscillation", 0.0, 1.0)];
 
@@ -35,7 +35,7 @@ impl Parameters {
         [self.gamma, self.epsilon_per_s, self.noise_weight, self.oscillation]
     }
 
-    /// Within their ranges, and no number beyond.
+    /// Checks that all are within their ranges, and not NaN.
     ///
     /// # Errors
     /// [`KernelError::Parameter`] for the first that is not.
@@ -48,7 +48,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// As the program reads them.
+    /// Encodes them as the program reads them.
     fn to_bytes(self) -> Vec<u8> {
         self.values().into_iter().flat_map(|value| ((value * ONE).round() as u64).to_ne_bytes()).collect()
     }
@@ -72,13 +72,13 @@ impl Parameters {
 /// # Errors
 /// [`KernelError::NotLoaded`], [`KernelError::Rights`].
 pub fn parameters() -> Result<Parameters, KernelError> {
-    // Of several the newest is last.
+    // If there are several, the last is the newest.
     let map = maps(MapType::Array, MAP)?.pop().ok_or(KernelError::NotLoaded)?;
     let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(KernelError::of("read the parameters"))?;
     bytes.as_deref().and_then(Parameters::from_bytes).ok_or(KernelError::Version)
 }
 
-/// Sets the parameters, of connections that were left over from an earlier load too.
+/// Sets the parameters, also for connections that still use an earlier load.
 ///
 /// # Errors
 /// [`KernelError::Parameter`], [`KernelError::NotLoaded`], [`KernelError::Rights`].

@@ -7,29 +7,29 @@ use crate::support::{hook, is_registered, leave_out, maps, open, register};
 
 /// The compiled program.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preset.o"));
-/// Name of the map that has the windows to be set.
+/// Name of the map with the windows to be set.
 const MAP: &str = "window_presets";
 
-/// A congestion control of this kernel with a window that can be set, registered for as long as this lives.
+/// A variant of a kernel congestion control whose window can be set, registered for as long as this lives.
 ///
-/// Linux lets no application write a connection's congestion window. A connection under this control has the law that it
-/// is named after, and takes the window that [`set`](Self::set) leaves for it when it next sends with nothing under way.
-/// That is what a flow pair asks for at the beginning of a probing period (Tobe 1999, Sec. 4).
+/// Linux does not let applications set a connection's congestion window. A connection with this control behaves like
+/// the control it is named after, and takes the window that [`set`](Self::set) stored when it next sends with no data
+/// in flight. A flow pair needs this at the beginning of a probing period (Tobe 1999, Sec. 4).
 #[derive(Debug)]
 pub struct PresetWindow {
     name: &'static str,
-    /// Not our own alone, where another process has registered it: connections may be of either.
+    /// Possibly several, if another process has also registered it: a connection may belong to any of them.
     windows: Vec<MapHandle>,
-    /// `None` where another process holds it.
+    /// `None` if another process holds it.
     _link: Option<Link>,
 }
 
 impl PresetWindow {
-    /// Registers the law of `control`, `reno` or `cubic`, for all network namespaces; `None` for any other law. One that
-    /// another process has registered already is used with it.
+    /// Registers a variant of `control`, `reno` or `cubic`, for all network namespaces; returns `None` for any other
+    /// name. If another process has already registered it, that one is used.
     ///
     /// # Errors
-    /// [`KernelError`]: what the kernel lacks, and a missing right.
+    /// [`KernelError`] if the kernel lacks support, or a privilege is missing.
     pub fn load(control: &str) -> Result<Option<Self>, KernelError> {
         let (name, other) = match control {
             "reno" => ("reno_preset", "cubic_preset"),
@@ -42,16 +42,16 @@ impl PresetWindow {
         if windows.is_empty() { Err(KernelError::Version) } else { Ok(Some(Self { name, windows, _link: link })) }
     }
 
-    /// The name by which a connection asks for it, `setsockopt(TCP_CONGESTION)`.
+    /// The name for `setsockopt(TCP_CONGESTION)`.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Sets the window of `connection` to `segments`, for the next time that it sends with nothing under way; 0 takes a
-    /// window back that was not used yet.
+    /// Sets the window of `connection` to `segments`, for the next time that it sends with no data in flight; 0 removes
+    /// a window that was not used yet.
     ///
     /// # Errors
-    /// [`KernelError::Refused`] for what is no socket, [`KernelError::Rights`].
+    /// [`KernelError::Refused`] if it is not a socket, [`KernelError::Rights`].
     pub fn set(&self, connection: BorrowedFd<'_>, segments: u32) -> Result<(), KernelError> {
         let key = connection.as_raw_fd().to_ne_bytes();
         let set = |map: &MapHandle| map.update(&key, &segments.to_ne_bytes(), MapFlags::ANY);
@@ -59,7 +59,7 @@ impl PresetWindow {
     }
 }
 
-/// `None` where somebody was quicker.
+/// `None` if another process registered it first.
 fn load(name: &str, other: &str) -> Result<Option<Link>, KernelError> {
     let mut open = open(PROGRAM)?;
     leave_out(&mut open, other)?;

@@ -1,4 +1,4 @@
-//! What this kernel has.
+//! Queries the features of this kernel.
 
 use std::fs;
 use std::path::Path;
@@ -10,26 +10,26 @@ use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapType, Object, ObjectBuil
 
 use crate::error::KernelError;
 
-/// Where a kernel describes its types.
+/// The kernel's description of its types (BTF).
 const BTF: &str = "/sys/kernel/btf/vmlinux";
-/// Which congestion controls there are, in all network namespaces.
+/// The available congestion controls, for all network namespaces.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// How the kernel calls a congestion control.
+/// The signature with which the kernel calls a congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
-    /// With socket, acknowledgement, flags and rate sample: Linux 6.10 and newer.
+    /// Socket, acknowledgement, flags and rate sample: Linux 6.10 and newer.
     Four,
-    /// With socket and rate sample: before.
+    /// Socket and rate sample: older kernels.
     Two,
 }
 
-/// How this kernel calls a congestion control.
+/// The signature used by this kernel.
 pub(crate) fn hook() -> Result<Hook, KernelError> {
     fs::metadata(BTF).map_err(|source| KernelError::NoBtf { source })?;
     let btf = Btf::from_vmlinux().map_err(KernelError::of("read the kernel's types"))?;
     let missing = |missing| KernelError::NoStructOps { missing };
-    // Only kernels that take congestion controls by BPF, and the link that holds one, have these.
+    // Only kernels that support congestion controls in BPF, and links that hold them, have these types.
     if btf.type_by_name::<Struct<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
         return Err(missing("bpf_struct_ops_tcp_congestion_ops"));
     }
@@ -54,20 +54,20 @@ pub(crate) fn is_registered(control: &str) -> bool {
     fs::read_to_string(AVAILABLE).is_ok_and(|names| names.split_whitespace().any(|name| name == control))
 }
 
-/// A compiled program, not loaded yet.
+/// A compiled program that is not loaded yet.
 pub(crate) fn open(program: &[u8]) -> Result<OpenObject, KernelError> {
-    // The library would print what the errors say anyway.
+    // The library would print what our errors already contain.
     libbpf_rs::set_print(None);
     ObjectBuilder::default().open_memory(program).map_err(KernelError::of("open the compiled program"))
 }
 
-/// Leaves out a congestion control, and with it the functions that no other has.
+/// Disables loading of a congestion control, and of functions that only it uses.
 pub(crate) fn leave_out(open: &mut OpenObject, control: &str) -> Result<(), KernelError> {
     let mut its = open.maps_mut().filter(|map| map.name() == control);
     its.try_for_each(|mut map| map.set_autocreate(false).map_err(KernelError::of("choose the congestion control")))
 }
 
-/// Registers a congestion control of a loaded object; `None` where there is one of its name already.
+/// Registers a congestion control of a loaded object; `None` if one of its name is already registered.
 pub(crate) fn register(object: &mut Object, control: &str) -> Result<Option<Link>, KernelError> {
     let map = object.maps_mut().find(|map| MapCore::name(map) == control);
     match map.ok_or(KernelError::Version)?.attach_struct_ops() {
@@ -77,10 +77,10 @@ pub(crate) fn register(object: &mut Object, control: &str) -> Result<Option<Link
     }
 }
 
-/// All maps of a name and type: one of the program that is loaded, and those of earlier ones that connections still use.
+/// All maps of a name and type: that of the loaded program, and those of earlier ones still in use by connections.
 pub(crate) fn maps(kind: MapType, name: &str) -> Result<Vec<MapHandle>, KernelError> {
     let failed = KernelError::of("look at the loaded program");
-    // There is no map 0; without the right the kernel says so first.
+    // There is no map 0. Without the privilege the kernel returns that error first.
     if let Err(error) = MapHandle::from_map_id(0)
         && error.kind() == ErrorKind::PermissionDenied
     {
@@ -88,7 +88,7 @@ pub(crate) fn maps(kind: MapType, name: &str) -> Result<Vec<MapHandle>, KernelEr
     }
     let ours = MapInfoIter::default().filter(|map| map.ty == kind && map.name == name);
     let opened = ours.map(|map| MapHandle::from_map_id(map.id));
-    // Gone between the one call and the other.
+    // The map was removed between the two calls.
     opened
         .filter(|map| !matches!(map, Err(error) if error.kind() == ErrorKind::NotFound))
         .collect::<Result<_, _>>()

@@ -1,8 +1,67 @@
-//! Cells of CSV.
+//! Rows of CSV: all files of this crate have them from here.
+//!
+//! Source: RFC 4180, Sec. 2, but for the end of a row, which is a line feed alone: programs for tables read both, and those for lines only this one.
 
-/// A cell, in quotes if it would not be one without (RFC 4180, Sec. 2).
-pub(crate) fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\r', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+use std::fmt::{Display, Write as _};
+
+/// A row in the making, at the end of a text.
+#[must_use = "a row ends with `end`"]
+pub(crate) struct Row<'a> {
+    text: &'a mut String,
+    has_cells: bool,
+}
+
+impl<'a> Row<'a> {
+    /// A row that follows a text of whole rows.
+    pub(crate) const fn after(text: &'a mut String) -> Self {
+        Self { text, has_cells: false }
+    }
+
+    fn begin_cell(&mut self) {
+        if self.has_cells {
+            self.text.push(',');
+        }
+        self.has_cells = true;
+    }
+
+    /// A cell of any text, in quotes if it would not be one without.
+    pub(crate) fn text(mut self, cell: &str) -> Self {
+        self.begin_cell();
+        if cell.contains([',', '"', '\r', '\n']) {
+            self.text.push('"');
+            for (number, part) in cell.split('"').enumerate() {
+                if number > 0 {
+                    self.text.push_str("\"\"");
+                }
+                self.text.push_str(part);
+            }
+            self.text.push('"');
+        } else {
+            self.text.push_str(cell);
+        }
+        self
+    }
+
+    /// A cell of a number.
+    pub(crate) fn number(mut self, cell: impl Display) -> Self {
+        self.begin_cell();
+        // Writing to a string does not fail.
+        let _ = write!(self.text, "{cell}");
+        self
+    }
+
+    /// A cell of a number, which is empty if there is none.
+    pub(crate) fn measured(mut self, cell: Option<impl Display>) -> Self {
+        if let Some(cell) = cell {
+            return self.number(cell);
+        }
+        self.begin_cell();
+        self
+    }
+
+    pub(crate) fn end(self) {
+        self.text.push('\n');
+    }
 }
 
 #[cfg(test)]
@@ -10,7 +69,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_with_a_comma_or_a_quote_stands_in_quotes() {
-        assert_eq!([quoted("plain"), quoted("a,b"), quoted("a\"b")], ["plain", "\"a,b\"", "\"a\"\"b\""]);
+    fn a_cell_with_a_comma_a_quote_or_a_line_break_stands_in_quotes() {
+        let mut text = "a,b\n".to_owned();
+        let row = Row::after(&mut text).text("plain").text("a,b").text("a\"b\"").text("").text("a\rb");
+        row.number(format_args!("{:.2}", 1.0)).measured(None::<f64>).measured(Some(0.5)).end();
+        Row::after(&mut text).text("").end();
+        assert_eq!(text, "a,b\nplain,\"a,b\",\"a\"\"b\"\"\",,\"a\rb\",1.00,,0.5\n\n");
     }
 }

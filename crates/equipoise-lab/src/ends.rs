@@ -183,8 +183,12 @@ pub(crate) fn multipath(
     let (stream, flow_seed) = stream(flow, index, seed);
     let far = multipath::Receiver::new(receiver_config(flow, index, stream.ssrc, flow_seed))?;
     let base = SenderConfig::new(stream, config.report_interval, origin + flow.start, flow_seed);
-    let near = SenderConfig { circuit_breakers: flow.circuit_breakers, ecn: flow.ecn, ..base };
-    let total = config.controller.build(flow.packet_size)?;
+    let (ecn, reporting, circuit_breakers) = (flow.ecn, flow.reporting(), flow.circuit_breakers);
+    let near = SenderConfig { circuit_breakers, ecn, reporting, ..base };
+    let (choice, packet) = (config.controller.clone(), flow.packet_size);
+    let (first, highest) = (choice.build(packet)?, choice.parameters.highest_rate());
+    let laws = multipath::PathLaws::new(move || choice.build(packet).ok(), highest);
+    let total = multipath::Total::of(first, laws);
     Ok((multipath::Sender::new(near, config.period, total, config.scheduler.build(flow.packet_size)?)?, far))
 }
 

@@ -14,7 +14,7 @@
 #![forbid(unsafe_code)]
 
 use equipoise::units::{Instant, SenderClock, Span};
-pub use equipoise_session::{Event, PathId, Transport};
+pub use equipoise_session::{Event, Half, PathId, Transport};
 
 pub mod capacity;
 pub mod compare;
@@ -30,6 +30,7 @@ pub mod packets;
 pub mod pcapng;
 mod phases;
 mod playout;
+pub mod qlog;
 pub mod record;
 pub mod report;
 pub mod result;
@@ -75,6 +76,8 @@ pub enum Progress {
         flow: usize,
         /// Which of its paths, where it has several and this is of one.
         path: Option<PathId>,
+        /// Which end: the one that sends the flow's media, or the one that receives them.
+        half: Half,
         /// What happened.
         event: Event,
     },

@@ -211,7 +211,7 @@ const MEDIA: &[Metric] = &[
     seconds("video_frozen_s", "frozen", |flow| Some(flow.video?.frozen_s)).compared(),
     millis("audio_delay_p95_s", "audio delay: 95th percentile", |flow| flow.audio?.delay.p95_s).compared(),
     percent("audio_lost_share", "audio lost", |flow| flow.audio?.share(flow.audio?.lost)).compared(),
-    count("pacing_resets", "schedule begun anew", |flow| Some(flow.pacing_resets as f64)),
+    count("pacing_resets", "pacer resets", |flow| Some(flow.pacing_resets as f64)),
     count("reports_missing", "three reports missing", |flow| Some(flow.reports_missing as f64)),
     count("circuit_broken", "stopped by a circuit breaker", |flow| {
         Some(flow.circuit_broken.values().sum::<u64>() as f64)

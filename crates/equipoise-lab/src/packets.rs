@@ -5,21 +5,38 @@ use std::collections::BTreeMap;
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_session::{Ecn, Event};
 
-use crate::csv::quoted;
+use crate::csv::Row;
 
 /// Puts together what both ends of the flows say of their packets. What is lost, or was never seen to arrive, is kept to the end.
 #[derive(Debug, Default)]
 pub struct PacketLines {
-    /// By flow and 16-bit sequence number: sender and receiver extend that number to 64 bits from different starting points.
-    under_way: BTreeMap<(String, u16), Vec<Sent>>,
+    /// In the order of their names.
+    flows: BTreeMap<String, UnderWay>,
+    line: String,
+}
+
+/// The packets of a flow that were sent and have not come.
+#[derive(Debug, Default)]
+struct UnderWay {
+    packets: BTreeMap<Key, Sent>,
+    paths: Vec<String>,
+}
+
+/// What tells a packet from others of its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    /// Sender and receiver extend it to 64 bits from different starting points.
+    sequence: u16,
+    /// The sender's number.
+    number: u64,
+    /// Its path's place among those of the flow; `None` of a flow that has one.
+    path: Option<usize>,
 }
 
 /// A packet that was sent.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Sent {
-    number: u64,
     at: Span,
-    path: String,
     bytes: u64,
 }
 
@@ -34,21 +51,34 @@ impl PacketLines {
         (flow, path): (&str, Option<&str>),
         origin: Instant<SenderClock>,
         event: &Event,
-    ) -> Option<String> {
-        let path = path.map(quoted).unwrap_or_default();
+    ) -> Option<&str> {
         match *event {
             Event::MediaSent { sequence, size, .. } => {
-                let sent = Sent { number: sequence, at, path, bytes: size.as_bytes() };
-                self.under_way.entry((flow.to_owned(), sequence as u16)).or_default().push(sent);
+                if !self.flows.contains_key(flow) {
+                    self.flows.insert(flow.to_owned(), UnderWay::default());
+                }
+                let under_way = self.flows.get_mut(flow)?;
+                let path = path.map(|path| under_way.place_of(path));
+                let key = Key { sequence: sequence as u16, number: sequence, path };
+                under_way.packets.insert(key, Sent { at, bytes: size.as_bytes() });
                 None
             }
             Event::MediaReceived { sequence, sent, delay, size, ecn } => {
-                let number = self.take(flow, sequence, sent - origin).unwrap_or(sequence);
-                let (sent_s, received_s) = ((sent - origin).as_secs_f64(), at.as_secs_f64());
-                let (delay_s, bytes) = (delay.as_secs_f64(), size.as_bytes());
-                let marked = u8::from(ecn == Ecn::Marked);
-                let flow = quoted(flow);
-                Some(format!("{flow},{path},{number},{sent_s:.9},{received_s:.9},{delay_s:.9},{bytes},{marked},0\n"))
+                let under_way = self.flows.get_mut(flow);
+                let number = under_way.and_then(|under_way| under_way.take(sequence, sent - origin));
+                self.line.clear();
+                Row::after(&mut self.line)
+                    .text(flow)
+                    .text(path.unwrap_or_default())
+                    .number(number.unwrap_or(sequence))
+                    .number(format_args!("{:.9}", (sent - origin).as_secs_f64()))
+                    .number(format_args!("{:.9}", at.as_secs_f64()))
+                    .number(format_args!("{:.9}", delay.as_secs_f64()))
+                    .number(size.as_bytes())
+                    .number(u8::from(ecn == Ecn::Marked))
+                    .number(0)
+                    .end();
+                Some(&self.line)
             }
             _ => None,
         }
@@ -56,29 +86,46 @@ impl PacketLines {
 
     /// The lines of what did not come, flow by flow in the order in which it was sent.
     pub fn finish(self) -> String {
-        let all = self
-            .under_way
-            .into_iter()
-            .flat_map(|((flow, _), sent)| sent.into_iter().map(move |sent| (flow.clone(), sent)));
-        let mut all: Vec<_> = all.collect();
-        all.sort_by(|(flow, sent), (other, later)| (flow, sent.at, sent.number).cmp(&(other, later.at, later.number)));
-        let line = |(flow, Sent { number, at, path, bytes }): (String, Sent)| {
-            format!("{},{path},{number},{:.9},,,{bytes},,1\n", quoted(&flow), at.as_secs_f64())
-        };
-        all.into_iter().map(line).collect()
+        let mut text = String::new();
+        for (flow, UnderWay { packets, paths }) in self.flows {
+            let mut left: Vec<_> = packets.into_iter().collect();
+            left.sort_by_key(|(key, sent)| (sent.at, key.number));
+            for (Key { number, path, .. }, Sent { at, bytes }) in left {
+                let path = path.and_then(|path| paths.get(path)).map_or("", String::as_str);
+                Row::after(&mut text)
+                    .text(&flow)
+                    .text(path)
+                    .number(number)
+                    .number(format_args!("{:.9}", at.as_secs_f64()))
+                    .text("")
+                    .text("")
+                    .number(bytes)
+                    .text("")
+                    .number(1)
+                    .end();
+            }
+        }
+        text
+    }
+}
+
+impl UnderWay {
+    /// The place of a path among those of the flow, of which there are few.
+    fn place_of(&mut self, path: &str) -> usize {
+        self.paths.iter().position(|known| known == path).unwrap_or_else(|| {
+            self.paths.push(path.to_owned());
+            self.paths.len() - 1
+        })
     }
 
     /// A packet has come that was sent at this time: takes it out, and returns the sender's number of it.
-    fn take(&mut self, flow: &str, sequence: u64, sent: Span) -> Option<u64> {
-        let key = (flow.to_owned(), sequence as u16);
-        let found = self.under_way.get_mut(&key)?;
+    fn take(&mut self, sequence: u64, sent: Span) -> Option<u64> {
+        let sequence = sequence as u16;
+        let first = Key { sequence, number: 0, path: None };
+        let candidates = self.packets.range(first..=Key { number: u64::MAX, path: Some(usize::MAX), ..first });
         let distance = |candidate: &Sent| (candidate.at - sent).as_nanos().unsigned_abs();
-        let (place, _) = found.iter().enumerate().min_by_key(|(_, candidate)| distance(candidate))?;
-        let taken = found.swap_remove(place);
-        if found.is_empty() {
-            self.under_way.remove(&key);
-        }
-        Some(taken.number)
+        let key = *candidates.min_by_key(|(_, candidate)| distance(candidate))?.0;
+        self.packets.remove(&key).map(|_| key.number)
     }
 }
 

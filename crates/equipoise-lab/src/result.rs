@@ -101,6 +101,16 @@ pub enum World {
     Live,
 }
 
+impl World {
+    /// The world in a lower-case word, as JSON and CSV have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Live => "live",
+        }
+    }
+}
+
 /// One run of the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use equipoise::units::{Instant, Size, Span};
-use equipoise_session::{Event, PathId};
+use equipoise_session::{Event, Half, PathId};
 use equipoise_sim::{Arrival, Datagram, FlowError, FlowId, Observer, Packet, Side, Time, World};
 use rayon::prelude::*;
 use thiserror::Error;
 
 use self::stage::Stage;
 pub use self::tell::RunObserver;
-use self::tell::{InOrder, Observed, Shares, Silence, Tell};
+use self::tell::{InOrder, Observed, Of, Shares, Silence, Tell};
 use crate::Progress;
 use crate::ends::EndsError;
 use crate::record::{LinkRecord, Received, Recorder};
@@ -63,19 +63,18 @@ const PARTS: i64 = 200;
 /// How long packets that are under way at the end are waited for.
 const DRAIN: Span = Span::from_secs(300);
 
-/// How runs are executed: the number of threads, and the handle that cancels them. The results depend on neither. `Some(4).into()` sets only
-/// the number.
+/// How runs are executed. The results do not depend on it. `Some(4).into()` sets only the number of threads.
 #[derive(Clone, Debug, Default)]
-pub struct Threads {
-    /// How many; `None` for all cores.
-    pub number: Option<usize>,
+pub struct Execution {
+    /// How many threads; `None` for all cores.
+    pub threads: Option<usize>,
     /// What ends the runs early.
     pub stop: Stop,
 }
 
-impl From<Option<usize>> for Threads {
-    fn from(number: Option<usize>) -> Self {
-        Self { number, stop: Stop::default() }
+impl From<Option<usize>> for Execution {
+    fn from(threads: Option<usize>) -> Self {
+        Self { threads, stop: Stop::default() }
     }
 }
 
@@ -212,16 +211,16 @@ struct Watch<T> {
 impl<T: Tell> Observer for Watch<T> {
     #[expect(clippy::inline_always, reason = "as a flow's record, to which it goes on")]
     #[inline(always)]
-    fn on_event(&mut self, now: Time, flow: FlowId, _: Side, event: &Event) {
+    fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event) {
         let (at, flow) = (now - Time::ZERO, flow.index());
         self.recorder.on_event(at, flow, event);
-        self.tell.event(at, flow, None, event);
+        self.tell.event(at, flow, of(side, None), event);
     }
 
-    fn on_path_event(&mut self, now: Time, flow: FlowId, _: Side, path: PathId, event: &Event) {
+    fn on_path_event(&mut self, now: Time, flow: FlowId, side: Side, path: PathId, event: &Event) {
         let (at, flow) = (now - Time::ZERO, flow.index());
         self.recorder.on_path_event(at, flow, path, event);
-        self.tell.event(at, flow, Some(path), event);
+        self.tell.event(at, flow, of(side, Some(path)), event);
     }
 
     fn on_arrival(&mut self, now: Time, flow: FlowId, side: Side, Arrival { size, waited }: Arrival) {
@@ -243,7 +242,7 @@ impl<T: Tell> Observer for Watch<T> {
         let flow = flow.index();
         self.recorder.on_departures(flow, packets.iter().map(|packet| (packet.sent - Time::ZERO, packet.size)));
         for packet in packets {
-            self.tell.event(packet.sent - Time::ZERO, flow, None, &packet.departure());
+            self.tell.event(packet.sent - Time::ZERO, flow, of(Side::Near, None), &packet.departure());
         }
     }
 
@@ -254,9 +253,18 @@ impl<T: Tell> Observer for Watch<T> {
         for packet in packets {
             let at = packet.at - Time::ZERO;
             self.tell.waited(at, flow, packet.waited);
-            self.tell.event(at, flow, None, &packet.reception());
+            self.tell.event(at, flow, of(Side::Far, None), &packet.reception());
         }
     }
+}
+
+/// A flow's media leave its near end and come to its far one.
+const fn of(side: Side, path: Option<PathId>) -> Of {
+    let half = match side {
+        Side::Near => Half::Sending,
+        Side::Far => Half::Receiving,
+    };
+    Of { half, path }
 }
 
 /// A packet at its end, as the recorder takes it.
@@ -273,13 +281,13 @@ fn received(&Packet { at, sent, size, ecn, .. }: &Packet) -> Received {
 pub fn simulate_many<T: Send>(
     scenario: &Scenario,
     (first_seed, runs): (u64, u32),
-    threads: impl Into<Threads>,
+    execution: impl Into<Execution>,
     keep: impl Fn(Run) -> T + Sync,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Vec<T>, SimError> {
-    let threads = threads.into();
+    let execution = execution.into();
     if runs == 1 {
-        return Ok(vec![keep(run(scenario, first_seed, Shares(progress), &threads.stop)?.0)]);
+        return Ok(vec![keep(run(scenario, first_seed, Shares(progress), &execution.stop)?.0)]);
     }
     let done = AtomicU32::new(0);
     let counted = |run| {
@@ -288,7 +296,7 @@ pub fn simulate_many<T: Send>(
         kept
     };
     let seeded = (0..runs).map(|number| (scenario, first_seed.wrapping_add(u64::from(number))));
-    simulate_each(&seeded.collect::<Vec<_>>(), threads, counted)
+    simulate_each(&seeded.collect::<Vec<_>>(), execution, counted)
 }
 
 /// One run of each scenario with the seed beside it; else as [`simulate_many`].
@@ -297,12 +305,12 @@ pub fn simulate_many<T: Send>(
 /// As [`simulate_many`].
 pub fn simulate_each<T: Send>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
-    threads: impl Into<Threads>,
+    execution: impl Into<Execution>,
     keep: impl Fn(Run) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
-    let threads = threads.into();
-    let one = |_, scenario: &Scenario, seed| Ok(keep(run(scenario, seed, Silence, &threads.stop)?.0));
-    each(scenarios, &threads, one)
+    let execution = execution.into();
+    let one = |_, scenario: &Scenario, seed| Ok(keep(run(scenario, seed, Silence, &execution.stop)?.0));
+    each(scenarios, &execution, one)
 }
 
 /// One run of each scenario with the seed beside it, each with an observer of its own, which `keep` is given with the run;
@@ -312,25 +320,25 @@ pub fn simulate_each<T: Send>(
 /// As [`simulate_many`].
 pub fn simulate_each_observed<T: Send, O: RunObserver>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
-    threads: impl Into<Threads>,
+    execution: impl Into<Execution>,
     observer: impl Fn() -> O + Sync,
     keep: impl Fn(Run, O) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
-    observe_each(scenarios, &threads.into(), observer, |_, run, observer| keep(run, observer))
+    observe_each(scenarios, &execution.into(), observer, |_, run, observer| keep(run, observer))
 }
 
 /// The same, where `keep` is also given the place of the run's scenario among all of them.
 pub(crate) fn observe_each<T: Send, O: RunObserver>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
-    threads: &Threads,
+    execution: &Execution,
     observer: impl Fn() -> O + Sync,
     keep: impl Fn(usize, Run, O) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
     let one = |place, scenario: &Scenario, seed| {
-        let (run, Observed(observer)) = run(scenario, seed, Observed(observer()), &threads.stop)?;
+        let (run, Observed(observer)) = run(scenario, seed, Observed(observer()), &execution.stop)?;
         Ok(keep(place, run, observer))
     };
-    each(scenarios, threads, one)
+    each(scenarios, execution, one)
 }
 
 /// One run with `seed`, whose events an observer sees; some are told ahead of those of other flows.
@@ -344,10 +352,10 @@ pub fn simulate_observed<O: RunObserver>(scenario: &Scenario, seed: u64, observe
 
 fn each<T: Send>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
-    threads: &Threads,
+    execution: &Execution,
     one: impl Fn(usize, &Scenario, u64) -> Result<T, SimError> + Sync,
 ) -> Result<Vec<T>, SimError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.number.unwrap_or(0)).build()?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(execution.threads.unwrap_or(0)).build()?;
     let of_place = |(place, (scenario, seed)): (usize, &(_, u64))| one(place, Borrow::borrow(scenario), *seed);
     pool.install(|| scenarios.par_iter().enumerate().map(of_place).collect())
 }

@@ -83,6 +83,34 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     if rest > 0.0 { at(below) + rest * (at(below + 1) - at(below)) } else { at(below) }
 }
 
+/// Quantiles of several runs at one place of their common axis; NaN where fewer than half of the runs have a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantiles {
+    /// The place.
+    pub at: f64,
+    /// 10th percentile.
+    pub low: f64,
+    /// Median.
+    pub median: f64,
+    /// 90th percentile.
+    pub high: f64,
+}
+
+/// Quantiles at every place that a run has a point at. Places that differ by less than a billionth are one.
+pub fn quantiles_over<R: AsRef<[(f64, f64)]>>(runs: &[R]) -> Vec<Quantiles> {
+    const SAME: f64 = 1e-9;
+    let mut all: Vec<_> = runs.iter().flat_map(AsRef::as_ref).copied().filter(|(x, _)| x.is_finite()).collect();
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let places = all.chunk_by(|one, other| (one.0 - other.0).abs() < SAME);
+    let quantiles = |place: &[(f64, f64)]| {
+        let finite: Vec<_> = place.iter().map(|(_, y)| *y).filter(|y| y.is_finite()).collect();
+        let values = if 2 * finite.len() < runs.len() { Vec::new() } else { sorted(&finite) };
+        let [low, median, high] = [0.1, 0.5, 0.9].map(|share| quantile(&values, share));
+        Quantiles { at: place.first().map_or(f64::NAN, |(x, _)| *x), low, median, high }
+    };
+    places.map(quantiles).collect()
+}
+
 /// The line `y = intercept + slope x` of least squares, and the slope's 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
@@ -117,6 +145,8 @@ pub fn regression(points: &[(f64, f64)]) -> Option<Line> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -181,5 +211,31 @@ mod tests {
         let median = median_95(&values).expect("enough");
         assert_eq!((median.value, median.ci95), (50.5, [40.0, 61.0]));
         assert_eq!(median_95(&values[..5]), None);
+    }
+
+    /// Otherwise the few runs that have gone on would look like all of them.
+    #[test]
+    fn a_moment_that_fewer_than_half_of_the_runs_have_is_a_gap() {
+        let runs = [vec![(0.0, 1.0), (1.0, 1.0)], vec![(0.0, 2.0), (1.0, f64::NAN)], vec![(0.0, 3.0)]];
+        let points = quantiles_over(&runs);
+        assert_eq!(points.len(), 2);
+        assert!((points[0].median - 2.0).abs() < 1e-12 && points[1].median.is_nan(), "{points:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_median_lies_in_the_band_and_the_band_among_the_runs(runs in proptest::collection::vec(proptest::collection::vec(-1e6..1e6f64, 1..9), 2..30)) {
+            let timed: Vec<Vec<_>> = runs.iter().map(|run| run.iter().enumerate().map(|(at, y)| (at as f64, *y)).collect()).collect();
+            for (at, point) in quantiles_over(&timed).into_iter().enumerate() {
+                let values: Vec<f64> = runs.iter().filter_map(|run| run.get(at)).copied().collect();
+                if 2 * values.len() >= runs.len() {
+                    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+                    let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    prop_assert!(least <= point.low && point.low <= point.median && point.median <= point.high && point.high <= largest);
+                } else {
+                    prop_assert!(point.median.is_nan());
+                }
+            }
+        }
     }
 }

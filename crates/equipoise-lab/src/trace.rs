@@ -1,13 +1,13 @@
 //! Every event of a run as a line of CSV: the one trace form of both worlds, written only where it is asked for.
 
-use std::fmt::Write as _;
+use std::fmt;
 
 use equipoise::control::Reason;
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::{Ecn, Event};
 use serde::Serialize;
 
-use crate::csv::quoted;
+use crate::csv::Row;
 use crate::result::json_line;
 
 /// Names of the columns. What an event does not have stays empty.
@@ -16,23 +16,21 @@ pub const HEADER: &str = "time_s,flow,event,number,sent_s,delay_s,variance_s2,si
 /// An event of flow `flow`, and of one of its paths where it is of one, at `at` after the run's start, which was at
 /// `origin`; with a line break at its end.
 pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<SenderClock>, event: &Event) -> String {
-    let row = row(origin, event);
-    let mut text = format!("{:.9},{},{}", at.as_secs_f64(), quoted(flow), row.name);
-    let columns = [
-        row.number.map(|number| number.to_string()),
-        row.sent.map(|sent| format!("{:.9}", sent.as_secs_f64())),
-        row.delay_s.map(|delay| format!("{delay:.9}")),
-        row.variance_s2.map(|variance| format!("{variance:e}")),
-        row.size_bytes.map(|size| size.to_string()),
-        row.rate_bps.map(|rate| rate.to_string()),
-        row.detail.map(str::to_owned),
-        path.map(quoted),
-    ];
-    for column in columns {
-        // Writing to a string does not fail.
-        let _ = write!(text, ",{}", column.unwrap_or_default());
-    }
-    text.push('\n');
+    let Details { number, sent_s, delay_s, variance_s2, size_bytes, rate_bps, detail } = details(origin, event);
+    let mut text = String::new();
+    Row::after(&mut text)
+        .number(format_args!("{:.9}", at.as_secs_f64()))
+        .text(flow)
+        .text(event.name())
+        .measured(number)
+        .measured(sent_s.map(Nanos))
+        .measured(delay_s.map(Nanos))
+        .measured(variance_s2.map(Exponential))
+        .measured(size_bytes)
+        .measured(rate_bps)
+        .text(detail.unwrap_or_default())
+        .text(path.unwrap_or_default())
+        .end();
     text
 }
 
@@ -63,89 +61,116 @@ pub fn decision(at: Span, (flow, path): (&str, Option<&str>), event: &Event) -> 
     }))
 }
 
-/// The columns of an event.
-#[derive(Default)]
-struct Row {
-    name: &'static str,
+/// Seconds with nine decimals.
+struct Nanos(f64);
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.9}", self.0)
+    }
+}
+
+/// A number with its power of ten.
+struct Exponential(f64);
+
+impl fmt::Display for Exponential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:e}", self.0)
+    }
+}
+
+/// What an event has besides its time and its name: the columns of a line, which the book lists.
+#[derive(Default, Serialize)]
+pub(crate) struct Details {
+    #[serde(skip_serializing_if = "Option::is_none")]
     number: Option<u64>,
-    sent: Option<Span>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     delay_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     variance_s2: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     size_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     rate_bps: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<&'static str>,
 }
 
-fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
-    let named = |name| Row { name, ..Row::default() };
+impl Details {
+    fn number(number: u64) -> Self {
+        Self { number: Some(number), ..Self::default() }
+    }
+
+    fn detail(detail: &'static str) -> Self {
+        Self { detail: Some(detail), ..Self::default() }
+    }
+
+    fn delay(delay: Span) -> Self {
+        Self { delay_s: Some(delay.as_secs_f64()), ..Self::default() }
+    }
+}
+
+/// What an event has besides its time and its name, of a run that began at `origin`.
+pub(crate) fn details(origin: Instant<SenderClock>, event: &Event) -> Details {
     match *event {
-        Event::MediaSent { sequence, size, .. } => {
-            Row { number: Some(sequence), size_bytes: Some(size.as_bytes()), ..named("media-sent") }
+        Event::MediaSent { sequence, size, .. } | Event::MediaRepeated { sequence, size } => {
+            Details { size_bytes: Some(size.as_bytes()), ..Details::number(sequence) }
         }
-        Event::MediaReceived { sequence, sent, delay, size, ecn } => Row {
+        Event::MediaReceived { sequence, sent, delay, size, ecn } => Details {
             number: Some(sequence),
-            sent: Some(sent - origin),
-            delay_s: Some(delay.as_secs_f64()),
+            sent_s: Some((sent - origin).as_secs_f64()),
             size_bytes: Some(size.as_bytes()),
             detail: (ecn == Ecn::Marked).then_some("marked"),
-            ..named("media-received")
+            ..Details::delay(delay)
         },
-        Event::FrameCaptured { medium, number, size } => Row {
-            number: Some(number),
-            size_bytes: size.map(Size::as_bytes),
-            detail: Some(medium.name()),
-            ..named(if size.is_some() { "frame-captured" } else { "frame-skipped" })
-        },
-        Event::ContentKnown { packets } => Row { number: Some(packets), ..named("content-known") },
-        Event::Buffered { sequence, wait } => {
-            Row { number: Some(sequence), delay_s: Some(wait.as_secs_f64()), ..named("buffered") }
+        Event::FrameCaptured { medium, number, size } => {
+            Details { number: Some(number), size_bytes: size.map(Size::as_bytes), ..Details::detail(medium.name()) }
         }
-        Event::Discarded { sequence } => Row { number: Some(sequence), ..named("discarded") },
-        Event::ReportRequested { number } => Row { number: Some(number), ..named("report-requested") },
-        Event::ReportSent { delay } => Row {
+        Event::Buffered { sequence, wait } => Details { number: Some(sequence), ..Details::delay(wait) },
+        Event::ContentKnown { packets: number }
+        | Event::PayloadExpired { packets: number }
+        | Event::EcnFailed { packets: number }
+        | Event::RepetitionAsked { packets: number }
+        | Event::Discarded { sequence: number }
+        | Event::MediaRepaired { sequence: number }
+        | Event::ReportRequested { number } => Details::number(number),
+        Event::ReportSent { delay } => Details {
             delay_s: delay.map(|delay| delay.mean_s),
             variance_s2: delay.map(|delay| delay.variance_s2),
-            ..named("report-sent")
+            ..Details::default()
         },
-        Event::ReportApplied { number, delay, .. } => Row {
-            number: Some(number),
+        Event::ReportApplied { number, delay, .. } => Details {
             delay_s: delay.map(|delay| delay.mean_s),
             variance_s2: delay.map(|delay| delay.variance_s2),
-            ..named("report-applied")
+            ..Details::number(number)
         },
-        Event::EcnFailed { packets } => Row { number: Some(packets), ..named("ecn-failed") },
-        Event::ReportsMissing => named("reports-missing"),
+        Event::PacketsReported { arrived, round_trip, .. } => {
+            Details { delay_s: round_trip.map(Span::as_secs_f64), ..Details::number(arrived) }
+        }
         Event::RateDecided { rate, snapshot } => {
-            Row { rate_bps: Some(rate.as_bps()), detail: snapshot.reason.map(Reason::name), ..named("rate-decided") }
+            Details { rate_bps: Some(rate.as_bps()), detail: snapshot.reason.map(Reason::name), ..Details::default() }
         }
         Event::Believed(beliefs) => {
-            Row { delay_s: Some(f64::from(beliefs.queue_s)), detail: Some(beliefs.mode.name()), ..named("believed") }
+            Details { delay_s: Some(f64::from(beliefs.queue_s)), ..Details::detail(beliefs.mode.name()) }
         }
-        Event::ClockStepped { by } => Row { delay_s: Some(by.as_secs_f64()), ..named("clock-stepped") },
-        Event::ClocksCompared { base, .. } => Row { delay_s: Some(base.as_secs_f64()), ..named("clocks-compared") },
-        Event::CircuitStrained => named("circuit-strained"),
-        Event::CircuitBroken(breaker) => Row { detail: Some(breaker.name()), ..named("circuit-broken") },
-        Event::CircuitClosed => named("circuit-closed"),
-        Event::PacingReset { late } => Row { delay_s: Some(late.as_secs_f64()), ..named("pacing-reset") },
-        Event::Probed { rate } => Row { rate_bps: Some(rate.as_bps()), ..named("rate-probed") },
-        Event::Switched { to, adu, rate } => Row {
-            number: Some(adu),
-            rate_bps: Some(rate.as_bps()),
-            detail: Some(to.name()),
-            ..named("transport-switched")
-        },
-        Event::AduReceived { number, over, size, .. } => Row {
-            number: Some(number),
-            size_bytes: Some(size.as_bytes()),
-            detail: Some(over.name()),
-            ..named("adu-received")
-        },
-        Event::Ignored(reason) => Row { detail: Some(reason.name()), ..named("ignored") },
-        Event::Ended { by_peer } => {
-            Row { detail: Some(if by_peer { "by the peer" } else { "by itself" }), ..named("ended") }
+        Event::ClockStepped { by } => Details::delay(by),
+        Event::ClocksCompared { base, .. } => Details::delay(base),
+        Event::CircuitBroken(breaker) => Details::detail(breaker.name()),
+        Event::PacingReset { late } => Details::delay(late),
+        Event::Probed { rate } => Details { rate_bps: Some(rate.as_bps()), ..Details::default() },
+        Event::Switched { to, adu, rate } => {
+            Details { number: Some(adu), rate_bps: Some(rate.as_bps()), ..Details::detail(to.name()) }
         }
-        // Sessions may learn to tell of more than this trace has columns for.
-        _ => named("other"),
+        Event::AduReceived { number, over, size, .. } => {
+            Details { number: Some(number), size_bytes: Some(size.as_bytes()), ..Details::detail(over.name()) }
+        }
+        Event::KeyFrameWanted(request) | Event::KeyFrameAsked(request) => Details::detail(request.name()),
+        Event::Ignored(reason) => Details::detail(reason.name()),
+        Event::Ended { by_peer } => Details::detail(if by_peer { "by the peer" } else { "by itself" }),
+        // Those that their names say all of, and what sessions may learn to tell of.
+        _ => Details::default(),
     }
 }
 

@@ -1,8 +1,8 @@
-//! How punctual a bridge is: actual less ideal departures at 15, 100 and 1000 Mbit/s, between interfaces and as a relay of
-//! UDP, with and without staying awake.
+//! Punctuality of a bridge: actual minus ideal departure times at 15, 100 and 1000 Mbit/s, between interfaces and as a
+//! UDP relay, with and without staying awake.
 //!
 //! `cargo bench -p equipoise-net --bench link`, with `-- SECONDS` for longer or shorter runs, `-- SECONDS MBPS` for one
-//! rate, and `-- SECONDS MBPS interfaces spin` for one row. Interfaces need the right to make network namespaces.
+//! rate, and `-- SECONDS MBPS interfaces spin` for one row. Interfaces need the right to create network namespaces.
 #![expect(clippy::print_stdout, reason = "a bench prints what it found")]
 
 use std::env;
@@ -15,9 +15,9 @@ use equipoise_net::{Bridge, BridgeConfig, BridgeReport, Clock, Lateness, Time};
 use equipoise_path::link::{Capacity, PipeConfig};
 use equipoise_path::source::{Source, Traffic};
 
-/// An IP packet of the load.
+/// Size of the load's IP packets.
 const PACKET: Size = Size::from_bytes(1200);
-/// Share of the rate that the load takes.
+/// The load as a share of the rate.
 const LOAD: f64 = 0.9;
 const RATES_MBPS: [u64; 3] = [15, 100, 1000];
 const SECONDS: i64 = 10;
@@ -41,7 +41,7 @@ fn main() -> Outcome {
     }
 }
 
-/// Rows that have all the words of `only`.
+/// Prints the rows that contain all words of `only`.
 fn all(seconds: i64, rates_mbps: &[u64], only: &[&str]) -> Outcome {
     println!("lateness of departures in us, without windows of 100 ms with a stall; {seconds} s each");
     println!(
@@ -65,7 +65,7 @@ fn all(seconds: i64, rates_mbps: &[u64], only: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// 5 ms each way, behind a bottleneck of 1000 packets.
+/// 5 ms in each direction, and a bottleneck with a queue of 1000 packets.
 fn config(mbps: u64, spin: bool) -> BridgeConfig {
     let capacity = Capacity::Rate(Schedule::constant(Rate::from_bps(mbps * 1_000_000)));
     let forward = PipeConfig { capacity, delay: Span::from_millis(5).into(), ..PipeConfig::default() };
@@ -79,7 +79,7 @@ fn wait(spin: bool) -> &'static str {
 
 fn relay(mbps: u64, spin: bool, seconds: i64) -> Outcome {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    // It reads nothing: what overflows its buffer has left the bridge.
+    // It reads nothing: datagrams that overflow its buffer have already left the bridge.
     let sink = UdpSocket::bind(any)?;
     let config = config(mbps, spin);
     let bridge = Bridge::relay(&Clock::new(), &config, any, sink.local_addr()?)?;
@@ -103,13 +103,13 @@ fn load(mut program: Command, to: &str, mbps: u64, seconds: i64) -> Outcome<Chil
     Ok(program.args(["send", to, &mbps.to_string(), &seconds.to_string()]).spawn()?)
 }
 
-/// Sends a Poisson stream to `to`, each packet at its time or, after that has passed, at once.
+/// Sends a Poisson stream to `to`, each packet at its time, or at once if that has passed.
 fn send(to: SocketAddr, mbps: u64, seconds: i64) -> Outcome {
-    /// Shorter gaps are spent awake.
+    /// The thread does not sleep in gaps shorter than this.
     const SPIN: Span = Span::from_micros(200);
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     let clock = Clock::new();
-    // The bridge has had the time to start.
+    // Gives the bridge time to start.
     let start = clock.now() + Span::from_millis(200);
     let rate = Rate::from_bps_f64(mbps as f64 * 1e6 * LOAD).ok_or("a rate")?;
     let mut source: Source<_> = Source::new(Traffic::Poisson, Schedule::constant(rate), PACKET, start, (1, 0));
@@ -121,7 +121,7 @@ fn send(to: SocketAddr, mbps: u64, seconds: i64) -> Outcome {
         while clock.now() < at {
             std::hint::spin_loop();
         }
-        // What the kernel cannot take at the moment is lost.
+        // A packet that the kernel refuses is lost.
         let _ = socket.send_to(&payload, to);
         source.advance();
     }
@@ -150,7 +150,7 @@ fn print_row(ends: &str, mbps: u64, spin: bool, report: &BridgeReport) {
     );
 }
 
-/// A sender's and a receiver's namespace with a bridge's between them; they go with the value.
+/// The namespaces of a sender and a receiver with a bridge's between them; they are removed on drop.
 struct Places([String; 3]);
 
 impl Places {
@@ -188,7 +188,7 @@ impl Places {
         };
         let mut bridge =
             within(middle).args(["between", &mbps.to_string(), wait(spin), &seconds.to_string()]).spawn()?;
-        // A port where nobody listens: the far kernel's refusals are few, as it limits them.
+        // A port where no socket listens: the far kernel limits its ICMP errors, so they are few.
         let mut sender = load(within(near), "10.9.3.2:9", mbps, seconds)?;
         sender.wait()?;
         bridge.wait()?;
@@ -199,7 +199,7 @@ impl Places {
 impl Drop for Places {
     fn drop(&mut self) {
         for place in &self.0 {
-            // What cannot be removed goes with the machine's next start.
+            // A namespace that cannot be removed stays until the next boot.
             let _ = Command::new("ip").args(["netns", "delete", place]).status();
         }
     }

@@ -1,9 +1,10 @@
-//! Stands between a program that speaks plain RTP and an end that speaks DTLS-SRTP, as WebRTC and GStreamer do.
+//! A relay between a program with plain RTP and an end with DTLS-SRTP, such as WebRTC or GStreamer.
 //!
 //! `cargo run -p equipoise-net --example dtls_srtp -- PORT CERTIFICATE PEER PLAIN TO`
 //!
-//! It speaks DTLS-SRTP at PORT, as who is in the file CERTIFICATE (a certificate and its key, in PEM), with the peer that the file PEER
-//! describes (SDP), and exchanges what they say with the program that sends to PLAIN and receives at TO (addresses).
+//! It uses DTLS-SRTP at PORT, with the identity in the file CERTIFICATE (a certificate and its key, in PEM), with the
+//! peer that the file PEER describes (SDP). It relays packets between this peer and the program that sends to PLAIN and
+//! receives at TO (addresses).
 #![allow(clippy::print_stderr, reason = "it talks to a person")]
 
 use std::error::Error;
@@ -35,10 +36,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Exchanges packets until the association is over.
+/// Relays packets until the association is closed.
 ///
 /// # Errors
-/// What the system says of a socket.
+/// The system's errors on a socket.
 pub(crate) async fn relay(
     session: &mut DtlsSrtp,
     clock: &Clock,
@@ -49,13 +50,13 @@ pub(crate) async fn relay(
     let mut before = session.standing();
     while !matches!(session.standing(), Standing::Closed | Standing::Failed) {
         while let Some((peer, datagram)) = session.poll() {
-            // What the kernel refuses is lost, as what the network loses is.
+            // A refused datagram counts as lost in the network.
             outer.send_to(&datagram, peer).await.ok();
         }
         let pause = session.wake().map_or(1_000_000_000, |at| (at - clock.now()).as_nanos().max(0));
         tokio::select! {
             received = outer.recv_from(&mut secured) => {
-                // A peer that is not there yet is no error.
+                // It is not an error if the peer is not up yet.
                 let Ok((length, from)) = received else { continue };
                 let arrival = session.handle(clock.now(), from, &secured[..length], &mut out);
                 if matches!(arrival, Arrival::Rtp | Arrival::Rtcp) {

@@ -1,4 +1,4 @@
-//! Sends the standard input over several interfaces at once; `equipoise receive` takes it, and so does the example `receive`.
+//! Sends the standard input over several interfaces at once to `equipoise receive` or to the example `receive`.
 //!
 //! `EQUIPOISE_KEY=… cargo run -p equipoise-net --example paths -- HOST:PORT eth0 wwan0 < FILE`
 #![allow(clippy::print_stderr, reason = "it talks to a person")]
@@ -10,9 +10,10 @@ use std::net::ToSocketAddrs as _;
 use equipoise::control;
 use equipoise::control::scheduler;
 use equipoise_net::{Clock, Key, Multipath, MultipathSession, Observer, SendConfig, Time, Via, send_multipath};
+use equipoise_session::multipath::{PathLaws, Total};
 use equipoise_session::{Event, PathChange, PathId};
 
-/// Tells what becomes of the paths.
+/// Prints the changes of the paths.
 struct Teller;
 
 impl Observer for Teller {
@@ -36,11 +37,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let paths = arguments.map(|name| name.parse()).collect::<Result<Vec<Via>, _>>()?;
     let key = Key::from_base64(&std::env::var("EQUIPOISE_KEY").map_err(|_| "set EQUIPOISE_KEY")?)?;
     let config = SendConfig::stream(peer, Some(key));
-    let law = control::find("ap").ok_or("no such controller")?;
-    let controller = law.build(&law.parse(&[("target", "20 ms"), ("max_rate", "50 Mbit/s")])?, config.packet_size)?;
+    // One law for each path. `Total::Pooled` has one for all, such as `ap`.
+    let law = control::find("equipoise").ok_or("no such controller")?;
+    let (parameters, packet) = (law.parse(&[("max_rate", "50 Mbit/s")])?, config.packet_size);
+    let highest = parameters.highest_rate();
+    let laws = PathLaws::new(move || law.build(&parameters, packet).ok(), highest);
     let law = scheduler::find("ap").ok_or("no such scheduler")?;
     let scheduler = law.build(&law.parse(&[])?, config.packet_size)?;
-    let session = send_multipath(&Clock::new(), &config, Multipath::new(paths, scheduler), controller, Teller)?;
+    let session =
+        send_multipath(&Clock::new(), &config, Multipath::new(paths, scheduler), Total::PerPath(laws), Teller)?;
     let MultipathSession { running, payloads, .. } = session;
     let payloads = payloads.ok_or("a stream has one")?;
     let mut buffer = vec![0; 64 << 10];
@@ -50,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             length => payloads.push(&buffer[..length])?,
         }
     }
-    // With the last payloads goes what still waits, and then the session ends.
+    // The session ends after the waiting payload is sent.
     drop(payloads);
     running.join()?;
     Ok(())

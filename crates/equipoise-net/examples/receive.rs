@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             return Err("it did not arrive whole".into());
         }
     }
-    // Why there was no session, if there was none.
+    // Returns the error if no session was opened.
     receiver.close().await?;
     Ok(())
 }

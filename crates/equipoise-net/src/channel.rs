@@ -12,16 +12,16 @@ use thiserror::Error;
 
 use crate::NetError;
 
-/// Payload on its way from the application to a sender's thread. It can be cloned; when the last clone is dropped, the
-/// sender sends what waits and says goodbye.
+/// Passes payload from the application to a sender's thread. It can be cloned. When the last clone is dropped, the
+/// sender sends the waiting payload and says goodbye.
 #[derive(Debug)]
 pub struct PayloadSender {
     shared: Arc<Shared>,
 }
 
-/// The sender is gone: nobody takes payload any more.
+/// The session is over; the sender takes no more payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the session is over; its sender takes no payload any more")]
+#[error("the session is over; its sender takes no more payload")]
 pub struct Closed;
 
 /// The thread's side.
@@ -30,10 +30,10 @@ pub(crate) struct PayloadReceiver {
     shared: Arc<Shared>,
 }
 
-/// What a receiver takes.
+/// The next message for the sender's thread.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// Bytes, and whether an application data unit ends with them.
+    /// Bytes, and whether an application data unit ends after them.
     Payload(Vec<u8>, bool),
     None,
     Closed,
@@ -42,9 +42,9 @@ pub(crate) enum Message {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Bytes that the sender has taken and not sent.
+    /// Bytes that the sender has taken but not sent.
     unsent: AtomicUsize,
-    /// Rung when there is payload, or nobody left to give it.
+    /// Signalled when there is payload, or when the last [`PayloadSender`] is dropped.
     wakeup: EventFd,
 }
 
@@ -52,7 +52,7 @@ struct Shared {
 struct State {
     messages: VecDeque<(Vec<u8>, bool)>,
     bytes: usize,
-    /// Who waits for room, be it a thread or a task, in the order in which they came.
+    /// Threads and tasks that wait for room, in order of arrival.
     waiting: BTreeMap<u64, Waker>,
     next_ticket: u64,
     writers: usize,
@@ -61,12 +61,12 @@ struct State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that holds the lock can panic.
+        // No code panics while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ring(&self) {
-        // It fails only when its counter overflows, and then it is ringing anyway.
+        // It fails only if its counter overflows, and then it is already readable.
         let _ = self.wakeup.write(1);
     }
 
@@ -84,12 +84,12 @@ impl Shared {
     }
 }
 
-/// What a message counts for: empty units, too, are bounded.
+/// Bytes that a message counts for. A unit's end counts as well, so that the number of empty units is bounded.
 const fn weight(length: usize, end: bool) -> usize {
     if end { length + 64 } else { length }
 }
 
-/// Wakes all who wait for room.
+/// Wakes every thread and task that waits for room.
 fn wake(mut state: MutexGuard<'_, State>) {
     let waiting = std::mem::take(&mut state.waiting);
     drop(state);
@@ -106,20 +106,20 @@ pub(crate) fn channel() -> Result<(PayloadSender, PayloadReceiver), NetError> {
 }
 
 impl PayloadSender {
-    /// Bytes that may wait. Ours: as many as wait in the sender itself.
+    /// Bytes that may wait here. Ours: as many as may wait in the sender itself.
     pub const MOST: usize = 256 << 10;
 
-    /// Longer payload is taken in parts of so many bytes, each when there is room for it.
+    /// Longer payload is taken in parts of this many bytes, each as soon as there is room for it.
     pub(crate) const PART: usize = Self::MOST / 4;
-    /// Who waits is woken when no more bytes than these are left. Ours: there is room for some parts then, and the sender's
-    /// thread wakes nobody for every packet.
+    /// Waiting threads and tasks are woken when at most this many bytes are left. Ours: there is then room for some
+    /// parts, and the sender's thread does not have to wake someone for every packet.
     const LOW: usize = Self::MOST / 2;
 
-    /// Gives payload to the sender, and waits while there is no room: the next bytes of a stream, of any length, or one RTP
-    /// packet.
+    /// Passes payload to the sender, and blocks while there is no room. The payload is the next bytes of a stream, of
+    /// any length, or one RTP packet.
     ///
     /// # Errors
-    /// [`Closed`] where the session is over.
+    /// [`Closed`] if the session is over.
     pub fn push(&self, payload: &[u8]) -> Result<(), Closed> {
         for part in payload.chunks(Self::PART) {
             self.push_part(part, false)?;
@@ -127,24 +127,24 @@ impl PayloadSender {
         Ok(())
     }
 
-    /// Gives one part of [`PART`](Self::PART) bytes at most, with which an application data unit may end, and waits while
-    /// there is no room.
+    /// Passes one part of at most [`PART`](Self::PART) bytes, and blocks while there is no room. `end` marks the end of
+    /// an application data unit.
     pub(crate) fn push_part(&self, part: &[u8], end: bool) -> Result<(), Closed> {
         if self.try_put(part, end)? { Ok(()) } else { block_on(self.pushing(part, end)) }
     }
 
-    /// The same; a task waits instead of a thread.
+    /// As [`push_part`](Self::push_part), for a task.
     pub(crate) async fn push_part_async(&self, part: &[u8], end: bool) -> Result<(), Closed> {
         self.pushing(part, end).await
     }
 
-    /// Gives payload to the sender as [`push`](Self::push) does; a task waits instead of a thread.
+    /// As [`push`](Self::push), for a task: it awaits room and does not block the thread.
     ///
-    /// Where it is given up before it ends, some part of the payload from its beginning has been taken; of 64 kB or less,
-    /// nothing.
+    /// If the future is dropped before it completes, some first part of the payload has been taken; nothing if the
+    /// payload is 64 kB or shorter.
     ///
     /// # Errors
-    /// [`Closed`] where the session is over.
+    /// [`Closed`] if the session is over.
     pub async fn push_async(&self, payload: &[u8]) -> Result<(), Closed> {
         for part in payload.chunks(Self::PART) {
             self.push_part_async(part, false).await?;
@@ -152,10 +152,10 @@ impl PayloadSender {
         Ok(())
     }
 
-    /// Gives payload to the sender where there is room for all of it; false where there is not, and nothing is taken.
+    /// Passes payload to the sender if there is room for all of it. Otherwise returns false, and nothing is taken.
     ///
     /// # Errors
-    /// [`Closed`] where the session is over.
+    /// [`Closed`] if the session is over.
     pub fn try_push(&self, payload: &[u8]) -> Result<bool, Closed> {
         self.try_put(payload, false)
     }
@@ -168,15 +168,15 @@ impl PayloadSender {
         self.shared.put(state, payload, end).map(|()| true)
     }
 
-    /// Waits until [`try_push`](Self::try_push) takes `length` bytes, of which [`MOST`](Self::MOST) are the most. Then there is room, unless
-    /// somebody else takes it, or the session is over.
+    /// Waits until [`try_push`](Self::try_push) would take `length` bytes, at most [`MOST`](Self::MOST), or until the
+    /// session is over. Another task may still take the room first.
     pub async fn room(&self, length: usize) {
         let mut room = Room { shared: &self.shared, weight: length.min(Self::MOST), ticket: None };
         poll_fn(|context| room.poll(context).map(drop)).await;
     }
 
-    /// Bytes that were given and have not left, here and in the sender: divided by the rate, how late the next ones leave.
-    /// Another moment's count where the sender is just about to move some.
+    /// Bytes passed and not yet sent, here and in the sender. Divided by the rate, they say how long the next bytes
+    /// have to wait. The value is approximate while the sender moves bytes.
     pub fn waiting(&self) -> usize {
         self.shared.state().bytes + self.shared.unsent.load(Ordering::Relaxed)
     }
@@ -187,7 +187,7 @@ impl PayloadSender {
     }
 }
 
-/// A part of payload on its way into the payloads, at once or when there is room.
+/// A future that passes one part of payload, at once or when there is room.
 struct Pushing<'a> {
     room: Room<'a>,
     part: &'a [u8],
@@ -205,7 +205,7 @@ impl Future for Pushing<'_> {
     }
 }
 
-/// Room for so many bytes, and a place among those who wait for some.
+/// A future that waits in line for room of a given size.
 struct Room<'a> {
     shared: &'a Shared,
     weight: usize,
@@ -213,7 +213,7 @@ struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// The state as it is with room, or after the end.
+    /// Ready with the locked state if there is room, or if the session is over.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<MutexGuard<'a, State>> {
         let mut state = self.shared.state();
         if state.bytes + self.weight <= PayloadSender::MOST || state.reader_gone {
@@ -235,7 +235,7 @@ impl Drop for Room<'_> {
     }
 }
 
-/// A thread that waits as a task does.
+/// Wakes a thread that waits on a future.
 struct Parked(Thread);
 
 impl Wake for Parked {
@@ -274,7 +274,7 @@ impl PayloadReceiver {
     pub(crate) fn take(&mut self) -> Message {
         let mut state = self.shared.state();
         if state.messages.len() <= 1 {
-            // The wakeup rings on while messages are left.
+            // The wakeup stays readable while messages are left.
             let _ = self.shared.wakeup.read();
         }
         match state.messages.pop_front() {
@@ -290,13 +290,13 @@ impl PayloadReceiver {
         }
     }
 
-    /// Whether nothing is left, and nobody can give more.
+    /// Whether no payload is left and every [`PayloadSender`] is dropped.
     pub(crate) fn is_closed(&self) -> bool {
         let state = self.shared.state();
         state.writers == 0 && state.messages.is_empty()
     }
 
-    /// The sender has so many bytes that it has not sent.
+    /// Records how many bytes the sender has taken but not sent.
     pub(crate) fn note_unsent(&self, bytes: usize) {
         self.shared.unsent.store(bytes, Ordering::Relaxed);
     }
@@ -346,11 +346,11 @@ mod tests {
         }
         drop(queue);
         let (first, second) = writer.join().expect("no panic");
-        // The second never fits without a reader.
+        // The second part never fits without a reader.
         assert_eq!((first, second), (Ok(()), Err(Closed)));
     }
 
-    /// One look at a future, by nobody who could be woken.
+    /// Polls a future once, with a waker that does nothing.
     fn look<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!((look(room.as_mut()), payloads.try_push(b"more")), (Poll::Ready(()), Err(Closed)));
     }
 
-    /// If it fails, an application that puts a limit to its sending, while nothing can be sent, leaks.
+    /// If it fails, an application leaks memory if it limits the time of a send while nothing can be sent.
     #[test]
     fn who_gives_up_waiting_leaves_nothing_behind() {
         let (payloads, mut queue) = channel().expect("an event descriptor");

@@ -13,36 +13,36 @@ pub enum HostClock {}
 /// A moment on the host's clock.
 pub type Time = Instant<HostClock>;
 
-/// How long a measured distance between the wall clock and the monotonic clock is relied on.
+/// How long a measured offset between the wall clock and the monotonic clock stays valid.
 const TRUST: Span = Span::from_millis(500);
 
-/// A stamp that seems older than this has the distance measured anew, in case the wall clock was set back. Ours: readers
-/// are seldom so late, and the measurement costs half a microsecond.
+/// If a stamp seems older than this, the offset is measured again, in case the wall clock was set back. Ours: readers
+/// are seldom that late, and a measurement costs 0.5 µs.
 const DOUBTFUL_AGE: Span = Span::from_millis(10);
 
-/// A distance that changed by more than this, plus a thousandth of the time since it was measured, was a step and no
-/// slewing: Linux slews by 500 ppm at the most (adjtimex(2)).
+/// If the offset changed by more than this, plus a thousandth of the time since it was measured, the wall clock was
+/// stepped, not slewed: Linux slews by 500 ppm at most (adjtimex(2)).
 const LEAST_STEP: Span = Span::from_millis(1);
 
-/// The host's time: `CLOCK_MONOTONIC` plus its distance from `CLOCK_REALTIME`, fixed when the clock was made.
+/// The host's time: `CLOCK_MONOTONIC` plus its offset from `CLOCK_REALTIME`, fixed when the clock was created.
 ///
-/// It reads like the wall clock but never steps. Clones tell the same time; two clocks made apart need not.
+/// It reads like the wall clock but never steps. Clones show the same time; clocks created separately may differ.
 #[derive(Clone, Debug)]
 pub struct Clock {
     shared: Arc<Shared>,
 }
 
-/// Nanoseconds throughout. The atomics may be read torn from each other: a pair of old and new only leads to another
-/// measurement.
+/// All values are in nanoseconds. The atomics are not read as one unit: a mix of an old and a new value only causes
+/// another measurement.
 #[derive(Debug)]
 struct Shared {
-    /// Realtime less monotonic, when the clock was made.
+    /// Realtime minus monotonic when the clock was created.
     made: i64,
-    /// Realtime less monotonic, as last measured.
+    /// Realtime minus monotonic at the last measurement.
     current: AtomicI64,
     /// Monotonic time of that measurement.
     measured: AtomicI64,
-    /// How often the distance was found to have stepped.
+    /// How often a step of the wall clock was found.
     steps: AtomicU64,
 }
 
@@ -59,17 +59,17 @@ impl Clock {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The time.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.at_monotonic(read(ClockId::CLOCK_MONOTONIC))
     }
 
-    /// The time at which the wall clock showed `nanos` since the Unix epoch, for a moment that has just passed.
+    /// The time on this clock when the wall clock showed `nanos` since the Unix epoch, for a moment in the recent past.
     ///
-    /// The kernel stamps arrivals with the wall clock. Its distance from this clock is measured anew twice a second, and
-    /// at once for a stamp that seems to lie ahead or far back, so that a wall clock that is set moves the delays of those
-    /// datagrams only that were stamped before and read after. A step back by less than 10 ms moves them for half a second.
-    /// Never later than [`now`](Self::now).
+    /// The kernel stamps arrivals with the wall clock. The offset is measured again every 0.5 s, and at once if a stamp
+    /// seems to lie in the future or far in the past. So if the wall clock is set, only those datagrams have a wrong
+    /// delay that were stamped before and read after. A step back by less than 10 ms shifts delays for up to 0.5 s. The
+    /// result is never later than [`now`](Self::now).
     pub fn from_realtime(&self, nanos: u64) -> Time {
         let stamp = i64::try_from(nanos).unwrap_or(i64::MAX);
         let monotonic = read(ClockId::CLOCK_MONOTONIC);
@@ -82,19 +82,19 @@ impl Clock {
         self.at_monotonic(stamp.saturating_sub(distance).min(monotonic))
     }
 
-    /// How often the wall clock was found to have been set, by a millisecond or more, since this clock was made.
+    /// How often the wall clock was stepped, by a millisecond or more, since this clock was created.
     ///
-    /// Noticed by [`from_realtime`](Self::from_realtime) only, so with the next datagram. It moves no time that this clock
-    /// tells.
+    /// Only [`from_realtime`](Self::from_realtime) notices a step, so with the next datagram. Steps do not change the
+    /// times of this clock.
     pub fn wall_clock_steps(&self) -> u64 {
         self.shared.steps.load(Ordering::Relaxed)
     }
 
-    /// The distance as it is now, where `known` was measured `age` nanoseconds ago.
+    /// Measures the offset again; `known` was measured `age` nanoseconds ago.
     fn measure_anew(&self, known: i64, age: i64) -> i64 {
         let measured = Distance::measure();
         let distance = measured.unless_within_error_of(known);
-        // Of threads that find the same step, one counts it.
+        // If several threads find the same step, only one counts it.
         let was = self.shared.current.swap(distance, Ordering::Relaxed);
         self.shared.measured.store(measured.monotonic, Ordering::Relaxed);
         let slewed = LEAST_STEP.as_nanos().unsigned_abs().saturating_add(age.unsigned_abs() / 1000);
@@ -104,7 +104,7 @@ impl Clock {
         distance
     }
 
-    /// Sleeps until `at`, by an absolute deadline; returns at once where that has passed.
+    /// Sleeps until the absolute time `at`; returns at once if it has passed.
     ///
     /// Wakes some 30 to 50 µs late on a quiet machine.
     pub fn sleep_until(&self, at: Time) {
@@ -126,20 +126,20 @@ impl Default for Clock {
     }
 }
 
-/// How far the wall clock is from the monotonic clock.
+/// The offset of the wall clock from the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 struct Distance {
-    /// Realtime less monotonic.
+    /// Realtime minus monotonic.
     nanos: i64,
-    /// How far off `nanos` may be.
+    /// The largest error of `nanos`.
     error: i64,
     /// Monotonic time of the measurement.
     monotonic: i64,
 }
 
 impl Distance {
-    /// Reads the wall clock between two readings of the monotonic one; of five such triples the tightest counts, as one
-    /// may have been interrupted.
+    /// Reads the wall clock between two readings of the monotonic clock, five times, and keeps the shortest, because
+    /// the others may have been interrupted.
     fn measure() -> Self {
         let once = || {
             let before = read(ClockId::CLOCK_MONOTONIC);
@@ -154,7 +154,7 @@ impl Distance {
         })
     }
 
-    /// `known`, where the measurement does not contradict it: its own error is no reason to move a time.
+    /// `known`, unless the measurement contradicts it: a measurement error must not shift times.
     fn unless_within_error_of(self, known: i64) -> i64 {
         if self.nanos.abs_diff(known) <= self.error.unsigned_abs() { known } else { self.nanos }
     }
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(measured.unless_within_error_of(1_000_000), -5_000_000_000);
     }
 
-    /// If it fails, a wall clock set back or forth lengthens or shortens delays by as much.
+    /// If it fails, a step of the wall clock changes measured delays by as much.
     #[test]
     fn a_stale_distance_is_measured_anew_and_the_stamp_is_right_again() {
         let clock = Clock::new();
@@ -191,7 +191,7 @@ mod tests {
         let before = clock.now();
         let time = clock.from_realtime(read(ClockId::CLOCK_REALTIME) as u64);
         assert_eq!(clock.wall_clock_steps(), 1);
-        // The two distances may each be off by their error.
+        // Each of the two offsets has its own error.
         assert!(time >= before - Span::from_micros(100) && time <= clock.now(), "{time:?} is not after {before:?}");
     }
 
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_wall_clock_set_back_is_noticed_by_the_first_stamp() {
         let clock = Clock::new();
-        // As if it had been three seconds further when the distance was measured, a moment ago.
+        // As if the wall clock had been three seconds ahead when the offset was last measured, a moment ago.
         clock.shared.current.fetch_add(3_000_000_000, Ordering::Relaxed);
         let before = clock.now();
         let time = clock.from_realtime(read(ClockId::CLOCK_REALTIME) as u64);
@@ -208,7 +208,7 @@ mod tests {
         assert!(again >= before && clock.wall_clock_steps() == 1);
     }
 
-    /// Stamps of datagrams that waited are old, and no reason to count.
+    /// A datagram that waited has an old stamp, which is not a step.
     #[test]
     fn an_old_stamp_stays_old_and_counts_as_no_step() {
         let clock = Clock::new();

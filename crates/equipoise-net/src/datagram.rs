@@ -7,15 +7,15 @@ use crate::Time;
 /// The longest payload of a UDP datagram over IPv4, in bytes (RFC 768: 65 535 less both headers).
 pub(crate) const MAX_PAYLOAD: usize = 65_507;
 
-/// A datagram that was read.
+/// A received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Length in bytes of what is in the buffer; what did not fit is lost.
+    /// Length in bytes of the part that fitted into the buffer; the rest is lost.
     pub len: usize,
-    /// Who sent it.
+    /// Its source.
     pub from: SocketAddr,
     /// When it arrived.
     pub at: Time,
-    /// What its IP header said of congestion; [`Ecn::NotCapable`] too where the system does not tell.
+    /// The ECN field of its IP header; [`Ecn::NotCapable`] also if the system does not report it.
     pub ecn: Ecn,
 }

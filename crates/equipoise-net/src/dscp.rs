@@ -5,28 +5,28 @@ use thiserror::Error;
 
 /// The class of service that IP headers ask for: the DSCP of RFC 2474, six bits.
 ///
-/// What a network makes of it is the network's affair; most ignore it, and some clear it. For interactive media RFC 8837, Sec. 5 recommends
-/// `ef` for audio and `af41` or `af42` for video.
+/// Each network decides how to treat it; most ignore it, and some clear it. For interactive media RFC 8837, Sec. 5
+/// recommends `ef` for audio and `af41` or `af42` for video.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dscp(u8);
 
-/// Why a text is no class of service.
+/// The text names no class of service.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{found:?} is no class of service (DSCP); use a number of 0 to 63, or df, le, ef, va, cs0 to cs7, or afXY with X of 1 to 4 and Y of 1 to 3"
+    "{found:?} is not a class of service (DSCP); use a number of 0 to 63, or df, le, ef, va, cs0 to cs7, or afXY with X of 1 to 4 and Y of 1 to 3"
 )]
 pub struct DscpError {
-    /// What was given.
+    /// The text.
     pub found: String,
 }
 
 impl Dscp {
-    /// The usual treatment, which all packets have that ask for nothing (RFC 2474, Sec. 4.1).
+    /// Default forwarding, for packets that ask for no class (RFC 2474, Sec. 4.1).
     pub const DEFAULT: Self = Self(0);
-    /// Expedited forwarding (RFC 3246): little delay, for little traffic.
+    /// Expedited forwarding (RFC 3246): low delay, for traffic of low volume.
     pub const EF: Self = Self(46);
 
-    /// The class of this number; `None` above 63.
+    /// The class with this number; `None` above 63.
     pub const fn new(number: u8) -> Option<Self> {
         if number < 64 { Some(Self(number)) } else { None }
     }
@@ -36,7 +36,7 @@ impl Dscp {
         self.0
     }
 
-    /// The class of a name in lower case.
+    /// The class with a name in lower case.
     fn named(name: &str) -> Option<Self> {
         let digit = |at: usize, range: std::ops::RangeInclusive<u8>| {
             let digit = name.as_bytes().get(at)?.checked_sub(b'0')?;
@@ -59,7 +59,7 @@ impl Dscp {
 impl FromStr for Dscp {
     type Err = DscpError;
 
-    /// Reads a number, or a name as tools have it: `ef`, `af41`, `cs5`.
+    /// Reads a number or a common name: `ef`, `af41`, `cs5`.
     fn from_str(text: &str) -> Result<Self, DscpError> {
         let number = text.parse().ok().and_then(Self::new);
         let class = number.or_else(|| Self::named(&text.to_ascii_lowercase()));

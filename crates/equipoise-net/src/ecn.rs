@@ -1,5 +1,5 @@
-//! How the ECN field of a datagram's IP header goes into a socket and comes out of it, with IPv4, IPv6, and IPv4 on an IPv6 socket;
-//! and how the class of service beside it goes in.
+//! Sets and reads the ECN field of IP headers on a socket, for IPv4, IPv6, and IPv4 on an IPv6 socket. Also sets the
+//! class of service (DSCP) in the same byte.
 
 use std::net::{SocketAddr, UdpSocket};
 
@@ -9,16 +9,16 @@ use nix::sys::socket::{ControlMessageOwned, setsockopt, sockopt};
 
 use crate::Dscp;
 
-/// Has the kernel say with each datagram what its header said.
+/// Asks the kernel to report the byte with the ECN field for each received datagram.
 pub(crate) fn listen_for_ecn(socket: &UdpSocket, address: SocketAddr) {
-    // Refinements: without them nothing is known to be marked. An IPv6 socket may receive over IPv4.
+    // Optional: without it, no mark is seen. An IPv6 socket may also receive over IPv4.
     let _ = setsockopt(socket, sockopt::IpRecvTos, &true);
     if address.is_ipv6() {
         let _ = setsockopt(socket, sockopt::Ipv6RecvTClass, &true);
     }
 }
 
-/// What a remark of the kernel to a datagram says of its header; `None` for another remark.
+/// The ECN field in a control message; `None` for another kind of message.
 pub(crate) const fn ecn_in(remark: &ControlMessageOwned) -> Option<Ecn> {
     match remark {
         ControlMessageOwned::Ipv4Tos(field) => Some(Ecn::from_bits(*field)),
@@ -27,11 +27,11 @@ pub(crate) const fn ecn_in(remark: &ControlMessageOwned) -> Option<Ecn> {
     }
 }
 
-/// Bytes of a control message's head, and of the whole with a number in it and the padding behind (cmsg(3)).
+/// Bytes of a control message's header, and of the whole message with a number and its padding (cmsg(3)).
 const HEAD: usize = size_of::<libc::cmsghdr>();
 const SPACE: usize = (HEAD + size_of::<c_int>()).next_multiple_of(size_of::<usize>());
 
-/// The control message that has the kernel send a datagram with this class of service and this field.
+/// The control message that makes the kernel send a datagram with this class of service and this ECN field.
 #[derive(Debug)]
 pub(crate) struct ServiceControl {
     bytes: [u8; SPACE],
@@ -39,15 +39,15 @@ pub(crate) struct ServiceControl {
 }
 
 impl ServiceControl {
-    /// For a datagram to `peer`; empty where it asks for nothing and queues may not mark it, as the kernel says so by itself.
+    /// For a datagram to `peer`. Empty for the default class without ECN, which the kernel sends by itself.
     pub(crate) fn new(peer: SocketAddr, dscp: Dscp, ecn: Ecn) -> Self {
         let mut bytes = [0; SPACE];
-        // One byte has both (RFC 3168, Sec. 5).
+        // One byte holds both (RFC 3168, Sec. 5).
         let service = dscp.number() << 2 | ecn.bits();
         if service == 0 {
             return Self { bytes, len: 0 };
         }
-        // What goes to an IPv4 address leaves over IPv4, whatever the socket.
+        // A datagram to an IPv4 address uses IPv4, also from an IPv6 socket.
         let (level, kind) = match peer {
             SocketAddr::V6(peer) if peer.ip().to_ipv4_mapped().is_none() => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
             _ => (libc::IPPROTO_IP, libc::IP_TOS),
@@ -80,8 +80,8 @@ mod tests {
 
     const ALL: [Ecn; 4] = [Ecn::NotCapable, Ecn::Ect1, Ecn::Ect0, Ecn::Marked];
 
-    /// Sends a datagram of each kind from a socket at one address to a socket at another one, which is called by `name`. Returns what
-    /// came, read one by one or all together.
+    /// Sends a datagram of each kind from a socket at one address to a socket at another address, addressed as `name`.
+    /// Returns the received ones, read one by one or as a batch.
     fn through(from: IpAddr, to: IpAddr, name: IpAddr, is_batch: bool) -> Vec<(u8, Ecn)> {
         let clock = Clock::new();
         let [mut from, mut to] = [from, to].map(|ip| Socket::bind((ip, 0).into(), &clock).expect("a socket"));
@@ -103,7 +103,7 @@ mod tests {
         found
     }
 
-    /// If it fails, a live session is told of no marks, or marks what must not be marked.
+    /// If it fails, a live session sees no marks, or sets ECN where it must not.
     #[test]
     fn all_four_codepoints_pass_over_ipv4_ipv6_and_ipv4_on_an_ipv6_socket() {
         let (v4, v6) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
@@ -119,8 +119,8 @@ mod tests {
         }
     }
 
-    /// If it fails, a network that is set up for media does not know it, or a queue may not mark what asks for a class. The other socket
-    /// sees the whole byte as the kernel gives it.
+    /// If it fails, a network that is set up for media does not recognise it, or a queue cannot mark packets with a
+    /// class of service. The other socket sees the whole byte as the kernel reports it.
     #[test]
     fn a_class_of_service_stands_beside_the_field_over_ipv4_ipv6_and_ipv4_on_an_ipv6_socket() {
         let clock = Clock::new();

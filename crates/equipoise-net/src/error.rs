@@ -11,139 +11,139 @@ use thiserror::Error;
 use crate::dtls_srtp::HandshakeError;
 use crate::{Refusal, Via, WantedError};
 
-/// Why the real world could not do what was asked.
+/// Errors of sockets, threads, interfaces and sessions.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NetError {
     /// Another socket holds the port.
     #[error("UDP address {address} is in use; choose another port, or port 0 for any free one")]
     PortInUse {
-        /// The address that was asked for.
+        /// The requested address.
         address: SocketAddr,
     },
-    /// The socket could not be had for another reason.
+    /// The socket could not be opened for another reason.
     #[error("cannot open a UDP socket at {address}")]
     Bind {
-        /// The address that was asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A datagram can never be sent so.
+    /// A datagram of this length or to this peer can never be sent.
     #[error("cannot send a datagram of {length} bytes to {peer}")]
     Send {
-        /// Where it was to go.
+        /// The destination.
         peer: SocketAddr,
         /// Length of the UDP payload in bytes.
         length: usize,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The socket can receive no more.
+    /// The socket can no longer receive.
     #[error("cannot receive at {address}")]
     Receive {
         /// The socket's own address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Waiting for a socket failed.
     #[error("cannot wait for {sockets} UDP sockets")]
     Wait {
-        /// How many sockets were waited for.
+        /// The number of sockets.
         sockets: usize,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system gives no more threads.
+    /// The system cannot start another thread.
     #[error("cannot start thread {name:?}")]
     Spawn {
         /// The thread's name.
         name: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Nobody answered who knows the key.
+    /// The peer sent no answer that was made with the key.
     #[error(
         "no answer from {peer} within {waited}; is `equipoise receive` running there, reachable over UDP, and with the same key?"
     )]
     NoAnswer {
-        /// Who was asked.
+        /// The peer.
         peer: SocketAddr,
-        /// How long the answer was waited for.
+        /// How long the caller waited for the answer.
         waited: Span,
     },
-    /// An association of DTLS-SRTP came to no keys.
-    #[error("the peer was not to be had by DTLS-SRTP")]
+    /// The DTLS-SRTP handshake did not yield keys.
+    #[error("the DTLS-SRTP handshake with the peer failed")]
     NotOpened {
         /// Why.
         #[from]
         source: HandshakeError,
     },
-    /// The receiver is of another version.
+    /// The receiver uses another protocol version.
     #[error(
         "{peer} opens sessions by version {theirs} of their messages, and this by {ours}; the same release of Equipoise has to run at both ends"
     )]
     OtherVersion {
-        /// Who was asked.
+        /// The peer.
         peer: SocketAddr,
         /// Its version.
         theirs: u8,
         /// Ours.
         ours: u8,
     },
-    /// The receiver wants no session.
+    /// The receiver refuses the session.
     #[error("{peer} refuses: {}", reason.words())]
     Refused {
-        /// Who was asked.
+        /// The peer.
         peer: SocketAddr,
         /// Why.
         reason: Refusal,
     },
-    /// What the peer is to send cannot be.
-    #[error("the peer cannot be asked for this")]
+    /// The session requested from the peer is not possible.
+    #[error("this cannot be requested from the peer")]
     Wanted(#[from] WantedError),
-    /// The peer that sends fell silent.
-    #[error("{peer} sent nothing for {waited}; the session is given up")]
+    /// The sending peer fell silent.
+    #[error("{peer} sent nothing for {waited}; the session has ended")]
     Silent {
-        /// Who was to send.
+        /// The peer.
         peer: SocketAddr,
-        /// How long it was waited for.
+        /// How long the receiver waited.
         waited: Span,
     },
-    /// The peer that sends knows nothing of the session any more.
-    #[error("{peer} was started again; what it sent is over")]
+    /// The sending peer was restarted and no longer knows the session.
+    #[error("{peer} was restarted; the session is over")]
     StartedAgain {
-        /// Who was to send.
+        /// The peer.
         peer: SocketAddr,
     },
     /// A network namespace cannot be made or entered.
     #[error("`{command}` failed ({said}); a test bed of network namespaces needs root and iproute2")]
     TestBed {
-        /// What was tried.
+        /// The command that failed.
         command: String,
-        /// What the system says.
+        /// The system's error.
         said: String,
     },
     /// The kernel has no congestion control of this name.
     #[error("the kernel has no congestion control {name:?}; there are {}", known.join(", "))]
     NoCongestionControl {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// Those that are there.
+        /// The available ones.
         known: Vec<String>,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A TCP socket of the kernel does not do what it should.
+    /// An operation on a kernel TCP socket failed.
     #[error("cannot {what} a TCP socket")]
     Tcp {
-        /// What it should do.
+        /// The operation, as a verb.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Media that is generated takes no payload.
+    /// Payload was passed to a session of generated media.
     #[error(
         "a session of generated media takes no payload; set it up for a stream (Payload::Stream) or RTP packets (Payload::Rtp)"
     )]
@@ -154,22 +154,22 @@ pub enum NetError {
     /// A flow pair cannot be set up.
     #[error("the flow pair cannot be set up")]
     Pair(#[from] PairError),
-    /// Web traffic cannot be like that.
+    /// The settings of the web traffic are invalid.
     #[error("the web traffic cannot be set up: its {}", source.field())]
     Web {
-        /// What is wrong with it.
+        /// The invalid setting.
         #[from]
         source: WebError,
     },
-    /// Who answers over TCP is no end of a flow pair, or takes no flow now.
-    #[error("{peer} is no receiver of flow pairs: {said}")]
+    /// The peer answers over TCP, but is not the receiver of a flow pair, or accepts no flow now.
+    #[error("{peer} is not a receiver of flow pairs: {said}")]
     NoPair {
-        /// Who was asked.
+        /// The peer.
         peer: SocketAddr,
-        /// What it said instead, or did not.
+        /// Its answer, or that there was none.
         said: String,
     },
-    /// A thread panicked, so that its results are lost.
+    /// A thread panicked; its results are lost.
     #[error("thread {name:?} panicked; its results are lost")]
     Panicked {
         /// The thread's name.
@@ -188,13 +188,13 @@ pub enum NetError {
     UnknownLink {
         /// The route's position in the list of routes, from 0.
         route: usize,
-        /// The link it asks for.
+        /// The missing link.
         link: usize,
         /// How many links there are.
         links: usize,
     },
-    /// Streams are the kernel's, which a relay of datagrams cannot carry.
-    #[error("route {route} is of TCP, but a relay on loopback carries UDP only; use a test bed of network namespaces")]
+    /// A route of TCP was given to a relay of datagrams, which cannot carry it.
+    #[error("route {route} uses TCP, but a relay on loopback carries UDP only; use a test bed of network namespaces")]
     NoStream {
         /// The route's position in the list of routes, from 0.
         route: usize,
@@ -202,20 +202,20 @@ pub enum NetError {
     /// A direction of a bridge cannot be built.
     #[error("the path {direction} cannot be built")]
     Path {
-        /// Which direction: "forward" or "back".
+        /// The direction: "forward" or "back".
         direction: &'static str,
         /// Why not.
         source: PipeError,
     },
-    /// There is no such network interface here.
+    /// No network interface has this name.
     #[error("there is no network interface {name:?} here; there are {}", known.join(", "))]
     NoInterface {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// Those that are there.
+        /// The existing ones.
         known: Vec<String>,
     },
-    /// The interface has no address of the peer's kind.
+    /// The interface has no address of the peer's address family.
     #[error("interface {name:?} has no {family} address; `ip addr add` gives it one")]
     NoAddress {
         /// Its name.
@@ -223,45 +223,45 @@ pub enum NetError {
         /// "IPv4" or "IPv6".
         family: &'static str,
     },
-    /// A path is to leave from an address that no interface here has, or that is of another kind than the peer's.
+    /// No interface has the address that a path is to use, or its address family is not the peer's.
     #[error("no interface here has the {family} address {address}; there are {}", known.join(", "))]
     NotOurAddress {
-        /// The address that was asked for.
+        /// The requested address.
         address: IpAddr,
-        /// What it is to be, as the peer's: "IPv4" or "IPv6".
+        /// The peer's address family: "IPv4" or "IPv6".
         family: &'static str,
-        /// Those that are there.
+        /// The existing addresses.
         known: Vec<String>,
     },
-    /// A session has a path already.
+    /// The session already has this path.
     #[error("path {path} is path {other}; name each path once")]
     SamePath {
-        /// The one that was given.
+        /// The path that was given.
         path: Via,
-        /// The one that is there.
+        /// The existing path.
         other: Via,
     },
-    /// A session cannot have so many paths, or so few.
+    /// The number of paths is out of range.
     #[error("a session has 1 to {most} paths, not {found}")]
     Paths {
-        /// How many were asked for.
+        /// The requested number.
         found: usize,
-        /// The most.
+        /// The maximum.
         most: usize,
     },
-    /// The system does not tell of its interfaces.
+    /// The system's notifications of interface changes are not available.
     #[error("cannot watch the network interfaces")]
     Interfaces {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Both ends of a bridge are the same interface.
+    /// Both ends of a bridge name the same interface.
     #[error("{name:?} cannot be bridged with itself; name two interfaces")]
     SameInterface {
         /// The name that was given twice.
         name: String,
     },
-    /// The interface has no Ethernet frames.
+    /// The interface does not carry Ethernet frames.
     #[error("interface {name:?} carries no Ethernet frames; bridge veth or Ethernet interfaces")]
     NotEthernet {
         /// Its name.
@@ -273,52 +273,52 @@ pub enum NetError {
         /// Its name.
         name: String,
     },
-    /// No frames can be read from or written to the interface.
+    /// Frames cannot be read from or written to the interface.
     #[error("cannot open a packet socket on interface {name:?}")]
     PacketSocket {
         /// Its name.
         name: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// An interface cannot have this name.
-    #[error("{name:?} is no name for an interface; take 1 to 15 characters, none of them a space, '/', ':' or '%'")]
+    /// The name is not valid for an interface.
+    #[error("{name:?} is not a valid interface name; use 1 to 15 characters without spaces, '/', ':' and '%'")]
     InterfaceName {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
     },
     /// The system has no TUN devices.
     #[error(
-        "there are no TUN devices here, for want of /dev/net/tun; `modprobe tun` gives them to a host, `--device /dev/net/tun` to a container"
+        "there are no TUN devices here, because /dev/net/tun is missing; use `modprobe tun` on a host, `--device /dev/net/tun` with a container"
     )]
     NoTun {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The name of a TUN device is taken.
+    /// The name of the TUN device is in use.
     #[error(
         "{name:?} is taken: another program has this TUN device, or it is another kind of interface; choose another name"
     )]
     TunTaken {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A TUN device cannot be made or taken for another reason.
+    /// The TUN device cannot be created or opened for another reason.
     #[error("cannot open the TUN device {name:?}")]
     Tun {
         /// Its name.
         name: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The interface gives no more frames.
+    /// The interface can no longer be read.
     #[error("cannot receive from interface {name:?}")]
     InterfaceGone {
         /// Its name.
         name: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! A session that a server on another host sends in, since it is asked to.
+//! A session in which a server on another host is asked to send.
 
 use std::net::SocketAddr;
 
@@ -15,47 +15,48 @@ use crate::send::usual_reporting;
 use crate::transport::{Client, Links};
 use crate::{NetError, Observer, Running, Socket};
 
-/// What a session is made of in which the server sends.
+/// Settings of a session in which the server sends.
 #[derive(Clone, Debug)]
 pub struct FetchConfig {
     /// The server.
     pub peer: SocketAddr,
-    /// What both hosts know; `None` for a session that anybody may read and forge.
+    /// The key that both hosts share; `None` for a session that anybody can read and forge.
     pub key: Option<Key>,
-    /// What the server is to send.
+    /// The requested media.
     pub wanted: Wanted,
-    /// How this end reports on single packets; `None` for [`Reporting::INTERVAL`], and not at all at a constant rate.
+    /// Interval and kind of per-packet feedback from this end; `None` for [`Reporting::INTERVAL`], or no such feedback
+    /// at a constant rate.
     pub reporting: Option<Reporting>,
-    /// How long the server's first answer is waited for.
+    /// How long to wait for the server's first answer.
     pub patience: Span,
     /// How long the server may be silent afterwards.
     pub idle: Span,
 }
 
 impl FetchConfig {
-    /// A session in which the server sends what is wanted.
+    /// A session in which the server sends `wanted`.
     pub const fn new(peer: SocketAddr, key: Option<Key>, wanted: Wanted) -> Self {
         Self { peer, key, wanted, reporting: None, patience: Span::from_secs(5), idle: Span::from_secs(30) }
     }
 }
 
-/// Opens a session in which the server sends, to this address and no other, and receives on a thread of its own until it is stopped or the
-/// server ends it.
+/// Opens a session in which the server sends to this address, and receives on a separate thread until it is stopped or
+/// the server ends it.
 ///
-/// The rate is decided by the server's own law, `equipoise`, within what is wanted and what the server may send
-/// ([`ServerConfig::reverse_limit`](crate::ServerConfig::reverse_limit)).
+/// The rate is decided by the server's own control law, `equipoise`, within the range of `wanted` and the server's
+/// limit ([`ServerConfig::reverse_limit`](crate::ServerConfig::reverse_limit)).
 ///
 /// # Errors
-/// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] where the server gives no session, [`NetError::Session`] for an interval of
-/// feedback that cannot be, and what the system says. The session itself fails with [`NetError::Silent`] and
-/// [`NetError::StartedAgain`].
+/// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] if the server opens no session,
+/// [`NetError::Session`] for an invalid feedback interval, and the system's errors. The session itself fails with
+/// [`NetError::Silent`] and [`NetError::StartedAgain`].
 pub fn fetch<O: Observer + Send + 'static>(
     socket: Socket,
     config: &FetchConfig,
     observer: O,
 ) -> Result<Running<Receiver, O>, NetError> {
     let FetchConfig { peer, wanted, .. } = *config;
-    let usual = || (!wanted.is_constant()).then(|| usual_reporting(Payload::Generated, wanted.ecn()));
+    let usual = || (!wanted.is_constant()).then(|| usual_reporting(Payload::Generated, wanted.ecn(), false));
     let reporting = config.reporting.or_else(usual);
     let ssrc = u32::from_be_bytes(random());
     let receiver = |sender_ssrc| {
@@ -65,7 +66,7 @@ pub fn fetch<O: Observer + Send + 'static>(
         let overhead = Size::from_bytes(overhead);
         Receiver::new(ReceiverConfig { clocks: Clocks::Apart, overhead, reporting, ..base })
     };
-    // Whatever is wrong with the session itself is said before anybody is asked.
+    // Check the settings before anything is sent.
     receiver(0)?;
     let asked = Asked {
         key: config.key.clone(),

@@ -1,4 +1,4 @@
-//! What ICMP says of datagrams that a socket has sent.
+//! ICMP errors about datagrams that a socket sent.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
@@ -11,7 +11,7 @@ use nix::sys::time::TimeSpec;
 
 use crate::socket::{PASSED_OVER, address_of};
 
-/// What is said of datagrams to a peer.
+/// ICMP errors about datagrams to one peer.
 #[derive(Debug)]
 pub(crate) struct Word {
     peer: SocketAddr,
@@ -20,9 +20,9 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// Listens from now on at a socket to what is said of `peer`.
+    /// Starts to record errors about `peer` on a socket.
     pub(crate) fn about(peer: SocketAddr, socket: &UdpSocket) -> Self {
-        // Refinements: without them silence says the same, later. An IPv6 socket may send over IPv4.
+        // Optional: without it, the session ends by its timeout, later. An IPv6 socket may also send over IPv4.
         let _ = setsockopt(socket, sockopt::Ipv4RecvErr, &true);
         if socket.local_addr().is_ok_and(|address| address.is_ipv6()) {
             let _ = setsockopt(socket, sockopt::Ipv6RecvErr, &true);
@@ -30,7 +30,7 @@ impl Word {
         Self { peer, is_unreachable: false, control: error_buffer() }
     }
 
-    /// Whether it was said since this was asked last that the peer's port, host or network is unreachable.
+    /// Returns whether the peer's port, host or network was reported unreachable since the last call.
     pub(crate) const fn take(&mut self) -> bool {
         std::mem::replace(&mut self.is_unreachable, false)
     }
@@ -40,7 +40,7 @@ impl Word {
         let Self { peer, is_unreachable, control } = self;
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
         for _ in 0..PASSED_OVER {
-            // What was sent comes with it, and is of no interest.
+            // The kernel also returns the datagram that was sent, which is not needed.
             let read = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut [], Some(control), flags);
             let Ok(message) = read else { return };
             let to = message.address.as_ref().and_then(address_of);
@@ -51,13 +51,14 @@ impl Word {
     }
 }
 
-/// Room for the kernel's remarks to an error: what it is, who said so, when it came, and those that every datagram has.
+/// Buffer for the kernel's control messages about an error: the error, its source, its time, and those of every
+/// datagram.
 fn error_buffer() -> Vec<u8> {
     cmsg_space!(TimeSpec, u32, libc::c_int, libc::sock_extended_err, libc::sockaddr_in6, libc::sockaddr_in6)
 }
 
-/// Whether ICMP says that a destination cannot be reached (RFC 792; RFC 4443, Sec. 3.1). That a packet is too big is another
-/// thing.
+/// Whether ICMP reports that a destination is unreachable (RFC 792; RFC 4443, Sec. 3.1). "Packet too big" and
+/// "fragmentation needed" do not count.
 const fn is_unreachability(control: &ControlMessageOwned) -> bool {
     const UNREACHABLE: (u8, u8) = (libc::SO_EE_ORIGIN_ICMP, 3);
     const UNREACHABLE_6: (u8, u8) = (libc::SO_EE_ORIGIN_ICMP6, 1);
@@ -72,7 +73,7 @@ const fn is_unreachability(control: &ControlMessageOwned) -> bool {
     }
 }
 
-/// What ICMP had to say of an earlier datagram (RFC 1122, Sec. 4.1.3.3), in all the forms that Linux gives it.
+/// Whether the error is an ICMP report about an earlier datagram (RFC 1122, Sec. 4.1.3.3), in any form that Linux uses.
 pub(crate) fn is_word_from_the_path(errno: Errno) -> bool {
     matches!(
         errno,
@@ -101,13 +102,13 @@ mod tests {
     use crate::socket::{Sent, wait_any};
     use crate::{Clock, Socket};
 
-    /// If it fails, a sender whose receiver is gone is told nothing of it, or takes a whole processor to hear it again and again,
-    /// or loses datagrams that the kernel would have sent.
+    /// If it fails, a sender does not learn that its receiver is gone, or uses a whole processor to read the same error
+    /// again and again, or loses datagrams that the kernel would have sent.
     #[test]
     fn an_unreachable_peer_is_told_once_and_leaves_nothing_to_wake_for() {
         let clock = Clock::new();
         for ip in [Ipv4Addr::LOCALHOST.into(), IpAddr::from(Ipv6Addr::LOCALHOST)] {
-            // A host without IPv6 has nothing to say about it.
+            // On a host without IPv6 there is nothing to test.
             let Ok(mut socket) = Socket::bind((ip, 0).into(), &clock) else { continue };
             let [gone, other] = [(); 2].map(|()| Socket::bind((ip, 0).into(), &clock).unwrap()).map(|it| it.address());
             socket.listen_for_errors(gone);
@@ -138,7 +139,7 @@ mod tests {
         // Network, host, port; fragmentation needed; time exceeded.
         assert_eq!([error(2, 3, 0), error(2, 3, 1), error(2, 3, 3)], [true; 3]);
         assert_eq!([error(2, 3, 4), error(2, 11, 0)], [false; 2]);
-        // No route, port; packet too big. The host's own word is none of the network's.
+        // No route, port; packet too big. An error of the local host is not one of the network.
         assert_eq!([error(3, 1, 0), error(3, 1, 4)], [true; 2]);
         assert_eq!([error(3, 2, 0), error(1, 3, 3)], [false; 2]);
     }

@@ -1,12 +1,12 @@
 use equipoise::units::Span;
 
-/// Width of a class, and how many there are: later than 100 ms is one class.
+/// Width of a histogram bin, and the number of bins: all values above 100 ms share one.
 const CLASS: Span = Span::from_micros(1);
 const CLASSES: usize = 100_000;
 
-/// How much later than ideal packets were let go.
+/// How much later than its ideal time each packet left.
 ///
-/// The percentiles are exact to 1 µs up to 100 ms; above they give the largest.
+/// The percentiles are exact to 1 µs up to 100 ms; above that the largest value is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lateness {
     /// Median.
@@ -19,7 +19,7 @@ pub struct Lateness {
     pub max: Span,
 }
 
-/// Counts lateness in classes.
+/// A histogram of lateness.
 #[derive(Clone, Debug)]
 pub(crate) struct LatenessMeter {
     classes: Vec<u64>,
@@ -32,10 +32,10 @@ impl LatenessMeter {
         Self { classes: vec![0; CLASSES], count: 0, max: Span::ZERO }
     }
 
-    /// A packet left so late.
+    /// Records a packet that left this late.
     pub(crate) fn record(&mut self, late: Span) {
         let class = (late / CLASS).and_then(|class| usize::try_from(class).ok()).unwrap_or(0);
-        // Beyond the last class a packet only counts: a percentile that is not found below is the largest.
+        // A packet beyond the last bin is only counted: a percentile not found in the bins is the largest value.
         if let Some(class) = self.classes.get_mut(class) {
             *class += 1;
         }
@@ -43,7 +43,7 @@ impl LatenessMeter {
         self.max = self.max.max(late);
     }
 
-    /// How many there were.
+    /// The number of packets.
     pub(crate) const fn count(&self) -> u64 {
         self.count
     }
@@ -58,7 +58,7 @@ impl LatenessMeter {
         })
     }
 
-    /// Upper edge of the class that holds the nearest rank.
+    /// Upper edge of the bin that holds the nearest rank.
     fn per_mille(&self, per_mille: u64) -> Span {
         let rank = (self.count * per_mille).div_ceil(1000);
         let mut below = 0;

@@ -5,7 +5,8 @@ use tokio::task::spawn_blocking;
 
 use crate::NetError;
 
-/// A session's thread, which ends when this is dropped; a task does not wait for that, whoever is no task does.
+/// A session's thread, which ends when this is dropped. Dropped within a task, it does not wait for that; elsewhere it
+/// does.
 pub(crate) struct Leaving<T: Send + 'static> {
     /// `None` once it is taken.
     thread: Option<T>,
@@ -16,19 +17,19 @@ impl<T: Send + 'static> Leaving<T> {
         Self { thread: Some(thread) }
     }
 
-    /// The thread, whose end the caller waits for.
+    /// Takes the thread out; the caller then waits for its end.
     pub(crate) fn take(mut self) -> Option<T> {
         self.thread.take()
     }
 
-    /// Ends it by `end`, which may block.
+    /// Ends the thread with `end`, which may block.
     pub(crate) async fn end<R: Send + 'static>(
         self,
         end: impl FnOnce(T) -> Result<R, NetError> + Send + 'static,
     ) -> Result<R, NetError> {
         match self.take() {
             Some(thread) => blocking(move || end(thread)).await,
-            // Nobody but this function takes it, and nobody can call it twice.
+            // Only this function takes the thread, and it consumes `self`.
             None => Err(lost()),
         }
     }
@@ -36,7 +37,7 @@ impl<T: Send + 'static> Leaving<T> {
 
 impl<T: Send + 'static> Drop for Leaving<T> {
     fn drop(&mut self) {
-        // To drop the thread is to wait for its end, some milliseconds.
+        // Dropping the thread waits for its end, which takes some milliseconds.
         match (self.thread.take(), Handle::try_current()) {
             (Some(thread), Ok(runtime)) => _ = runtime.spawn_blocking(move || drop(thread)),
             (thread, _) => drop(thread),
@@ -50,14 +51,14 @@ impl<T: Send + 'static> fmt::Debug for Leaving<T> {
     }
 }
 
-/// Does `work` where waiting holds up no task.
+/// Runs `work` on a thread that may block.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> Result<R, NetError> + Send + 'static,
 ) -> Result<R, NetError> {
     spawn_blocking(work).await.unwrap_or_else(|_| Err(lost()))
 }
 
-/// The runtime gives no more of what it was to do.
+/// The runtime dropped the work.
 fn lost() -> NetError {
     NetError::Panicked { name: "session".to_owned() }
 }

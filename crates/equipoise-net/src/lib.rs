@@ -1,25 +1,26 @@
-//! The real world of Equipoise: clocks, UDP sockets, threads, and an emulated bottleneck between them.
+//! Everything that touches the operating system: clocks, UDP sockets, threads, and an emulated bottleneck.
 //!
-//! Everything that decides lives in the core, [`equipoise`], and in its sessions, [`equipoise_session`]. This crate only tells it what happened and when, and does
-//! what it asks:
+//! All decisions are made in the core, [`equipoise`], and in its sessions, [`equipoise_session`]. This crate passes
+//! them events with their times and carries out the actions they return:
 //!
-//! - [`Clock`]: one time for all of the host, which never steps.
+//! - [`Clock`]: one time base for the whole host, which never steps.
 //! - [`Socket`]: UDP with the kernel's receive timestamps, so that a late reader does not lengthen a measured delay.
 //! - [`run_endpoint`]: a thread that drives one end of a session over a socket.
-//! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and protected by SRTP; [`send_multipath()`]: over
-//!   several interfaces at once; [`fetch()`]: with the server as the sender.
-//! - [`TestBed`]: hosts of their own in network namespaces; [`TcpEnds`]: TCP of the kernel between them; [`WebEnds`]: web traffic.
-//! - [`Emulator`]: a bottleneck made of [`equipoise_path::link::Pipe`]s between two sockets, or between the hosts of a test bed
-//!   for UDP and TCP, for runs on one machine.
-//! - [`Bridge`]: one direction of a path each way, made of [`equipoise_path::link::Pipe`], between UDP clients and a server, or
-//!   between two network interfaces or TUN devices for any traffic.
-//! - [`Watchdog`]: notes when the machine itself stalled.
+//! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and protected by SRTP;
+//!   [`send_multipath()`]: over several interfaces at once; [`fetch()`]: with the server as the sender.
+//! - [`TestBed`]: hosts in network namespaces; [`TcpEnds`]: kernel TCP between them; [`WebEnds`]: web traffic.
+//! - [`Emulator`]: a bottleneck made of [`equipoise_path::link::Pipe`]s between two sockets, or between the hosts of a
+//!   test bed for UDP and TCP, for runs on one machine.
+//! - [`Bridge`]: an emulated path, one [`equipoise_path::link::Pipe`] for each direction, between UDP clients and a
+//!   server, or between two network interfaces or TUN devices for any traffic.
+//! - [`Watchdog`]: records when the machine itself stalled.
 //! - [`media`]: sessions between hosts for applications on tokio.
-//! - [`dtls_srtp`]: keys and protection of media with ends that are not ours, as WebRTC has them.
-//! - [`flow_pair`]: application data units that go over TCP and RTP in turn, between hosts.
+//! - [`dtls_srtp`]: key exchange and media protection with other implementations, as in WebRTC.
+//! - [`flow_pair`]: application data units sent alternately over TCP and RTP, between hosts.
 //!
-//! Threads and blocking calls, no asynchronous runtime: the usual ones tick in milliseconds, and a gap between media
-//! packets is often shorter than that. [`media`] stands beside these threads, and nothing of it runs on them.
+//! Threads and blocking calls, no asynchronous runtime: common runtimes have timers of one millisecond, and a gap
+//! between media packets is often shorter than that. [`media`] offers an asynchronous interface to these threads; no
+//! session work runs on the runtime.
 #![forbid(unsafe_code)]
 
 #[cfg(not(target_os = "linux"))]
@@ -53,7 +54,7 @@ mod thread;
 mod transport;
 mod watchdog;
 
-pub use bridge::{Bridge, BridgeConfig, BridgeReport, DirectionReport, Punctuality};
+pub use bridge::{Bridge, BridgeConfig, BridgeReport, BridgeSample, DirectionReport, Punctuality};
 pub use channel::{Closed, PayloadSender};
 pub use clock::{Clock, HostClock, Time};
 pub use datagram::Received;

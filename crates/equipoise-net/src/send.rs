@@ -6,7 +6,7 @@ use equipoise::control::scheduler::BoxedScheduler;
 use equipoise::control::{BoxedController, Needs};
 use equipoise::units::{Rate, Size, Span};
 use equipoise_session::feedback::{Format, Reporting};
-use equipoise_session::multipath;
+use equipoise_session::multipath::{self, Total};
 use equipoise_session::rtp::{Delays, Payload, Repeating, Sender, SenderConfig, StreamConfig};
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
@@ -20,34 +20,35 @@ use crate::secure::{Key, random};
 use crate::transport::{Client, Links};
 use crate::{Clock, Dscp, NetError, Observer, Paths, PayloadSender, Running, Socket, Via};
 
-/// What a session to a server is made of, beside its controller.
+/// Settings of a session to a server, apart from its controller.
 #[derive(Clone, Debug)]
 pub struct SendConfig {
     /// The server.
     pub peer: SocketAddr,
-    /// What both hosts know; `None` for a session that anybody may read and forge.
+    /// The key that both hosts share; `None` for a session that anybody can read and forge.
     pub key: Option<Key>,
-    /// What it carries.
+    /// What the session carries.
     pub payload: Payload,
-    /// Size of every IP packet, headers included; of the largest, where an application gives the payload.
+    /// Size of every IP packet, headers included. If an application provides the payload, the size of the largest
+    /// packet.
     pub packet_size: Size,
-    /// What the delays are that the controller holds; between hosts there is no [`Delays::Agreed`].
+    /// Which delays the controller uses. [`Delays::Agreed`] is not possible between hosts.
     pub delays: Delays,
     /// Time between two requests for a report.
     pub report_interval: Span,
-    /// How the server reports on single packets; `None` for [`Reporting::INTERVAL`] where the controller needs it, and not at all where
-    /// it does not.
+    /// Interval and kind of per-packet feedback from the server; `None` for [`Reporting::INTERVAL`] if the controller
+    /// needs it, and for no such feedback otherwise.
     pub reporting: Option<Reporting>,
-    /// What media packets say of congestion: whether queues may mark them in place of dropping them.
+    /// The ECN field of media packets: whether queues may mark them in place of dropping them.
     pub ecn: Ecn,
-    /// The source of its packets; `None` for one drawn by chance. Another program's packets have to have it.
+    /// SSRC of its packets; `None` for a random one. Required if the packets come from another program.
     pub ssrc: Option<u32>,
-    /// Whether it carries the packets of one further source of another program, such as audio beside video, before all else
-    /// ([`SenderConfig::has_further_source`]); over one path.
+    /// Whether the session also carries the packets of a second source of another program, such as audio with video,
+    /// before all others ([`SenderConfig::has_further_source`]). Only over one path.
     pub has_further_source: bool,
     /// RTP payload type.
     pub payload_type: u8,
-    /// How long the server's first answer is waited for.
+    /// How long to wait for the server's first answer.
     pub patience: Span,
 }
 
@@ -73,17 +74,17 @@ impl SendConfig {
         }
     }
 
-    /// A session that carries a stream of bytes, and is else like [`SendConfig::new`].
+    /// A session that carries a stream of bytes; otherwise as [`SendConfig::new`].
     pub fn stream(peer: SocketAddr, key: Option<Key>) -> Self {
         Self { payload: Payload::Stream, ..Self::new(peer, key) }
     }
 
-    /// What a rate of IP packets, such as the controller decides, leaves for payload in full packets.
+    /// The payload rate that remains of a rate of IP packets, such as the controller's, if all packets are full.
     pub fn payload_rate(&self, rate: Rate) -> Rate {
         self.payload_rate_with(rate, None)
     }
 
-    /// The same for a session over several paths, whose packets say more of themselves.
+    /// As [`payload_rate`](Self::payload_rate), for a session over several paths, whose packets have more headers.
     pub fn multipath_payload_rate(&self, rate: Rate) -> Rate {
         self.payload_rate_with(rate, Some(Subflow::default()))
     }
@@ -95,15 +96,15 @@ impl SendConfig {
         Rate::from_bps((rate.as_bps_f64() * share) as u64)
     }
 
-    /// Bytes that other layers than UDP and IPv4 add to a datagram.
+    /// Bytes that layers other than UDP and IPv4 add to a datagram.
     pub fn overhead(&self) -> Size {
         Self::overhead_to(self.peer, self.key.is_some())
     }
 
-    /// The same of datagrams to this peer.
+    /// Bytes that layers other than UDP and IPv4 add to a datagram to this peer.
     pub(crate) fn overhead_to(peer: SocketAddr, is_secure: bool) -> Size {
         let cipher = if is_secure { Protection::OVERHEAD } else { 0 };
-        // An IPv6 header is twice as long (RFC 8200, Sec. 3).
+        // An IPv6 header is 20 bytes longer than an IPv4 header (RFC 8200, Sec. 3).
         let header = match peer {
             SocketAddr::V6(peer) if peer.ip().to_ipv4_mapped().is_none() => 20,
             _ => 0,
@@ -111,7 +112,7 @@ impl SendConfig {
         Size::from_bytes(cipher + header)
     }
 
-    /// What a session of this kind is made of, and what its receiver is asked for.
+    /// The sender's configuration, and the request to the receiver.
     fn session(&self, clock: &Clock, needs: Needs, several: bool) -> (SenderConfig, Asked) {
         let ssrc = self.ssrc.unwrap_or_else(|| u32::from_be_bytes(random()));
         let stream = StreamConfig {
@@ -122,35 +123,36 @@ impl SendConfig {
         let base = SenderConfig::new(stream, self.report_interval, start, u64::from_be_bytes(random()));
         let Self { payload, delays, ecn, has_further_source, .. } = *self;
         let reporting =
-            self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn)));
+            self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn, several)));
         let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
-        // Whether anything is, the receiver decides.
+        // The receiver decides whether packets are repeated.
         let repeating = Some(Repeating::default());
         (SenderConfig { payload, delays, ecn, reporting, repeating, has_further_source, ..base }, asked)
     }
 }
 
-/// Feedback by packet for media of this kind: finer times, where nothing asks for marks and packets have room for another number.
-pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn) -> Reporting {
-    let has_numbers = payload == Payload::Generated && ecn == Ecn::NotCapable;
+/// Per-packet feedback for this kind of media. It has finer times if ECN is off and packets have room for another
+/// number.
+pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn, several: bool) -> Reporting {
+    let has_numbers = payload == Payload::Generated && ecn == Ecn::NotCapable && !several;
     let format = if has_numbers { Format::TransportWide } else { Format::CongestionFeedback };
     Reporting { format, interval: Reporting::INTERVAL }
 }
 
-/// What a session over several paths has beside: which they are, and what divides the rate among them.
+/// Additional settings of a session over several paths: the paths, and the scheduler that divides the rate among them.
 pub struct Multipath {
     /// Its paths, 1 to [`MAX_PATHS`](multipath::MAX_PATHS); they are numbered from 0 in this order.
     pub paths: Vec<Via>,
-    /// What divides the total.
+    /// What divides the total rate.
     pub scheduler: BoxedScheduler,
-    /// Time between two divisions; not less than the report interval.
+    /// Time between two decisions on the shares; not less than the report interval.
     pub period: Span,
     /// The class of service that its packets ask for.
     pub dscp: Dscp,
 }
 
 impl Multipath {
-    /// Paths whose shares are decided every 5 s, as in the paper (Asvarujanon 2014, Sec. 4.3).
+    /// A session over `paths` whose shares are decided every 5 s, as in the paper (Asvarujanon 2014, Sec. 4.3).
     pub fn new(paths: Vec<Via>, scheduler: BoxedScheduler) -> Self {
         Self { paths, scheduler, period: multipath::Sender::PERIOD, dscp: Dscp::DEFAULT }
     }
@@ -160,56 +162,59 @@ impl Multipath {
 pub struct MultipathSession<O> {
     /// Its thread.
     pub running: Running<multipath::Sender, O>,
-    /// Where its payload goes; `None` for generated media.
+    /// The payload channel; `None` for generated media.
     pub payloads: Option<PayloadSender>,
-    /// Its paths, to be changed while it runs.
+    /// Handle to change its paths while it runs.
     pub paths: Paths,
 }
 
-/// Opens a session and sends on a thread of its own, until it is stopped or nobody has a [`PayloadSender`] to it any more.
+/// Opens a session and sends on a separate thread, until it is stopped or the last [`PayloadSender`] is dropped.
 ///
-/// Generated media needs no channel: stop it by [`Running::stop`]. Then `None` is given.
+/// Generated media has no payload channel, so the second value is `None`. Stop it with [`Running::stop`].
 ///
 /// # Errors
-/// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] where the server gives no session, [`NetError::Session`] for a packet
-/// size or payload type that cannot be, and what the system says.
+/// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] if the server opens no session,
+/// [`NetError::Session`] for an invalid packet size or payload type, and the system's errors.
 pub fn send<O: Observer + Send + 'static>(
     socket: Socket,
     config: &SendConfig,
     controller: BoxedController,
     observer: O,
 ) -> Result<(Running<Sender, O>, Option<PayloadSender>), NetError> {
-    // Whatever is wrong with the session itself is said before anybody is asked.
+    // Check the settings before anything is sent.
     let (sender, asked) = config.session(socket.clock(), controller.needs(), false);
     let endpoint = Sender::new(sender, controller)?;
     start(endpoint, Links::fixed(vec![socket]), (config, asked), observer)
 }
 
-/// Opens a session over several paths, and is else like [`send`]. Its paths may be changed while it runs.
+/// Opens a session over several paths; otherwise as [`send`]. The paths can be changed while it runs.
 ///
-/// Each path has a socket of its own, bound to its interface and to the address of that. A path whose interface goes down,
-/// or whose address changes, is left at once, and taken up again when there is a way; no path is used before the server
-/// has answered on it.
+/// Each path has its own socket, bound to its interface and to an address of that interface. If an interface goes down
+/// or its address changes, the path stops at once, and starts again when it is reachable. No path is used before the
+/// server has answered on it.
+///
+/// `total` says how much is sent in all; with a controller for each path the server reports on single packets.
 ///
 /// # Errors
-/// As [`send`]; and as [`Paths::add`], where a path is wrong.
+/// As [`send`], and as [`Paths::add`] for an invalid path.
 pub fn send_multipath<O: Observer + Send + 'static>(
     clock: &Clock,
     config: &SendConfig,
     multipath: Multipath,
-    controller: BoxedController,
+    total: Total,
     observer: O,
 ) -> Result<MultipathSession<O>, NetError> {
     let Multipath { paths, scheduler, period, dscp } = multipath;
-    let (sender, asked) = config.session(clock, controller.needs(), true);
-    let endpoint = multipath::Sender::new(sender, period, controller, scheduler)?;
+    let needs = if matches!(total, Total::PerPath(_)) { Needs::PACKETS } else { Needs::NOTHING };
+    let (sender, asked) = config.session(clock, needs, true);
+    let endpoint = multipath::Sender::new(sender, period, total, scheduler)?;
     let paths = Paths::new(config.peer, &paths)?;
     let links = Links::following(paths.clone(), dscp, clock)?;
     let (running, payloads) = start(endpoint, links, (config, asked), observer)?;
     Ok(MultipathSession { running, payloads, paths })
 }
 
-/// A sender on its thread, and where its payload goes.
+/// A running sender and its payload channel.
 type Started<E, O> = (Running<E, O>, Option<PayloadSender>);
 
 fn start<E, O>(

@@ -21,31 +21,32 @@ use crate::ecn::{ServiceControl, ecn_in, listen_for_ecn};
 use crate::icmp::{Word, is_word_from_the_path};
 use crate::{Clock, Dscp, NetError, Time};
 
-/// Receive buffer to ask for, in bytes. Ours: over a second of 30 Mbit/s, to outlast a stalled reader. The system may
-/// give less.
+/// Requested receive buffer, in bytes. Ours: more than a second of 30 Mbit/s, enough for a stalled reader. The system
+/// may grant less.
 pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// How many datagrams and errors are passed over in one call, so that a flood of them does not keep the caller from its
-/// other work. Ours: below a tenth of a millisecond.
+/// How many datagrams and errors one call may skip, so that a flood of them does not keep the caller from its other
+/// work. Ours: skipping that many takes less than 0.1 ms.
 pub(crate) const PASSED_OVER: u32 = 64;
 
-/// An address that nobody has, for a datagram without one, which no UDP socket returns.
+/// Stands for the sender of a datagram without a source address. No UDP socket returns such a datagram.
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
-/// Media is generated: it is zeros.
+/// The payload of generated media is zeros.
 static ZEROS: [u8; MAX_PAYLOAD] = [0; MAX_PAYLOAD];
 
-/// Where the arrival times of datagrams come from.
+/// Source of the arrival times of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampSource {
-    /// The kernel noted them when the datagram came in.
+    /// The kernel recorded them when the datagram arrived.
     Kernel,
-    /// The system refused that: they are read when the datagram is read, stalls of the reader included.
+    /// The system does not support that: the time is read together with the datagram, so it includes stalls of the
+    /// reader.
     UserSpace,
 }
 
 impl TimestampSource {
-    /// The source in words, as reports name it.
+    /// The name of the source, as used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel receive timestamps",
@@ -54,19 +55,21 @@ impl TimestampSource {
     }
 }
 
-/// What a socket lost.
+/// Counters of datagrams that a socket lost or dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketStats {
-    /// Datagrams that the kernel refused to send, for whatever reason.
+    /// Datagrams that the kernel refused to send, for any reason.
     pub unsent: u64,
-    /// Datagrams that found the receive buffer full; where the system counts them, up to the last one read.
+    /// Datagrams lost because the receive buffer was full, up to the last one read. Zero if the system does not count
+    /// them.
     pub overflowed: u64,
-    /// Datagrams from port 0, which no answer can reach (RFC 768). They are dropped before anybody sees them.
+    /// Datagrams from port 0, to which no answer can be sent (RFC 768). They are dropped before anything else reads
+    /// them.
     pub unanswerable: u64,
 }
 
 impl SocketStats {
-    /// What both sockets lost.
+    /// The sum of both sockets' counters.
     pub(crate) const fn and(self, other: Self) -> Self {
         Self {
             unsent: self.unsent.saturating_add(other.unsent),
@@ -76,14 +79,14 @@ impl SocketStats {
     }
 }
 
-/// What became of a datagram that can be sent.
+/// The result of sending a datagram of valid length and destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// The kernel took it.
+    /// The kernel accepted it.
     Taken,
-    /// The kernel refused it this time: it is lost, as any datagram may be, and counted as `unsent`.
+    /// The kernel refused it: it is lost, as any datagram may be, and counted as `unsent`.
     Refused,
-    /// Refused as well, because the interface, its address or the route is gone.
+    /// As `Refused`, because the interface, its address or the route is gone.
     NoRoute,
 }
 
@@ -96,21 +99,21 @@ pub struct Socket {
     timestamps: TimestampSource,
     control: Vec<u8>,
     stats: SocketStats,
-    /// The class of service of all that it sends.
+    /// The class of service of all datagrams it sends.
     dscp: Dscp,
-    /// Why the kernel refused the last datagram; `None` after one that it took.
+    /// Why the kernel refused the last datagram; `None` after one that it accepted.
     refusal: Option<Errno>,
-    /// What ICMP says; `None` where nobody listens.
+    /// ICMP errors about the peer; `None` before `listen_for_errors`.
     word: Option<Word>,
-    /// What takes the place of the kernel's answer to the next datagrams.
+    /// Replaces the kernel's answer to the next datagrams.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) kernel_says: Option<Errno>,
-    /// What was answered and to whom, where somebody listens.
+    /// The answers that were sent and their destinations, if a test records them.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) overheard: Option<Box<Overheard>>,
 }
 
-/// Answers, and to whom.
+/// Recorded answers with their destinations.
 #[cfg(any(test, feature = "fuzz"))]
 #[derive(Debug, Default)]
 pub(crate) struct Overheard(pub(crate) Vec<(SocketAddr, Vec<u8>)>);
@@ -118,11 +121,11 @@ pub(crate) struct Overheard(pub(crate) Vec<(SocketAddr, Vec<u8>)>);
 impl Socket {
     /// A socket at `address`; port 0 takes any free one.
     ///
-    /// With the first such socket of a host, the kernel takes some milliseconds to turn its timestamps on; a datagram
-    /// that comes sooner is stamped when it is read.
+    /// For the first such socket of a host, the kernel takes some milliseconds to turn its timestamps on. A datagram
+    /// that arrives sooner is stamped when it is read.
     ///
     /// # Errors
-    /// [`NetError::PortInUse`] where another socket holds the port, [`NetError::Bind`] for all else.
+    /// [`NetError::PortInUse`] if another socket holds the port, [`NetError::Bind`] for every other failure.
     pub fn bind(address: SocketAddr, clock: &Clock) -> Result<Self, NetError> {
         let failed = |source: io::Error| match source.kind() {
             ErrorKind::AddrInUse => NetError::PortInUse { address },
@@ -131,13 +134,13 @@ impl Socket {
         UdpSocket::bind(address).and_then(|socket| Self::of(socket, clock)).map_err(failed)
     }
 
-    /// A socket at any free port of `address` whose datagrams leave and come by the interface `device` alone.
+    /// A socket at any free port of `address` that sends and receives only through the interface `device`.
     ///
-    /// The address alone would not do: datagrams from it leave by whichever interface the routes name for their
+    /// Binding to the address alone is not enough: the kernel then still chooses the interface by the route to the
     /// destination.
     ///
     /// # Errors
-    /// [`NetError::Bind`] where it cannot be had.
+    /// [`NetError::Bind`] if the socket cannot be opened.
     pub fn bind_to_device(address: IpAddr, device: &str, clock: &Clock) -> Result<Self, NetError> {
         let address = SocketAddr::new(address, 0);
         let open = || {
@@ -156,7 +159,7 @@ impl Socket {
             Ok(()) => TimestampSource::Kernel,
             Err(_) => TimestampSource::UserSpace,
         };
-        // Both are refinements; a system without them still does.
+        // Both are optional: the socket also works on a system without them.
         let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
         let _ = setsockopt(&socket, sockopt::RxqOvfl, &1);
         listen_for_ecn(&socket, address);
@@ -178,38 +181,40 @@ impl Socket {
         })
     }
 
-    /// Where it is bound, with the port that was chosen.
+    /// The bound address, with the actual port.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The clock that stamps what it receives.
+    /// The clock that stamps received datagrams.
     pub const fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// All that it sends from now on asks for this class of service; a kernel or network that gives none sends it as anything else.
+    /// Sets the class of service of all further datagrams. If the kernel refuses it or the network ignores it, they are
+    /// sent as usual.
     pub const fn set_dscp(&mut self, dscp: Dscp) {
         self.dscp = dscp;
     }
 
-    /// Where its arrival times come from.
+    /// The source of its arrival times.
     pub const fn timestamps(&self) -> TimestampSource {
         self.timestamps
     }
 
-    /// What it lost so far.
+    /// Its counters so far.
     pub const fn stats(&self) -> SocketStats {
         self.stats
     }
 
-    /// Reads one datagram into `buffer`; `None` if none is there, or only datagrams to pass over, and many of those.
+    /// Reads one datagram into `buffer`. Returns `None` if there is none, or if only datagrams to skip were read, up to
+    /// the limit of one call.
     ///
-    /// Passed over are errors that an earlier datagram met on its way, as the peer may not be up yet, or just gone, and
-    /// datagrams from port 0.
+    /// Two things are skipped: errors about an earlier datagram, because the peer may not be up yet or has just gone,
+    /// and datagrams from port 0.
     ///
     /// # Errors
-    /// [`NetError::Receive`] where the socket can receive no more.
+    /// [`NetError::Receive`] if the socket can no longer receive.
     pub fn recv(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, NetError> {
         for _ in 0..PASSED_OVER {
             match self.recv_once(buffer) {
@@ -227,28 +232,28 @@ impl Socket {
         Ok(None)
     }
 
-    /// Listens from now on to what ICMP says of datagrams to `peer`; see [`take_unreachable`](Self::take_unreachable).
+    /// Starts to record ICMP errors about datagrams to `peer`; see [`take_unreachable`](Self::take_unreachable).
     pub(crate) fn listen_for_errors(&mut self, peer: SocketAddr) {
         self.word.get_or_insert_with(|| Word::about(peer, &self.inner));
     }
 
-    /// Whether ICMP has said since this was asked last that the peer's port, host or network is unreachable. Whatever is said
-    /// is read with the datagrams.
+    /// Returns whether ICMP has reported since the last call that the peer's port, host or network is unreachable.
+    /// Reports are read together with the datagrams.
     pub(crate) fn take_unreachable(&mut self) -> bool {
         self.word.as_mut().is_some_and(Word::take)
     }
 
-    /// Empties the queue of errors: as long as there is one, nobody can wait for a datagram.
+    /// Empties the error queue: while it holds an error, `poll` returns at once.
     fn read_errors(&mut self) {
         if let Some(word) = &mut self.word {
             word.read(&self.inner);
         }
     }
 
-    /// Reads the datagrams that are there, as many as fit into `batch`.
+    /// Reads the waiting datagrams, as many as fit into `batch`.
     ///
     /// # Errors
-    /// [`NetError::Receive`] where the socket can receive no more.
+    /// [`NetError::Receive`] if the socket can no longer receive.
     pub(crate) fn recv_batch(&mut self, batch: &mut Batch) -> Result<(), NetError> {
         let mut received = std::mem::take(&mut batch.received);
         received.clear();
@@ -258,7 +263,7 @@ impl Socket {
         let found =
             match recvmmsg(self.inner.as_raw_fd(), &mut headers, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None) {
                 Ok(found) => Some(found),
-                // What may be there will be read with the next batch.
+                // Datagrams that may still wait are read with the next batch.
                 Err(errno) if matches!(errno, Errno::EAGAIN | Errno::EINTR) || is_word_from_the_path(errno) => None,
                 Err(errno) => return Err(failed(errno)),
             };
@@ -286,14 +291,15 @@ impl Socket {
         self.inner.as_fd()
     }
 
-    /// Sends the head of `transmit`, and its media as zeros behind it, to `peer` as one datagram whose IP header says of congestion
-    /// what it is to say.
+    /// Sends the head of `transmit`, followed by its media as zeros, to `peer` as one datagram with the ECN field that
+    /// `transmit` asks for.
     ///
-    /// Whatever the kernel answers, the socket goes on: a datagram that it refuses is lost, as any datagram may be.
+    /// The socket stays usable whatever the kernel answers: a datagram that the kernel refuses is lost, as any datagram
+    /// may be.
     ///
     /// # Errors
-    /// [`NetError::Send`] if no such datagram can ever be sent: it is longer than UDP allows, goes to port 0, or to an IPv6
-    /// address from an IPv4 socket. It is counted as `unsent`, too.
+    /// [`NetError::Send`] if such a datagram can never be sent: it is longer than UDP allows, goes to port 0, or to an
+    /// IPv6 address from an IPv4 socket. It is counted as `unsent`, too.
     pub fn send_to(&mut self, peer: SocketAddr, transmit: &Transmit<'_>) -> Result<Sent, NetError> {
         let length = transmit.len();
         if let Some(errno) = self.impossible(peer, length) {
@@ -306,23 +312,23 @@ impl Socket {
         Ok(if is_lack_of_way(errno) { Sent::NoRoute } else { Sent::Refused })
     }
 
-    /// Sends `answer` to whoever asked for it. That it cannot be sent is the peer's loss: a server has other peers, and the
+    /// Sends `answer` to the peer that asked for it. A failure to send is ignored: a server has other peers, and the
     /// address may have been chosen to make it fail.
     pub(crate) fn answer(&mut self, peer: SocketAddr, answer: &Transmit<'_>) {
         #[cfg(any(test, feature = "fuzz"))]
         if let Some(overheard) = &mut self.overheard {
             overheard.0.push((peer, answer.head.to_vec()));
         }
-        // Counted already.
+        // `send_to` has already counted a failure.
         let _ = self.send_to(peer, answer);
     }
 
-    /// Why the kernel refused the last datagram; `None` after one that it took.
+    /// Why the kernel refused the last datagram; `None` after one that it accepted.
     pub(crate) fn refusal(&self) -> Option<io::Error> {
         self.refusal.map(io::Error::from)
     }
 
-    /// Why no datagram of this length can ever be sent to this peer.
+    /// The error if no datagram of this length can ever be sent to this peer.
     fn impossible(&self, peer: SocketAddr, length: usize) -> Option<Errno> {
         if length > MAX_PAYLOAD {
             Some(Errno::EMSGSIZE)
@@ -343,8 +349,8 @@ impl Socket {
         let parts = [IoSlice::new(transmit.head), IoSlice::new(&ZEROS[..transmit.media])];
         let (to, control) = (SockAddr::from(peer), ServiceControl::new(peer, self.dscp, transmit.ecn));
         let message = MsgHdr::new().with_addr(&to).with_buffers(&parts).with_control(control.as_bytes());
-        // Where errors are listened for, the kernel gives the last one of an earlier datagram as its answer to the next, which
-        // it does not send. Asked again, it speaks of this one.
+        // If the socket records ICMP errors, the kernel returns a pending error about an earlier datagram in place of
+        // sending the next one. A second attempt sends it.
         let mut again = if self.word.is_some() { 2 } else { 0 };
         loop {
             let Err(error) = SockRef::from(&self.inner).sendmsg(&message, 0) else { return Ok(()) };
@@ -357,11 +363,11 @@ impl Socket {
     }
 }
 
-/// What [`wait_any`] waits for at the most: the sockets of a session's paths, news of interfaces, and a wakeup.
+/// The most that [`wait_any`] waits for: the sockets of a session's paths, interface changes, and a wakeup.
 const WAITED: usize = MAX_PATHS + 2;
 
-/// Waits until one of `readers` has something to read or the time is `until`, whichever is first; may return early. Which
-/// have, as bits in their order, the first the lowest.
+/// Waits until one of `readers` is readable or until the time `until`, whichever is first; may return early. Returns
+/// the readable ones as a bit mask; the lowest bit is the first reader.
 pub(crate) fn wait_any<'a>(
     readers: impl Iterator<Item = BorrowedFd<'a>>,
     clock: &Clock,
@@ -382,7 +388,7 @@ pub(crate) fn wait_any<'a>(
     Ok(readable.fold(0, |bits, (at, _)| bits | 1 << at))
 }
 
-/// What was read from a socket of any kind.
+/// One message read from any kind of socket.
 pub(crate) struct Message {
     /// Bytes in the buffer.
     pub(crate) len: usize,
@@ -391,18 +397,18 @@ pub(crate) struct Message {
     pub(crate) from: Option<SockaddrStorage>,
     /// When it arrived.
     pub(crate) at: Time,
-    /// How many found the receive buffer full so far, where the system says so.
+    /// Messages lost so far because the receive buffer was full, if the system counts them.
     pub(crate) overflowed: Option<u64>,
-    /// What its IP header said of congestion, where the system says so.
+    /// The ECN field of its IP header, if the system reports it.
     pub(crate) ecn: Ecn,
 }
 
-/// Room for the kernel's remarks to a message: its time of arrival, the count of those lost, and the field with the ECN bits.
+/// Buffer for the kernel's control messages: arrival time, loss count, and the byte with the ECN bits.
 pub(crate) fn control_buffer() -> Vec<u8> {
     cmsg_space!(TimeSpec, u32, c_int)
 }
 
-/// Reads one message and its kernel timestamp; where that is missing, it arrives now.
+/// Reads one message with its kernel timestamp. Without a timestamp, the arrival time is now.
 pub(crate) fn recv_stamped(fd: RawFd, buffer: &mut [u8], control: &mut [u8], clock: &Clock) -> Result<Message, Errno> {
     let mut parts = [IoSliceMut::new(buffer)];
     let message = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(control), MsgFlags::empty())?;
@@ -412,13 +418,13 @@ pub(crate) fn recv_stamped(fd: RawFd, buffer: &mut [u8], control: &mut [u8], clo
     Ok(Message { len: message.bytes, cut, from: message.address, at: remarks.at(clock), overflowed, ecn })
 }
 
-/// Waits until one of any number of `sockets` has a datagram or the time is `until`, whichever is first; may return early.
+/// Waits until one of `sockets` has a datagram or until the time `until`, whichever is first; may return early.
 pub(crate) fn wait<'a>(sockets: impl Iterator<Item = &'a Socket>, clock: &Clock, until: Time) -> Result<(), NetError> {
     let mut waiting: Vec<_> = sockets.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
     wait_readable(&mut waiting, clock, until)
 }
 
-/// Waits for what is to be read from any of `waiting`, or until then, whichever is first; may return early.
+/// Waits until one of `waiting` is readable or until the time `until`, whichever is first; may return early.
 pub(crate) fn wait_readable(waiting: &mut [PollFd<'_>], clock: &Clock, until: Time) -> Result<(), NetError> {
     let nanos = (until - clock.now()).as_nanos().max(0);
     let timeout = TimeSpec::new(nanos / 1_000_000_000, nanos % 1_000_000_000);
@@ -428,19 +434,19 @@ pub(crate) fn wait_readable(waiting: &mut [PollFd<'_>], clock: &Clock, until: Ti
     }
 }
 
-/// The interface is down or gone, its address is, or no route leads over it.
+/// Whether the error means that the interface or its address is gone or down, or that no route uses it.
 fn is_lack_of_way(errno: Errno) -> bool {
     matches!(errno, Errno::ENETDOWN | Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENODEV | Errno::EADDRNOTAVAIL)
 }
 
-/// What the kernel says of a message.
+/// The kernel's control messages about one message.
 #[derive(Default)]
 struct Remarks {
-    /// When it came, in ns of the wall clock.
+    /// Arrival time, in ns of the wall clock.
     stamp: Option<u64>,
-    /// How many were lost before for want of room.
+    /// Messages lost before this one because the buffer was full.
     overflowed: Option<u64>,
-    /// What its IP header said of congestion.
+    /// The ECN field of its IP header.
     ecn: Ecn,
 }
 
@@ -450,7 +456,7 @@ impl Remarks {
         for remark in message.cmsgs()? {
             match remark {
                 ControlMessageOwned::ScmTimestampns(time) => remarks.stamp = Some(nanos_of(time)),
-                // The kernel's counter has 32 bits; a run that wraps it has other worries.
+                // The kernel's counter has 32 bits. No run is long enough for it to wrap in practice.
                 ControlMessageOwned::RxqOvfl(count) => remarks.overflowed = Some(u64::from(count)),
                 remark => remarks.ecn = ecn_in(&remark).unwrap_or(remarks.ecn),
             }
@@ -458,7 +464,7 @@ impl Remarks {
         Ok(remarks)
     }
 
-    /// When it came; now, where the kernel does not say.
+    /// The arrival time; now, if the kernel reported none.
     fn at(&self, clock: &Clock) -> Time {
         self.stamp.map_or_else(|| clock.now(), |nanos| clock.from_realtime(nanos))
     }
@@ -474,7 +480,7 @@ pub(crate) fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
     v4.or_else(|| address.as_sockaddr_in6().map(|&address| SocketAddr::from(address)))
 }
 
-/// All that Linux can answer.
+/// All error numbers that Linux can return.
 #[cfg(test)]
 pub(crate) fn every_errno() -> impl Iterator<Item = Errno> {
     (1..=133).map(Errno::from_raw).filter(|errno| *errno != Errno::UnknownErrno)
@@ -484,7 +490,7 @@ pub(crate) fn every_errno() -> impl Iterator<Item = Errno> {
 mod tests {
     use super::*;
 
-    /// If it fails, a firewall, a null route or a full queue ends whoever sends.
+    /// If it fails, a firewall, a null route or a full queue ends the sender.
     #[test]
     fn whatever_the_kernel_answers_a_datagram_is_lost_and_counted_and_the_next_one_leaves() {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

@@ -8,12 +8,12 @@ use nix::sched::{CloneFlags, setns};
 
 use crate::NetError;
 
-/// A place of the test bed.
+/// A network namespace of the test bed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The host that sends.
     Near,
-    /// What lies between the hosts.
+    /// The network between the hosts.
     Middle,
     /// The host that receives.
     Far,
@@ -22,15 +22,15 @@ pub enum Place {
 /// One of the two hosts of a test bed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TestHost {
-    /// The one that sends what goes forward.
+    /// The host that sends in the forward direction.
     #[default]
     Near,
-    /// The one that sends what goes back.
+    /// The host that sends in the backward direction.
     Far,
 }
 
 impl TestHost {
-    /// Where it is.
+    /// Its namespace.
     pub const fn place(self) -> Place {
         match self {
             Self::Near => Place::Near,
@@ -46,7 +46,7 @@ impl TestHost {
         }
     }
 
-    /// The host that it sends to.
+    /// The other host.
     #[must_use]
     pub const fn peer(self) -> Self {
         match self {
@@ -56,11 +56,11 @@ impl TestHost {
     }
 }
 
-/// Three network namespaces in a row, each pair joined by a virtual Ethernet: two hosts and the middle between them, which
-/// carries nothing until an [`Emulator`](crate::Emulator) does.
+/// Three network namespaces in a row, with a virtual Ethernet between neighbours: two hosts and the middle between
+/// them, which forwards nothing until an [`Emulator`](crate::Emulator) runs.
 ///
-/// Sockets that are opened here belong to their namespace for good, wherever their threads run. The namespaces go when
-/// this is dropped.
+/// A socket opened inside a namespace belongs to it for good, whichever thread uses the socket. The namespaces are
+/// removed when this is dropped.
 #[derive(Debug)]
 pub struct TestBed {
     near: String,
@@ -68,9 +68,9 @@ pub struct TestBed {
     far: String,
 }
 
-/// What the hosts are set to, where the kernel has it: no chatter of IPv6; buffers of TCP that limit nobody (twice the
-/// bandwidth-delay product of 1 Gbit/s and 250 ms), of which what waits unsent is not more than a few round trips; and a
-/// connection begins knowing nothing of those before it.
+/// Network settings of the hosts, as far as the kernel has them. IPv6 is off, because it sends packets by itself. TCP
+/// buffers are large enough never to be the limit (twice the bandwidth-delay product of 1 Gbit/s and 250 ms), and
+/// unsent data in them is at most a few round trips. A connection does not reuse measurements of earlier ones.
 const SETTINGS: [(&str, &str); 5] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv4/tcp_rmem", "4096 16777216 67108864"),
@@ -80,18 +80,18 @@ const SETTINGS: [(&str, &str); 5] = [
 ];
 
 impl TestBed {
-    /// The middle's interfaces, on the side of the host that sends and of the one that receives.
+    /// The middle's interfaces: towards the sending host, then towards the receiving host.
     pub(crate) const MIDDLE: [&'static str; 2] = ["near", "far"];
 
-    /// Makes the namespaces with `ip`, which needs root.
+    /// Creates the namespaces with `ip`, which needs root.
     ///
     /// # Errors
-    /// [`NetError::TestBed`] with the command that failed, and what it said.
+    /// [`NetError::TestBed`] with the command that failed and its output.
     pub fn new() -> Result<Self, NetError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let [near, middle, far] = ["near", "middle", "far"].map(|place| format!("equipoise-{place}-{id}"));
-        // Dropped on the way out, it takes away what was made so far.
+        // If a later step fails, dropping `bed` removes the namespaces made so far.
         let bed = Self { near, middle, far };
         let Self { near, middle, far } = &bed;
         for name in [near, middle, far] {
@@ -100,7 +100,7 @@ impl TestBed {
         for place in [Place::Near, Place::Middle, Place::Far] {
             bed.inside(place, || {
                 for (name, value) in SETTINGS {
-                    // A kernel without it has its own.
+                    // A kernel without this setting keeps its default.
                     let _ = fs::write(format!("/proc/sys/{name}"), value);
                 }
                 Ok(())
@@ -126,10 +126,10 @@ impl TestBed {
     /// The address of the host that receives.
     pub const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
 
-    /// What `body` does in a place, such as opening a socket.
+    /// Runs `body` inside a namespace, for example to open a socket there.
     ///
     /// # Errors
-    /// [`NetError::TestBed`] where the namespace cannot be entered, and what `body` says.
+    /// [`NetError::TestBed`] if the namespace cannot be entered, and the errors of `body`.
     pub fn inside<T: Send>(
         &self,
         place: Place,
@@ -161,7 +161,7 @@ pub(crate) struct Namespace {
 impl Namespace {
     /// As [`TestBed::inside`].
     pub(crate) fn inside<T: Send>(&self, body: impl FnOnce() -> Result<T, NetError> + Send) -> Result<T, NetError> {
-        // A thread of its own enters the namespace and ends there; what was made comes back.
+        // A separate thread enters the namespace and then ends; only the result is returned to this thread.
         let enter = || {
             setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(|errno| refused(&self.path, &errno.to_string()))?;
             body()
@@ -176,10 +176,11 @@ fn refused(path: &str, said: &str) -> NetError {
 }
 
 impl TestBed {
-    /// Sets a knob of a place's network, such as `net/ipv4/tcp_rmem`, before the sockets that it concerns are opened.
+    /// Sets a kernel network setting of a place, such as `net/ipv4/tcp_rmem`. Call it before the sockets it affects are
+    /// opened.
     ///
     /// # Errors
-    /// [`NetError::TestBed`] where the kernel has no such knob, or not this position of it.
+    /// [`NetError::TestBed`] if the kernel has no such setting or does not accept the value.
     pub fn set(&self, place: Place, name: &str, value: &str) -> Result<(), NetError> {
         self.inside(place, || {
             let path = format!("/proc/sys/{name}");
@@ -195,7 +196,7 @@ impl TestBed {
 impl Drop for TestBed {
     fn drop(&mut self) {
         for name in [&self.near, &self.middle, &self.far] {
-            // What was never made, or cannot be removed, is nobody's business any more.
+            // Nothing can be done if it was never created or cannot be removed.
             let _ = ip(&format!("netns delete {name}"));
         }
     }

@@ -9,10 +9,10 @@ use nix::sys::prctl::set_timerslack;
 
 use crate::NetError;
 
-/// How often a thread that waits looks whether it shall stop.
+/// How often a waiting thread checks whether it should stop.
 pub(crate) const STOP_CHECK: Span = Span::from_millis(10);
 
-/// A thread that is told to stop, and joined, at the latest when this is dropped.
+/// A thread that is asked to stop and joined, at the latest when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Worker<T> {
     name: String,
@@ -22,14 +22,14 @@ pub(crate) struct Worker<T> {
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// Starts `body`, which is to end soon after the flag that it gets is set.
+    /// Starts `body`, which has to end soon after the flag passed to it is set.
     ///
-    /// Its timers are not put off by the kernel to group them.
+    /// The kernel does not delay the thread's timers to group them with others.
     pub(crate) fn spawn(name: &str, body: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Result<Self, NetError> {
         let stop = Arc::new(AtomicBool::new(false));
         let flag = stop.clone();
         let run = move || {
-            // Where it is refused timers come up to 50 µs later, which is no reason to do without them.
+            // If this fails, timers are up to 50 µs later, which is acceptable.
             let _ = set_timerslack(1);
             body(&flag)
         };
@@ -42,7 +42,7 @@ impl<T: Send + 'static> Worker<T> {
 }
 
 impl<T> Worker<T> {
-    /// Tells the thread to stop, without waiting.
+    /// Asks the thread to stop, without waiting.
     pub(crate) fn request_stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -52,7 +52,7 @@ impl<T> Worker<T> {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the thread's own end.
+    /// Waits until the thread ends by itself.
     pub(crate) fn join(mut self) -> Result<T, NetError> {
         let panicked = || NetError::Panicked { name: self.name.clone() };
         self.thread.take().and_then(|thread| thread.join().ok()).ok_or_else(panicked)
@@ -63,7 +63,7 @@ impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
         self.request_stop();
         if let Some(thread) = self.thread.take() {
-            // Nobody is left to hear of a panic.
+            // A panic cannot be reported from `drop`.
             let _ = thread.join();
         }
     }

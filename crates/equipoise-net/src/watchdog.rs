@@ -9,32 +9,32 @@ use crate::{Clock, NetError, Time};
 /// How often the watchdog looks at the clock.
 const PERIOD: Span = Span::from_millis(1);
 
-/// A longer gap is a stall. Ours: a hundred times the usual lateness of a timer, below what moves a mean delay.
+/// A longer gap is a stall. Ours: a hundred times the usual lateness of a timer, and too short to change a mean delay.
 const THRESHOLD: Span = Span::from_millis(5);
 
-/// How many stalls are kept; further ones are counted.
+/// How many stalls are kept; later ones are only counted.
 const KEPT: usize = 10_000;
 
-/// A time in which the watchdog did not run though it should have, and probably nothing else did.
+/// A time in which the watchdog should have run but did not; probably no other thread ran either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// When it last ran before.
+    /// When it last ran before the stall.
     pub start: Time,
-    /// When it ran again.
+    /// When it ran again after the stall.
     pub end: Time,
 }
 
 /// What a watchdog saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stalls {
-    /// The stalls in the order of their times.
+    /// The stalls in order of time.
     pub list: Vec<Stall>,
-    /// How many more there were than the list holds.
+    /// The number of further stalls, which are not in the list.
     pub omitted: u64,
 }
 
 impl Stalls {
-    /// The watchdog ran at `previous` and then at `now`.
+    /// Records that the watchdog ran at `previous` and next at `now`.
     fn note(&mut self, previous: Time, now: Time) {
         if now - previous <= THRESHOLD {
             return;
@@ -47,46 +47,46 @@ impl Stalls {
     }
 }
 
-/// A thread that wakes every millisecond and notes where it did not.
+/// A thread that wakes every millisecond and records when it could not.
 ///
-/// Virtual machines lose tens of milliseconds to their hosts and know nothing of it; a measurement over such a gap says
-/// little of the network.
+/// The host of a virtual machine may suspend it for tens of milliseconds without its knowledge. A measurement over such
+/// a gap does not describe the network.
 #[derive(Debug)]
 pub struct Watchdog {
     worker: Worker<()>,
     log: StallLog,
 }
 
-/// What a watchdog has seen so far, for other threads.
+/// The stalls so far, for other threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StallLog {
     stalls: Arc<Mutex<Stalls>>,
 }
 
 impl StallLog {
-    /// Whether a stall that is in the list meets the time from `start` to `end`.
+    /// Whether a recorded stall overlaps the time from `start` to `end`.
     pub(crate) fn meets(&self, start: Time, end: Time) -> bool {
         self.read(|stalls| {
             stalls.list.iter().rev().take_while(|stall| stall.end >= start).any(|stall| stall.start <= end)
         })
     }
 
-    /// The machine stalled from `previous` to `now`, if that is long.
+    /// Records a stall from `previous` to `now` if it is long enough.
     pub(crate) fn note(&self, previous: Time, now: Time) {
         self.read(|stalls| stalls.note(previous, now));
     }
 
     fn read<T>(&self, read: impl FnOnce(&mut Stalls) -> T) -> T {
-        // A list is whole between any two of its changes.
+        // The list is consistent even if a thread panicked: each change is one step.
         read(&mut self.stalls.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Watchdog {
-    /// Starts to watch.
+    /// Starts the watchdog.
     ///
     /// # Errors
-    /// [`NetError::Spawn`] where there is no thread to be had.
+    /// [`NetError::Spawn`] if no thread can be started.
     pub fn start(clock: &Clock) -> Result<Self, NetError> {
         let (clock, log) = (clock.clone(), StallLog::default());
         let to = log.clone();
@@ -94,15 +94,15 @@ impl Watchdog {
         Ok(Self { worker, log })
     }
 
-    /// What it sees, as it sees it.
+    /// Live access to the stalls.
     pub(crate) fn log(&self) -> StallLog {
         self.log.clone()
     }
 
-    /// Ends the thread; what it saw.
+    /// Ends the thread and returns the stalls.
     ///
     /// # Errors
-    /// [`NetError::Panicked`] where the thread is no more.
+    /// [`NetError::Panicked`] if the thread panicked.
     pub fn stop(self) -> Result<Stalls, NetError> {
         self.worker.request_stop();
         self.worker.join()?;

@@ -1,4 +1,4 @@
-//! A flow pair: one flow of application data units (ADUs) that goes over TCP and RTP in turn.
+//! A flow pair: one flow of application data units (ADUs) sent alternately over TCP and RTP.
 //!
 //! ```text
 //!              ┌─ probing: TCP, whose rate is measured ─┐
@@ -6,22 +6,23 @@
 //!              └─ running: RTP at that rate, or below ──┘
 //! ```
 //!
-//! Source: Tobe 1999, Sec. 4 and 5.1. [`Sender`] alternates as [`Tpba`](crate::tpba::Tpba) says; its RTP half is an
-//! [`rtp::Sender`](equipoise_session::rtp::Sender), that of [`Receiver`] an [`rtp::Receiver`](equipoise_session::rtp::Receiver). The TCP connection
-//! is the world's: it tells the sender how TCP stands, takes the bytes that TCP is to carry, and sets what the sender asks.
+//! Source: Tobe 1999, Sec. 4 and 5.1. [`Sender`] alternates as decided by [`Tpba`](crate::tpba::Tpba). Its RTP half is
+//! an [`rtp::Sender`](equipoise_session::rtp::Sender), that of [`Receiver`] an
+//! [`rtp::Receiver`](equipoise_session::rtp::Receiver). The TCP connection belongs to the caller, who reports TCP's
+//! state to the sender, writes the sender's pending bytes to TCP, and applies its requests.
 //!
-//! What holds, whatever the network does within a transport:
+//! Guarantees, whatever the network does within a transport:
 //!
-//! - ADUs are given out whole, each once, in the order of their sending; whatever is missing before one is counted.
-//! - What went over TCP is never missing while the connection lives.
-//! - What went over RTP is missing where the network lost a part of it, where a part came later than
-//!   [`ReorderConfig::hold`](equipoise_session::rtp::ReorderConfig::hold) behind what follows it, and where the reader is so slow that
-//!   [`ReceiverConfig::most`] is full. The switch itself loses nothing.
-//! - Both ends hold a bounded amount, whatever a peer sends.
+//! - ADUs are delivered whole, each once, in the order of sending. The number missing before each is reported.
+//! - ADUs sent over TCP are never missing while the connection lives.
+//! - An ADU sent over RTP is missing if the network lost a part of it, if a part arrived later than
+//!   [`ReorderConfig::hold`](equipoise_session::rtp::ReorderConfig::hold) after its successor, or if the reader is so
+//!   slow that [`ReceiverConfig::most`] is reached. The switch itself loses nothing.
+//! - Both ends use bounded memory, whatever a peer sends.
 //!
-//! The change of transport waits for the end of an ADU and for TCP's unsent bytes, or RTP's queue, to run out. What is then
-//! still under way is put in order by the receiver: every part of an ADU that goes over RTP says how many ADUs before it
-//! did, so that the receiver knows which ones TCP still owes.
+//! The change of transport waits for the end of an ADU and until TCP's unsent bytes, or RTP's queue, are sent. The
+//! receiver reorders what is then still in flight: every part of an ADU over RTP carries the number of ADUs before it
+//! in the same run over RTP, so the receiver knows which ADUs TCP still has to deliver.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -47,47 +48,47 @@ pub use queue::PushError;
 pub use receiver::{Receiver, ReceiverConfig};
 pub use sender::{PairError, Sender, SenderConfig};
 
-/// What can happen to an end of a flow pair, beside its payload.
+/// Inputs of an end of a flow pair, in addition to its payload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Input<'a> {
-    /// A whole UDP payload arrived; it need not be ours, nor well formed.
+    /// A UDP datagram arrived; it may be foreign or malformed.
     Datagram(&'a [u8]),
-    /// The time asked for has come; too early or without need does no harm.
+    /// A requested timer expired. It may be early or unnecessary.
     Timer,
-    /// How the TCP connection stands now: for the sender, after every acknowledgement and whenever it is woken.
+    /// The present state of the TCP connection. For the sender, after every acknowledgement and whenever it is woken.
     Tcp(TcpState),
-    /// TCP's byte stream has ended: for the receiver.
+    /// The TCP stream has ended. For the receiver.
     TcpEnded,
-    /// The application wants to end the flow: the sender sends what it has before, the receiver ends at once.
+    /// The application ends the flow: the sender first sends its waiting data, the receiver ends at once.
     Stop,
 }
 
-/// How a TCP connection stands.
+/// State of a TCP connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpState {
-    /// Bytes of the stream that were acknowledged so far (`snd.una`).
+    /// Bytes of the stream acknowledged so far (`snd.una`).
     pub acknowledged: u64,
-    /// Bytes that were written and not sent yet.
+    /// Bytes written but not sent yet.
     pub unsent: u64,
     /// The congestion window, in bytes of the stream.
     pub window: Size,
-    /// The largest segment's bytes of the stream.
+    /// Bytes of the stream in the largest segment.
     pub segment: Size,
     /// Headers of a segment: IP, TCP and options.
     pub header: Size,
-    /// How often the congestion window was reduced so far.
+    /// Number of reductions of the congestion window so far.
     pub reductions: u64,
 }
 
-/// What an end asks of its world or tells it.
+/// Outputs of an end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Output<'a> {
     /// Send this datagram to the peer now.
     Transmit(equipoise_session::Transmit<'a>),
-    /// Set this on the TCP connection now.
+    /// Apply this to the TCP connection now.
     Tcp(TcpRequest),
-    /// Something a person or a report may want to know.
+    /// An event for the user or for reports.
     Event(Event),
 }
 
@@ -96,54 +97,54 @@ pub enum Output<'a> {
 pub struct Adu<'a> {
     /// Its number.
     pub number: u64,
-    /// ADUs that are missing before it.
+    /// ADUs missing before it.
     pub missing: u64,
-    /// Which transport brought it.
+    /// The transport that carried it.
     pub over: Period,
     /// Its bytes.
     pub data: &'a [u8],
 }
 
-/// What the sender asks of its TCP connection.
+/// A request of the sender to its TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpRequest {
     /// Send a last short segment at once (on), or wait for acknowledgements before it (off): `TCP_NODELAY`.
     NoDelay(bool),
-    /// Go on with this congestion window; the connection was idle, and its window not to be reset for that.
+    /// Continue with this congestion window. The connection was idle, but its window must not be reset.
     Window(Size),
-    /// Nothing more will be written: shut the sending side down.
+    /// No more bytes will be written: shut down the sending side.
     Finish,
 }
 
-/// What an end of a flow pair did or saw.
+/// Events of an end of a flow pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The RTP half did or saw it.
+    /// An event of the RTP half.
     Rtp(equipoise_session::Event),
-    /// An interval of the probing period is over: TCP had this rate, in IP packets.
+    /// An interval of the probing period has ended: TCP had this rate, in IP packets.
     Probed {
         /// The rate.
         rate: Rate,
     },
-    /// A period begins, the first of the flow excepted.
+    /// A period begins, except for the first of the flow.
     Began {
-        /// Which transport carries what follows.
+        /// The transport that carries the following ADUs.
         period: Period,
         /// The first ADU that it carries.
         adu: u64,
-        /// The rate of a running period at its beginning; that of its end, where it is followed by probing.
+        /// The initial rate of a running period, or the final rate of the one that ended.
         rate: Rate,
     },
-    /// TCP's bytes are none of a flow pair's: nothing more is taken from there.
+    /// The TCP stream is not a flow-pair stream; no more of it is read.
     TcpBroken,
     /// The flow is over.
     Ended,
 }
 
 impl Event {
-    /// The event of a session that it is to who watches the flow; `None` for the end of the flow, which is that of its RTP
-    /// half, and for a broken stream.
+    /// The corresponding event of an RTP session, for an observer of the flow. `None` for the end of the flow, for
+    /// which the RTP half has its own event, and for an invalid stream.
     pub fn in_session(self) -> Option<equipoise_session::Event> {
         match self {
             Self::Rtp(event) => Some(event),

@@ -5,29 +5,30 @@ use crate::tpba::Period;
 use equipoise::units::{Instant, ReceiverClock, Span};
 use equipoise_session::DropReason;
 
-/// Brings the ADUs of both transports into the order of their numbers.
+/// Merges the ADUs of both transports in the order of their numbers.
 ///
-/// Each transport brings its own in order: TCP all of its, RTP those that came. So of two that wait the lower is next,
-/// whatever is missing before it. An ADU that waits alone has to know what the other transport still owes: TCP all before
-/// the first of the run that an ADU over RTP belongs to; RTP those before one over TCP, which are waited for a while.
+/// Each transport delivers its own ADUs in order: TCP all of them, RTP those that arrived. So if an ADU from each
+/// waits, the lower one is next, whatever is missing before it. If an ADU from one transport waits alone, the other may
+/// still deliver earlier ones. An ADU from RTP waits for all TCP ADUs before its run. An ADU from TCP waits for earlier
+/// RTP ADUs, but only for a limited time.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// How long RTP's ADUs are waited for.
+    /// How long to wait for RTP's ADUs.
     hold: Span,
     most: usize,
-    /// The number to be given out next.
+    /// The number to be delivered next.
     next: u64,
     /// From RTP, in order.
     early: VecDeque<Early>,
-    /// From TCP: when it is waited for no longer.
+    /// From TCP, with the time at which its wait ends.
     held: Option<(u64, Instant<ReceiverClock>, Vec<u8>)>,
-    /// TCP brings nothing more.
+    /// Whether TCP has ended.
     tcp_is_over: bool,
-    /// To be given out.
+    /// Ready to be delivered.
     ready: VecDeque<Ready>,
-    /// Bytes of all that is kept.
+    /// Bytes of all ADUs kept here.
     kept: usize,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -39,7 +40,7 @@ struct Early {
     data: Vec<u8>,
 }
 
-/// An ADU to be given out.
+/// An ADU to be delivered.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) number: u64,
@@ -49,11 +50,11 @@ pub(super) struct Ready {
 }
 
 impl Order {
-    /// Buffers that are kept for use again.
+    /// Maximum number of buffers kept for reuse.
     const SPARE: usize = 16;
-    /// What an ADU takes beside its bytes, so that empty ones are bounded, too.
+    /// Memory of an ADU in addition to its bytes, so that the number of empty ones is bounded, too.
     const OVERHEAD: usize = 64;
-    /// No honest sender is this far ahead of what is given out.
+    /// No honest sender is this far ahead of the delivered ADUs.
     const FAR: u64 = 1 << 24;
 
     pub(super) const fn new(hold: Span, most: usize) -> Self {
@@ -75,7 +76,7 @@ impl Order {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Takes a buffer back.
+    /// Keeps a buffer for reuse.
     pub(super) fn recycle(&mut self, mut buffer: Vec<u8>) {
         if self.spare.len() < Self::SPARE {
             buffer.clear();
@@ -83,15 +84,15 @@ impl Order {
         }
     }
 
-    /// Whether an ADU from TCP would be taken.
+    /// Whether an ADU from TCP would be accepted.
     pub(super) fn wants_tcp(&self) -> bool {
         self.held.is_none() && self.kept < self.most
     }
 
-    /// An ADU came over RTP.
+    /// Adds an ADU from RTP.
     ///
     /// # Errors
-    /// The reason, and the ADU's buffer, where it is not taken.
+    /// If it is not accepted, the reason and the ADU's buffer.
     pub(super) fn push_rtp(&mut self, number: u64, since: u64, data: Vec<u8>) -> Result<(), (DropReason, Vec<u8>)> {
         let reason = if number < self.next || self.early.back().is_some_and(|last| last.number >= number) {
             DropReason::Late
@@ -107,10 +108,10 @@ impl Order {
         Err((reason, data))
     }
 
-    /// An ADU came over TCP, which is [wanted](Self::wants_tcp).
+    /// Adds an ADU from TCP; one must be [wanted](Self::wants_tcp).
     ///
     /// # Errors
-    /// The ADU's buffer, where another with its number or a higher one was given out.
+    /// The ADU's buffer, if an ADU with its number or a higher one was already delivered.
     pub(super) fn push_tcp(&mut self, now: Instant<ReceiverClock>, number: u64, data: Vec<u8>) -> Result<(), Vec<u8>> {
         if number < self.next || self.held.is_some() {
             return Err(data);
@@ -120,17 +121,17 @@ impl Order {
         Ok(())
     }
 
-    /// TCP brings nothing more.
+    /// Records that TCP has ended.
     pub(super) const fn end_tcp(&mut self) {
         self.tcp_is_over = true;
     }
 
-    /// When an ADU is waited for no longer.
+    /// When the wait of the held ADU ends.
     pub(super) fn due(&self) -> Option<Instant<ReceiverClock>> {
         self.held.as_ref().map(|(_, due, _)| *due)
     }
 
-    /// Finds what may be given out at `now`.
+    /// Moves the ADUs that can be delivered at `now` to the ready queue.
     pub(super) fn settle(&mut self, now: Instant<ReceiverClock>) {
         loop {
             let tcp = self.held.as_ref().map(|(number, due, _)| (*number, *due));
@@ -145,7 +146,7 @@ impl Order {
         }
     }
 
-    /// Gives out all there is.
+    /// Makes all ADUs ready.
     pub(super) fn flush(&mut self) {
         self.end_tcp();
         self.settle(Instant::MAX);
@@ -172,7 +173,7 @@ impl Order {
 
     fn give(&mut self, number: u64, over: Period, data: Vec<u8>) {
         let Some(missing) = number.checked_sub(self.next) else {
-            // The other transport's ADU of this number was given out while this one waited.
+            // The other transport's ADU of this number was delivered while this one waited.
             self.kept -= data.len() + Self::OVERHEAD;
             return self.recycle(data);
         };

@@ -5,24 +5,24 @@ use thiserror::Error;
 
 use crate::wire::AduHeader;
 
-/// Why an application's bytes were not taken; none of them was.
+/// Why an application's bytes were not accepted. None of them was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// The ADU would be longer than any may be.
+    /// The ADU would exceed the maximum length.
     #[error("an ADU of {found} bytes is too long; it may have {most}")]
     TooLong {
         /// Its length with these bytes.
         found: usize,
-        /// The most there may be.
+        /// The maximum length.
         most: usize,
     },
-    /// There is no room now.
-    #[error("{found} bytes do not fit into the {room} that are free; send what waits first")]
+    /// There is no room at present.
+    #[error("{found} bytes do not fit into the {room} free bytes; send the waiting data first")]
     Full {
-        /// How many bytes were given.
+        /// Number of bytes offered.
         found: usize,
-        /// How many would be taken.
+        /// Number of bytes that would be accepted.
         room: usize,
     },
     /// The flow was stopped.
@@ -30,24 +30,24 @@ pub enum PushError {
     Stopped,
 }
 
-/// ADUs that wait to be sent, oldest first.
+/// ADUs waiting to be sent, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct AduQueue {
     bytes: VecDeque<u8>,
-    /// Lengths of the ADUs that are whole.
+    /// Lengths of the complete ADUs.
     lengths: VecDeque<u32>,
-    /// Bytes of the last one, whose end has not come.
+    /// Bytes of the last ADU if it is not complete.
     open: usize,
 }
 
 impl AduQueue {
     const LONGEST: usize = AduHeader::LONGEST as usize;
-    /// Bytes that may wait: two of the longest, so that one can be filled while the other is sent.
+    /// Maximum waiting bytes: two of the longest ADUs, so that one can be filled while the other is sent.
     const MOST: usize = 2 * Self::LONGEST;
-    /// ADUs that may wait. Ours: their lengths then take less than their bytes may.
+    /// Maximum waiting ADUs. Ours: their lengths then take less memory than the bytes may.
     const MOST_ADUS: usize = 1 << 16;
 
-    /// Bytes that it would take now.
+    /// Bytes that it would accept now.
     pub(super) fn room(&self) -> usize {
         if self.lengths.len() >= Self::MOST_ADUS { 0 } else { Self::MOST.saturating_sub(self.bytes.len()) }
     }
@@ -56,12 +56,12 @@ impl AduQueue {
         self.bytes.len()
     }
 
-    /// Whether there is a whole ADU.
+    /// Whether there is a complete ADU.
     pub(super) fn is_ready(&self) -> bool {
         !self.lengths.is_empty()
     }
 
-    /// The next bytes of the last ADU, and whether it ends with them.
+    /// Appends bytes to the last ADU; `end` completes it.
     pub(super) fn push(&mut self, data: &[u8], end: bool) -> Result<(), PushError> {
         let found = self.open.saturating_add(data.len());
         if found > Self::LONGEST {
@@ -78,17 +78,17 @@ impl AduQueue {
         Ok(())
     }
 
-    /// Ends the last ADU where it is.
+    /// Completes the last ADU as it is.
     pub(super) fn end(&mut self) {
         self.lengths.push_back(core::mem::take(&mut self.open) as u32);
     }
 
-    /// Whether there is an ADU whose end has not come.
+    /// Whether there is an incomplete ADU.
     pub(super) fn is_open(&self) -> bool {
         self.open > 0
     }
 
-    /// Length of the next ADU, which is whole, taken off the list; its bytes are to be [taken](Self::take).
+    /// Removes the length of the next complete ADU from the list and returns it; [take](Self::take) its bytes next.
     pub(super) fn next(&mut self) -> Option<u32> {
         self.lengths.pop_front()
     }

@@ -9,22 +9,22 @@ use equipoise_session::rtp::{self, Payload, SessionError};
 use equipoise_session::wire::rtp::RtpPacket;
 use equipoise_session::{Carrier, DropReason, Ecn, Endpoint as _, Transmit, Wake, WakeReason};
 
-/// What the receiving end of a flow pair is made of.
+/// Configuration of the receiving end of a flow pair.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
-    /// The RTP half; what it carries is the flow's business. Twice its `reorder.hold` is how long ADUs that RTP may still
-    /// bring are waited for once TCP has gone on.
+    /// The RTP half. The flow itself sets what it carries. After TCP has continued, the receiver waits for twice its
+    /// `reorder.hold` for ADUs that RTP may still deliver.
     pub rtp: rtp::ReceiverConfig,
-    /// Bytes of ADUs that may wait, for others before them or for the application. Beyond, nothing more is wanted from TCP,
-    /// and what comes over RTP is dropped.
+    /// Maximum bytes of ADUs that wait, for earlier ADUs or for the application. Beyond that, no more bytes are
+    /// accepted from TCP, and ADUs over RTP are dropped.
     pub most: usize,
 }
 
 impl ReceiverConfig {
-    /// Four of the longest ADUs (ours: one that each transport is bringing, and as many to be taken).
+    /// Four of the longest ADUs (ours: one in reception over each transport, and as many waiting to be taken).
     pub const MOST: usize = 4 * AduHeader::LONGEST as usize;
 
-    /// A receiver that keeps [`MOST`](Self::MOST).
+    /// A receiver with a limit of [`MOST`](Self::MOST).
     pub const fn new(rtp: rtp::ReceiverConfig) -> Self {
         Self { rtp, most: Self::MOST }
     }
@@ -32,76 +32,77 @@ impl ReceiverConfig {
 
 /// The receiving end of a flow pair.
 ///
-/// Call [`handle`](Self::handle) and [`tcp_received`](Self::tcp_received) with what comes, and [`poll`](Self::poll) until it
-/// returns `None`. ADUs wait until the application [takes](Self::take_adu) them: what is not taken holds up TCP.
+/// Call [`handle`](Self::handle) and [`tcp_received`](Self::tcp_received) with each event, then [`poll`](Self::poll)
+/// until it returns `None`. ADUs wait until the application [takes](Self::take_adu) them; ADUs not taken hold up TCP.
 pub struct Receiver {
     rtp: rtp::Receiver,
     order: Order,
     parts: Assembler,
     stream: Deframer,
-    /// The ADU that is being given out.
+    /// The ADU being delivered.
     given: Vec<u8>,
-    /// The datagram that is being sent.
+    /// The datagram being sent.
     sent: Vec<u8>,
     hold: Span,
-    /// When the flow ends: TCP's stream has, and what RTP may still bring is waited for.
+    /// When the flow ends: TCP's stream has ended, and ADUs may still arrive over RTP.
     ends: Option<Instant<ReceiverClock>>,
     ended: bool,
     handled: Instant<ReceiverClock>,
     outbox: VecDeque<Item>,
-    /// Buffers of datagrams to use again.
+    /// Buffers of datagrams for reuse.
     spare: Vec<Vec<u8>>,
 }
 
-/// What to do or tell.
+/// Outputs.
 #[derive(Debug)]
 enum Item {
     Datagram { bytes: Vec<u8>, media: usize },
     Event(Event),
 }
 
-/// Makes ADUs of parts that come in order.
+/// Assembles ADUs from parts that arrive in order.
 #[derive(Debug, Default)]
 struct Assembler {
-    /// The ADU whose parts come, and the first one of its run over RTP.
+    /// The ADU being assembled, and the first ADU of its run over RTP.
     current: Option<(AduHeader, u64)>,
     data: Vec<u8>,
 }
 
-/// Makes ADUs of a byte stream.
+/// Extracts ADUs from a byte stream.
 #[derive(Debug, Default)]
 struct Deframer {
     head: [u8; AduHeader::LEN],
     head_len: usize,
     current: Option<AduHeader>,
     data: Vec<u8>,
-    /// Number of the ADU that may come next at the earliest.
+    /// The lowest possible number of the next ADU.
     next: u64,
     broken: bool,
 }
 
 impl Assembler {
-    /// A part came, behind `missing` packets. Gives the ADU that it completes, and the first one of its run.
+    /// Adds a part that arrived after `missing` packets. Returns the ADU that it completes, and the first ADU of its
+    /// run.
     fn push(&mut self, missing: u64, payload: &[u8]) -> Result<Option<(AduHeader, u64)>, DropReason> {
         if missing > 0 {
             self.current = None;
         }
         if payload.is_empty() {
-            // The packet that opened the way.
+            // The first packet, without payload.
             return Ok(None);
         }
         let Ok((part, bytes)) = AduPart::parse(payload) else {
             self.current = None;
             return Err(DropReason::Malformed);
         };
-        // Parsing has seen to it that there are as many before it.
+        // Parsing has checked that there can be that many before it.
         let whole = (part.adu, part.adu.number.saturating_sub(u64::from(part.since_switch)));
         if part.offset == 0 {
             self.current = Some(whole);
             self.data.clear();
         }
         if self.current != Some(whole) || self.data.len() != part.offset as usize {
-            // The rest of an ADU that is not whole.
+            // A later part of an ADU whose beginning is missing.
             self.current = None;
             return Ok(None);
         }
@@ -111,7 +112,7 @@ impl Assembler {
 }
 
 impl Deframer {
-    /// Takes bytes up to the end of an ADU. Gives how many it took, and the ADU where it is whole.
+    /// Reads bytes up to the end of an ADU. Returns how many it read, and the ADU if it is complete.
     fn push(&mut self, bytes: &[u8]) -> Result<(usize, Option<AduHeader>), DropReason> {
         let header = bytes.get(..bytes.len().min(AduHeader::LEN - self.head_len)).unwrap_or_default();
         let header = if self.current.is_some() { &[] } else { header };
@@ -139,12 +140,12 @@ impl Deframer {
 }
 
 impl Receiver {
-    /// A receiver that waits for its sender.
+    /// A receiver before its sender's first packet.
     ///
     /// # Errors
-    /// [`SessionError::Cname`] where the canonical name is too long.
+    /// [`SessionError::Cname`] if the canonical name is too long.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
-        // As long as RTP may come behind TCP, and as long again as it may then wait for a packet that does not come.
+        // The longest delay of RTP behind TCP, and again as long for a wait for a packet that was lost.
         let hold = config.rtp.reorder.hold * 2;
         Ok(Self {
             rtp: rtp::Receiver::new(rtp::ReceiverConfig { payload: Payload::Rtp, ..config.rtp })?,
@@ -162,7 +163,7 @@ impl Receiver {
         })
     }
 
-    /// Something happened at `now`.
+    /// Handles an event at `now`.
     pub fn handle(&mut self, now: Instant<ReceiverClock>, input: Input<'_>) {
         if self.ended {
             return;
@@ -177,7 +178,7 @@ impl Receiver {
         self.settle();
     }
 
-    /// Bytes of TCP's stream came. Gives how many it took; the rest is to be offered again behind the next call of
+    /// Handles bytes of TCP's stream. Returns how many it took. Offer the rest again after the next call of
     /// [`take_adu`](Self::take_adu) or [`handle`](Self::handle) that makes it [want](Self::wants_tcp) them.
     pub fn tcp_received(&mut self, now: Instant<ReceiverClock>, bytes: &[u8]) -> usize {
         self.handled = self.handled.max(now);
@@ -193,16 +194,17 @@ impl Receiver {
                 Err(reason) => self.break_tcp(reason),
             }
         }
-        // What comes behind the end, or behind what is none of a pair's, is nobody's.
+        // Bytes after the end, or after an error in the stream, are ignored.
         if self.stream.broken || self.ended { bytes.len() } else { taken }
     }
 
-    /// Whether it would take bytes of TCP's stream now.
+    /// Whether it would accept bytes of TCP's stream now.
     pub fn wants_tcp(&self) -> bool {
         !self.ended && !self.stream.broken && self.order.wants_tcp()
     }
 
-    /// The next ADU for the application; `None` where none is ready. Then it may [want](Self::wants_tcp) more of TCP's stream.
+    /// The next ADU for the application; `None` if none is ready. Afterwards it may [want](Self::wants_tcp) more of
+    /// TCP's stream.
     pub fn take_adu(&mut self) -> Option<Adu<'_>> {
         let ready = self.order.pop()?;
         let before = core::mem::replace(&mut self.given, ready.data);
@@ -210,7 +212,7 @@ impl Receiver {
         Some(Adu { number: ready.number, missing: ready.missing, over: ready.over, data: &self.given })
     }
 
-    /// The next thing to do or to know beside ADUs, in order; `None` when all is said.
+    /// The next output other than ADUs, in order; `None` if there is none.
     pub fn poll(&mut self) -> Option<Output<'_>> {
         Some(match self.outbox.pop_front()? {
             Item::Event(event) => Output::Event(event),
@@ -221,8 +223,8 @@ impl Receiver {
         })
     }
 
-    /// When to call [`handle`](Self::handle) with [`Input::Timer`] if nothing happens before; `None` for never. It lies
-    /// after what was handled last.
+    /// When to call [`handle`](Self::handle) with [`Input::Timer`] if there is no event before; `None` for never. It is
+    /// always later than the last event.
     pub fn wake(&self) -> Option<Wake<ReceiverClock>> {
         if self.ended {
             return None;
@@ -255,10 +257,10 @@ impl Receiver {
         self.outbox.push_back(Item::Event(Event::Rtp(equipoise_session::Event::Ignored(reason))));
     }
 
-    /// Takes what RTP gives out, and finds what may be given to the application.
+    /// Takes ADUs from the RTP half, and finds those that can be delivered.
     fn settle(&mut self) {
         self.drain_rtp();
-        // RTP first: what it gave up waiting for at this moment counts.
+        // RTP first: it may just have given up waiting for a packet.
         self.order.settle(self.handled);
         if self.ends.is_some_and(|at| at <= self.handled) {
             self.rtp.handle(self.handled, equipoise_session::Input::Stop);

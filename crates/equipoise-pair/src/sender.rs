@@ -17,13 +17,13 @@ use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtp::RtpHeader;
 use equipoise_session::{Endpoint as _, Wake, WakeReason};
 
-/// What the sending end of a flow pair is made of.
+/// Configuration of the sending end of a flow pair.
 pub struct SenderConfig {
-    /// The RTP half; what it carries is the flow's business.
+    /// The RTP half. The flow itself sets what it carries.
     pub rtp: rtp::SenderConfig,
     /// When it probes and when it runs.
     pub tpba: TpbaConfig,
-    /// Makes the controller of a running period from the rate that was found, which it may not exceed.
+    /// Creates the controller of a running period, with the measured rate as its upper limit.
     pub running: Box<dyn FnMut(Rate) -> BoxedController + Send>,
 }
 
@@ -41,22 +41,22 @@ impl fmt::Debug for SenderConfig {
     }
 }
 
-/// Why the sending end of a flow pair cannot be made.
+/// The configuration of the sending end is not valid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PairError {
-    /// The RTP half cannot be.
+    /// The RTP half is not valid.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The periods cannot be.
+    /// The periods are not valid.
     #[error(transparent)]
     Tpba(#[from] TpbaError),
 }
 
 /// The sending end of a flow pair.
 ///
-/// Call [`handle`](Self::handle) and [`push`](Self::push) with what happens, [`poll`](Self::poll) until it returns `None`,
-/// write what TCP [is to carry](Self::tcp_pending) and say [how much](Self::tcp_written) it took.
+/// Call [`handle`](Self::handle) and [`push`](Self::push) with each event, then [`poll`](Self::poll) until it returns
+/// `None`. Write the [pending bytes](Self::tcp_pending) to TCP and report [how many](Self::tcp_written) it accepted.
 pub struct Sender {
     rtp: rtp::Sender,
     numbers: Numbers,
@@ -66,14 +66,14 @@ pub struct Sender {
     tcp: TcpState,
     queue: AduQueue,
     next_adu: u64,
-    /// The ADU that TCP takes, with its header, and how much of it was written.
+    /// The ADU being written to TCP, with its header, and the number of bytes written.
     writing: Vec<u8>,
     written: usize,
-    /// The ADU that RTP takes.
+    /// The ADU being sent over RTP.
     parting: Option<AduPart>,
-    /// The RTP packet that is being made.
+    /// The RTP packet being built.
     packet: Vec<u8>,
-    /// The packet without payload has gone out.
+    /// Whether the first packet, without payload, was sent.
     opened: bool,
     stopping: bool,
     ended: bool,
@@ -82,27 +82,27 @@ pub struct Sender {
     outbox: VecDeque<Item>,
 }
 
-/// What to do or tell, beside what the RTP half has.
+/// Outputs in addition to those of the RTP half.
 #[derive(Clone, Copy, Debug)]
 enum Item {
     Tcp(TcpRequest),
     Event(Event),
 }
 
-/// Which transport takes ADUs.
+/// The transport that carries ADUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// TCP does.
+    /// TCP.
     Tcp,
-    /// None: TCP still has bytes to send.
+    /// None: TCP still has unsent bytes.
     TcpDrains,
-    /// RTP does, from ADU `since` on.
+    /// RTP, from ADU `since` on.
     Rtp { since: u64 },
-    /// None: RTP still has packets to send.
+    /// None: RTP still has waiting packets.
     RtpDrains { since: u64 },
 }
 
-/// What RTP packets are numbered and stamped with, beside what each carries.
+/// Sequence numbers and timestamps of the RTP packets.
 #[derive(Debug)]
 struct Numbers {
     header: RtpHeader,
@@ -111,21 +111,21 @@ struct Numbers {
     part: usize,
 }
 
-/// RTP packets that wait for the pacer at most: one to leave, and one that it finds behind it.
+/// Maximum RTP packets that wait for the pacer: one to send, and one behind it.
 const RTP_PACKETS: usize = 2;
-/// TCP holds unsent what it sends in this time. Ours: the pause while it runs out, at the switch, is hardly longer than that
-/// between two pictures.
+/// TCP holds at most this time's worth of unsent bytes. Ours: at the switch, the pause in which they drain is hardly
+/// longer than the time between two pictures.
 const UNSENT: Span = Span::from_millis(50);
-/// Between two looks at a TCP connection that has to send something first. Ours: a tenth of that.
+/// Time between two checks of a TCP connection that still has to send something. Ours: a tenth of that.
 const LOOK: Span = Span::from_millis(5);
-/// And two segments at least, so that it has one when an acknowledgement comes.
+/// The least limit of unsent bytes in segments, so that a segment is ready when an acknowledgement arrives.
 const UNSENT_SEGMENTS: u64 = 2;
 
 impl Sender {
-    /// A sender that begins with TCP. Its RTP half starts at `rtp.start`, with requests for reports.
+    /// A sender that begins with TCP. Its RTP half starts to request reports at `rtp.start`.
     ///
     /// # Errors
-    /// [`PairError`] where RTP cannot carry the flow, or the periods would never end.
+    /// [`PairError`] if RTP cannot carry the flow, or a period would never end.
     pub fn new(config: SenderConfig) -> Result<Self, PairError> {
         let stream = &config.rtp.stream;
         let numbers = Numbers::new(stream, config.rtp.seed)?;
@@ -159,7 +159,7 @@ impl Sender {
         })
     }
 
-    /// Which transport takes ADUs, or took them until it began to drain.
+    /// The transport that carries ADUs, or carried them until it began to drain.
     pub const fn period(&self) -> Period {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains => Period::Probing,
@@ -167,20 +167,20 @@ impl Sender {
         }
     }
 
-    /// Bytes of ADUs that it would take now.
+    /// Bytes of ADUs that it would accept now.
     pub fn room(&self) -> usize {
         if self.stopping { 0 } else { self.queue.room() }
     }
 
-    /// Bytes of ADUs that neither transport has taken.
+    /// Bytes of ADUs that neither transport has taken yet.
     pub fn waiting(&self) -> usize {
         self.queue.waiting()
     }
 
-    /// The next bytes of an ADU, which ends with them where `end` says so.
+    /// Adds the next bytes of an ADU. If `end` is set, the ADU ends after them.
     ///
     /// # Errors
-    /// [`PushError`] where they are too many; none is taken then, and the ADU may be ended with what it has.
+    /// [`PushError`] if they are too many. Then none is taken, and the ADU can be ended as it is.
     pub fn push(&mut self, now: Instant<SenderClock>, data: &[u8], end: bool) -> Result<(), PushError> {
         if self.stopping {
             return Err(PushError::Stopped);
@@ -190,7 +190,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Something happened at `now`.
+    /// Handles an event at `now`.
     pub fn handle(&mut self, now: Instant<SenderClock>, input: Input<'_>) {
         if self.ended {
             return;
@@ -217,7 +217,7 @@ impl Sender {
         self.end_if_done(now);
     }
 
-    /// The next thing to do or to know, in order; `None` when all is said.
+    /// The next output, in order; `None` if there is none.
     pub fn poll(&mut self) -> Option<Output<'_>> {
         if let Some(item) = self.outbox.pop_front() {
             return Some(match item {
@@ -227,21 +227,21 @@ impl Sender {
         }
         match self.rtp.poll()? {
             equipoise_session::Output::Transmit { transmit, .. } => Some(Output::Transmit(transmit)),
-            // A sender gives none out.
+            // A sender delivers no payload.
             equipoise_session::Output::Payload { .. } => None,
             equipoise_session::Output::Event { event, .. } => Some(Output::Event(Event::Rtp(event))),
         }
     }
 
-    /// When to call [`handle`](Self::handle) with [`Input::Timer`], and before it with [`Input::Tcp`], if nothing happens
-    /// before; `None` for never. Once [`poll`](Self::poll) has given `None` behind a timer, it lies after what was handled last.
+    /// When to call [`handle`](Self::handle) with [`Input::Timer`], after [`Input::Tcp`], if there is no event before;
+    /// `None` for never. Once [`poll`](Self::poll) has returned `None` after a timer, it is later than the last event.
     pub fn wake(&self) -> Option<Wake<SenderClock>> {
         if self.ended {
             return None;
         }
         let soon = self.handled + Span::from_nanos(1);
         let period = match self.stage {
-            // The flow ends in this period, however long what waits still takes.
+            // The flow ends in this period, however long its waiting data takes.
             Stage::Rtp { .. } if self.stopping => None,
             Stage::Tcp | Stage::Rtp { .. } => self.tpba.wake().map(|at| at.max(soon)),
             Stage::TcpDrains | Stage::RtpDrains { .. } => None,
@@ -260,14 +260,14 @@ impl Sender {
         }
     }
 
-    /// What TCP is to carry next; as much of it as it takes.
+    /// The bytes to write to TCP next, as far as TCP accepts them.
     pub fn tcp_pending(&self) -> &[u8] {
         let rest = self.writing.get(self.written..).unwrap_or_default();
         let room = self.unsent_limit().saturating_sub(self.tcp.unsent);
         rest.get(..usize::try_from(room).unwrap_or(usize::MAX)).unwrap_or(rest)
     }
 
-    /// TCP took so many bytes of [`tcp_pending`](Self::tcp_pending).
+    /// Reports that TCP accepted this many bytes of [`tcp_pending`](Self::tcp_pending).
     pub fn tcp_written(&mut self, now: Instant<SenderClock>, bytes: usize) {
         let bytes = bytes.min(self.tcp_pending().len());
         self.written += bytes;
@@ -275,8 +275,8 @@ impl Sender {
         self.handle(now, Input::Tcp(self.tcp));
     }
 
-    /// What to wait for, beside the time of [`wake`](Self::wake): that TCP holds fewer unsent bytes than these; `None` where
-    /// nothing hangs on it.
+    /// The condition to wait for, in addition to the time of [`wake`](Self::wake): that TCP holds fewer unsent bytes
+    /// than this; `None` if no such wait is needed.
     pub fn tcp_awaited(&self) -> Option<u64> {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains if !self.is_written() => Some(self.unsent_limit()),
@@ -285,11 +285,11 @@ impl Sender {
         }
     }
 
-    /// Bytes that TCP may hold unsent.
+    /// Maximum number of unsent bytes in TCP.
     fn unsent_limit(&self) -> u64 {
         let least = self.tcp.segment.as_bytes().max(1).saturating_mul(UNSENT_SEGMENTS);
         let wanted = self.tpba.last_rate().filter(|_| self.period() == Period::Probing).map_or(
-            // Its rate is not known yet: a window is what it sends in a round trip.
+            // Its rate is not known yet, so use the window, which it sends in a round trip.
             self.tcp.window.as_bytes(),
             |rate| (rate.as_bps_f64() * UNSENT.as_secs_f64() / 8.0) as u64,
         );
@@ -304,8 +304,8 @@ impl Sender {
         Progress { acknowledged: Size::from_bytes(acknowledged), reductions }
     }
 
-    /// Sends one RTP packet without payload: it opens the way for those to come, and tells the receiver their numbers, so
-    /// that it need not wait for any before the first that counts.
+    /// Sends one RTP packet without payload. It creates state in middleboxes on the path, and tells the receiver the
+    /// sequence numbers, so that the receiver need not wait for packets before the first one with payload.
     fn open(&mut self, now: Instant<SenderClock>) {
         if !self.opened && now >= self.start {
             self.opened = true;
@@ -323,7 +323,7 @@ impl Sender {
         }
     }
 
-    /// Goes from stage to stage, as far as it can.
+    /// Moves through the stages as far as possible.
     fn switch(&mut self, now: Instant<SenderClock>) {
         if self.stage == Stage::Tcp && !self.stopping && self.tpba.is_over(now) {
             self.outbox.push_back(Item::Tcp(TcpRequest::NoDelay(true)));
@@ -347,15 +347,16 @@ impl Sender {
         self.written >= self.writing.len()
     }
 
-    /// Whether RTP has sent all it took. While the receiver is silent nothing leaves: what waits then counts as lost.
+    /// Whether RTP has sent all it took. While reports are missing nothing is sent: waiting packets then count as lost.
     fn rtp_is_drained(&self) -> bool {
         self.rtp.is_circuit_broken() || (self.parting.is_none() && self.rtp.waiting() == 0)
     }
 
     fn begin_running(&mut self, now: Instant<SenderClock>) {
-        // The probing period was over when TCP began to drain, and saw nothing since.
+        // The probing period was over when TCP began to drain, and nothing changed since.
         let Some(rate) = self.tpba.begin_running(now, self.tcp.window) else { return };
-        // The constructor has tried one: what each needs is what an RTP session has.
+        // It cannot fail: the constructor has tried such a controller, and an RTP session provides what each of them
+        // needs.
         let _ = self.rtp.set_controller((self.running)(rate));
         self.stage = Stage::Rtp { since: self.next_adu };
         self.began(Period::Running, rate);
@@ -375,7 +376,7 @@ impl Sender {
         self.outbox.push_back(Item::Event(Event::Began { period, adu: self.next_adu, rate }));
     }
 
-    /// Gives up the ADU that RTP was sending to nobody.
+    /// Drops the rest of an ADU over RTP, because no receiver answers.
     fn drop_rest(&mut self) {
         if let Some(part) = self.parting.take() {
             self.packet.clear();
@@ -390,7 +391,7 @@ impl Sender {
         Some(AduHeader { number, length })
     }
 
-    /// Makes the next ADU ready for TCP.
+    /// Prepares the next ADU for TCP.
     fn feed_tcp(&mut self) {
         if self.stage != Stage::Tcp || !self.is_written() {
             return;
@@ -428,7 +429,7 @@ impl Sender {
         }
     }
 
-    /// Ends the flow where it was stopped and all is sent.
+    /// Ends the flow if it was stopped and everything is sent.
     fn end_if_done(&mut self, now: Instant<SenderClock>) {
         if !self.stopping || self.queue.is_ready() || !self.is_written() || !self.rtp_is_drained() {
             return;
@@ -441,7 +442,7 @@ impl Sender {
 }
 
 impl Numbers {
-    /// Draws the first number and timestamp (RFC 3550, Sec. 5.1).
+    /// Draws the first sequence number and timestamp (RFC 3550, Sec. 5.1).
     fn new(stream: &StreamConfig, seed: u64) -> Result<Self, SessionError> {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let stamped = RtpHeader { send_time: Some(NtpTime::from_bits(0)), ..RtpHeader::default() };
@@ -455,14 +456,14 @@ impl Numbers {
         let header = RtpHeader {
             payload_type: stream.payload_type,
             ssrc: stream.ssrc,
-            // As in the RTP half, which draws from the same seed.
+            // The same as in the RTP half, which draws from the same seed.
             sequence: (random.next_u32() & 0x7FFF) as u16,
             ..RtpHeader::default()
         };
         Ok(Self { header, timestamp_offset: random.next_u32(), part })
     }
 
-    /// The next packet's header; the marker bit is at the end of an ADU (RFC 3550, Sec. 5.1).
+    /// The next packet's header; the marker bit is set at the end of an ADU (RFC 3550, Sec. 5.1).
     fn next(&mut self, now: Instant<SenderClock>, marker: bool) -> RtpHeader {
         let ticks = u128::from(now.as_nanos()) * u128::from(StreamConfig::MEDIA_CLOCK_HZ) / 1_000_000_000;
         let timestamp = self.timestamp_offset.wrapping_add(ticks as u32);
@@ -471,7 +472,7 @@ impl Numbers {
         header
     }
 
-    /// Bytes of the largest packet, as it waits for the pacer.
+    /// Bytes of the largest packet that waits for the pacer.
     fn largest_packet(&self) -> usize {
         self.header.encoded_len() + AduPart::LEN + self.part
     }

@@ -24,7 +24,7 @@ const SSRC: u32 = 0x0102_0304;
 fn tpba(interval_ms: i64, running_ms: i64) -> TpbaConfig {
     TpbaConfig {
         interval: ProbeInterval::Fixed(Span::from_millis(interval_ms)),
-        // Any three rates are near enough: these tests are about the switch.
+        // Any three rates count as steady: these tests are about the switch.
         tolerance: Tolerance::Absolute(Rate::from_bps(1 << 40)),
         running: Span::from_millis(running_ms),
         early_return: None,
@@ -43,12 +43,12 @@ fn receiver(hold_ms: i64) -> Receiver {
     Receiver::new(ReceiverConfig::new(rtp::ReceiverConfig { reorder, ..rtp })).expect("valid")
 }
 
-/// The bytes of ADU `number`, which tell it from any other.
+/// The bytes of ADU `number`, different for each number.
 fn content(number: u64, length: usize) -> Vec<u8> {
     (0..length).map(|at| (number.wrapping_mul(31) as usize + at * 7 % 251) as u8).collect()
 }
 
-/// What a sender says, in words and bytes.
+/// The outputs of a sender.
 #[derive(Debug, Default)]
 struct Said {
     requests: Vec<TcpRequest>,
@@ -72,7 +72,7 @@ fn listen(sender: &mut Sender) -> Said {
     said
 }
 
-/// A TCP that has had so many bytes acknowledged, with a window of 10 segments.
+/// A TCP connection with this many bytes acknowledged and a window of 10 segments.
 fn state(acknowledged: u64, unsent: u64) -> TcpState {
     TcpState {
         acknowledged,
@@ -84,7 +84,7 @@ fn state(acknowledged: u64, unsent: u64) -> TcpState {
     }
 }
 
-/// Takes all that TCP is to carry, as one that sends at once.
+/// Takes all pending bytes, like a TCP that sends at once.
 fn write(sender: &mut Sender, millis: u64, stream: &mut Vec<u8>) {
     let now = Instant::from_nanos(millis * MILLI);
     loop {
@@ -98,7 +98,8 @@ fn write(sender: &mut Sender, millis: u64, stream: &mut Vec<u8>) {
     }
 }
 
-/// A dialogue: the switch to RTP waits for the end of the ADU and for TCP's unsent bytes; the one back for RTP's queue.
+/// A dialogue: the switch to RTP waits for the end of the ADU and for TCP's unsent bytes; the switch back waits for
+/// RTP's queue.
 #[test]
 fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -111,12 +112,12 @@ fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     assert_eq!(stream.len(), 4 * (12 + 5120));
     assert_eq!(stream[..12], AduHeader { number: 0, length: 5120 }.to_bytes());
     assert_eq!(listen(&mut sender).packets.len(), 1, "the packet that opens the way");
-    // Three intervals of 10 ms, in the last of which something is acknowledged.
+    // Three intervals of 10 ms; in the last one something is acknowledged.
     for millis in [10, 20] {
         sender.handle(at(millis), Input::Tcp(state(0, 0)));
     }
     sender.push(at(25), &content(4, 5120), true).expect("room");
-    // TCP takes 1000 bytes of the fifth, and holds 500 of them.
+    // TCP accepts 1000 bytes of the fifth, and 500 of them are unsent.
     assert!(sender.tcp_pending().len() >= 1000);
     sender.tcp_written(at(25), 1000);
     sender.handle(at(30), Input::Tcp(state(20_528, 500)));
@@ -138,10 +139,10 @@ fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     let packet = RtpPacket::parse(&said.packets[0]).expect("RTP");
     let (part, data) = AduPart::parse(packet.payload).expect("a part");
     assert_eq!(part, AduPart { adu: AduHeader { number: 5, length: 1000 }, offset: 0, since_switch: 0 });
-    // 576 bytes less 28 of IP and UDP, 28 of RTP and 20 of the part's own.
+    // 576 bytes minus 28 of IP and UDP, 28 of RTP and 20 of the part's header.
     assert_eq!((data.len(), data), (500, &content(5, 1000)[..500]));
     assert!(!packet.header.marker && sender.period() == Period::Running);
-    // The running period is over, and the second part has not gone yet.
+    // The running period is over, but the second part is not sent yet.
     sender.handle(at(34), Input::Timer);
     let mut later = Vec::new();
     let mut millis = 34;
@@ -179,7 +180,7 @@ fn a_stopped_flow_sends_what_it_has_and_shuts_tcp_down() {
     assert_eq!(sender.wake(), None);
 }
 
-/// Otherwise it is woken every nanosecond from the end of the period on until RTP has sent what waits.
+/// Otherwise it is woken every nanosecond after the end of the period, until RTP has sent its queue.
 #[test]
 fn a_flow_that_is_stopped_while_it_runs_waits_for_rtp_alone() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -201,7 +202,7 @@ fn a_flow_that_is_stopped_while_it_runs_waits_for_rtp_alone() {
     }
 }
 
-/// A law that says nothing of its decisions, and halves its rate if no reports come.
+/// A law without diagnosis that halves its rate if no reports arrive.
 #[derive(Debug)]
 struct Terse(Rate);
 
@@ -217,7 +218,7 @@ impl Controller for Terse {
     }
 }
 
-/// If it fails, the early return depends on a law's diagnosis, or on whether outputs are taken.
+/// If it fails, the early return depends on a law's diagnosis, or on whether outputs are polled.
 #[test]
 fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -233,8 +234,8 @@ fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
         write(&mut sender, millis, &mut stream);
     }
     assert_eq!(sender.period(), Period::Running);
-    // Three requests are not answered, so that of 400 ms is skipped and the law is told of silence; at 500 ms the session
-    // halves what is left.
+    // Three requests are not answered, so the one of 400 ms is skipped and the law is notified of silence. At 500 ms
+    // the session halves the remaining rate.
     let returns = (31..10_000).find(|millis| {
         sender.handle(at(*millis), Input::Timer);
         sender.period() == Period::Probing
@@ -252,14 +253,14 @@ fn what_is_too_long_or_too_much_is_refused_whole() {
         Err(PushError::TooLong { found: longest + 1, most: longest })
     );
     assert_eq!(sender.waiting(), 0);
-    // One goes to where TCP takes it from, two wait.
+    // TCP takes the first one, and two wait.
     for _ in 0..3 {
         sender.push(Instant::ZERO, &big, true).expect("room");
     }
     assert_eq!(sender.push(Instant::ZERO, &[0], true), Err(PushError::Full { found: 1, room: 0 }));
 }
 
-/// An end of the receiver's dialogue: ADUs by TCP as frames, by RTP as packets.
+/// The receiver of a dialogue. ADUs over TCP arrive as frames, ADUs over RTP as packets.
 struct Ear {
     receiver: Receiver,
     sequence: u16,
@@ -312,7 +313,7 @@ impl Ear {
         self.receiver.tcp_received(self.now(), &bytes)
     }
 
-    /// Numbers that are given out, and how many are missing before each.
+    /// The numbers of delivered ADUs, and how many are missing before each.
     fn hears(&mut self) -> Vec<(u64, u64)> {
         let mut found = Vec::new();
         while self.receiver.poll().is_some() {}
@@ -368,7 +369,7 @@ fn tcp_that_overtakes_rtp_waits_for_as_long_as_rtp_may_be_reordered() {
 fn a_whole_run_that_was_lost_is_missing() {
     let mut ear = Ear::new();
     ear.tcp(0);
-    // 1 to 4 went over RTP and were lost; 5 and 6 over TCP; 7 over RTP comes before them.
+    // 1 to 4 were sent over RTP and lost, 5 and 6 over TCP; 7, over RTP, arrives before them.
     ear.rtp(7, 0);
     ear.tcp(5);
     assert_eq!(ear.hears(), [(0, 0), (5, 4)], "RTP has gone on, so nothing is waited for");
@@ -405,14 +406,14 @@ fn a_stream_that_is_none_of_ours_is_left_alone() {
     }
 }
 
-/// Both ends, a TCP that is reliable and in order, and a network that loses, delays and reorders datagrams.
+/// Both ends, a reliable TCP, and a network that loses, delays and reorders datagrams.
 struct World {
     random: Pcg64Mcg,
     now: u64,
     sender: Sender,
     receiver: Receiver,
     loss_percent: u32,
-    /// What TCP holds and has not sent; what is under way, with the time of its arrival; what waits to be read.
+    /// TCP's unsent bytes; its bytes in flight, with their arrival times; its bytes to be read.
     unsent: VecDeque<u8>,
     flying: VecDeque<(u64, Vec<u8>)>,
     readable: VecDeque<u8>,
@@ -423,18 +424,18 @@ struct World {
     reads_again: u64,
     pushed: u64,
     lengths: Vec<usize>,
-    /// ADUs that the network took a part of, and those that went over RTP.
+    /// ADUs of which the network lost a part, and those sent over RTP.
     lost: BTreeSet<u64>,
     given: u64,
     missing: u64,
-    /// ADUs that came over RTP.
+    /// ADUs received over RTP.
     over_rtp: u64,
     switches: u64,
 }
 
 impl World {
     const HOLD_MS: u64 = 20;
-    /// Datagrams take up to this long, and so may come in any order.
+    /// Datagrams take up to this long, and so can arrive in any order.
     const LONGEST_WAY_MS: u64 = 8;
 
     fn new(seed: u64, loss_percent: u32) -> Self {
@@ -470,13 +471,13 @@ impl World {
         self.below(many) == 0
     }
 
-    /// Up to some hundred microseconds pass, and whatever falls into them happens.
+    /// Up to some hundred microseconds pass, with all events in them.
     fn step(&mut self) {
         self.now += 10_000 + self.below(400_000);
         self.network();
         self.send();
         if self.one_in(300) {
-            // A slow reader: nothing is read for up to 60 ms, thrice as long as anything is held.
+            // A slow reader: nothing is read for up to 60 ms, three times as long as packets are held for reordering.
             self.reads_again = self.now + self.below(60) * MILLI;
         }
         if self.now >= self.reads_again {
@@ -559,7 +560,7 @@ impl World {
         }
     }
 
-    /// Reads what has come: datagrams with the times at which they did, before the stream, which has none.
+    /// Reads arrivals: first datagrams, with their arrival times, then the stream, which has none.
     fn read(&mut self) {
         while let Some(Reverse((at, _, datagram))) = self
             .datagrams
@@ -583,7 +584,7 @@ impl World {
                 self.reports.push(Reverse((self.now + 3 * MILLI, self.order, report)));
             }
         }
-        // The application may leave what is there for later.
+        // The application may take fewer ADUs than there are.
         let mut patience = if self.one_in(10) { self.below(3) } else { u64::MAX };
         while patience > 0
             && let Some(Adu { number, missing, over, data }) = self.receiver.take_adu()
@@ -598,7 +599,7 @@ impl World {
         }
     }
 
-    /// Until so many switches, and then until all has come.
+    /// Runs until there were this many switches, and then until everything has arrived.
     fn run(&mut self, switches: u64) {
         while self.switches < switches {
             self.step();
@@ -670,7 +671,7 @@ fn ten_thousand_switches_with_loss_lose_only_what_the_network_lost() {
 }
 
 proptest! {
-    /// Bytes and packets of anyone: nothing panics, and memory stays bounded.
+    /// Arbitrary bytes and packets: nothing panics, and memory stays bounded.
     #[test]
     fn a_receiver_outlasts_anything(ops in proptest::collection::vec((0u64..200, 0u8..6, proptest::collection::vec(any::<u8>(), 0..80), any::<u64>(), any::<u32>()), 1..60)) {
         let mut ear = Ear::new();
@@ -698,7 +699,7 @@ proptest! {
         }
     }
 
-    /// Whatever TCP and the peer tell a sender, it neither panics nor spins.
+    /// Whatever TCP and the peer report, a sender neither panics nor loops without end.
     #[test]
     fn a_sender_outlasts_anything(ops in proptest::collection::vec((0u64..20, 0u8..5, proptest::collection::vec(any::<u8>(), 0..80), any::<[u64; 4]>()), 1..80)) {
         let mut sender = sender(tpba(1, 5));

@@ -1,4 +1,4 @@
-//! Prints what a chapter of the book says of results, from the file that `equipoise paper … --json` has written.
+//! Prints the results section of a chapter of the book, from a file written by `equipoise paper … --json`.
 #![allow(clippy::print_stdout, reason = "it prints a part of a page")]
 
 use std::error::Error;

@@ -1,12 +1,12 @@
-//! Experiments of published papers, run again: each claim beside ours, with an interval and a verdict; and the analysis of
-//! captures that some of them stand on.
+//! Reproduction of published papers' experiments: each claim is compared with our result, with a confidence interval
+//! and a verdict. Also the analysis of captures that some of them need.
 //!
-//! An experiment returns [`Claim`]s and [`Figure`]s; nothing in them is decided by hand. What a claim needs to be
-//! reproduced is part of its statement, and the verdict follows from the interval by that rule. An experiment uses
-//! `equipoise-lab`'s public API: scenarios, runs in either world, statistics, charts. This crate is never published, as it
-//! reads the scenarios of the repository.
+//! An experiment returns [`Claim`]s and [`Figure`]s; nothing in them is decided by hand. The condition for a claim to
+//! be reproduced is fixed with its statement, and the verdict follows from the interval by that rule. An experiment
+//! uses `equipoise-lab`'s public API: scenarios, simulated and live runs, statistics, charts. This crate is never
+//! published, because it reads the scenarios of the repository.
 #![forbid(unsafe_code)]
-// Without the live experiments, what they share with the simulated ones has fewer users.
+// Without the live experiments, parts of the shared code are unused.
 #![cfg_attr(not(feature = "live"), allow(dead_code))]
 
 pub mod asvarujanon2014;
@@ -30,56 +30,56 @@ use equipoise_lab::live::LiveError;
 use equipoise_lab::result::World;
 use equipoise_lab::sim::SimError;
 
-/// Why a live experiment cannot be run.
+/// A live experiment cannot be run.
 #[derive(Debug, Error)]
 pub enum ExperimentError {
-    /// The simulator, whose curves lie beside it, refused a scenario.
+    /// The simulator, which provides the curves for comparison, refused a scenario.
     #[error(transparent)]
     Sim(#[from] SimError),
-    /// The real world refused.
+    /// The live run failed.
     #[cfg(feature = "live")]
     #[error(transparent)]
     Live(#[from] LiveError),
 }
 
-/// What came of a paper's experiments.
+/// The results of a paper's experiments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// Handle of the paper, such as `Waki 2013`.
     pub paper: String,
     /// The paper's claims, in the order of its figures.
     pub claims: Vec<Claim>,
-    /// Where its experiments ran.
+    /// Whether the runs were simulated or live.
     pub world: World,
     /// Seed of the first run of each experiment.
     pub seed: u64,
-    /// Runs of each experiment that were asked for; `null` for the paper's numbers, or few for a quick look.
+    /// Requested number of runs of each experiment; `null` for the paper's numbers, or the few of a quick look.
     pub runs: Option<u32>,
     /// Whether it was a quick look: few runs, and no verdicts.
     pub quick: bool,
-    /// Version of Equipoise that made it.
+    /// Version of Equipoise that wrote it.
     pub version: String,
-    /// What the paper leaves open and how it was filled.
+    /// What the paper leaves open, and our assumptions.
     pub assumptions: Vec<String>,
-    /// What becomes of claims where the paper is read in another way, the main reading first.
+    /// The claims under other readings of the paper, the main reading first.
     pub readings: Vec<Reading>,
-    /// The figures, drawn in the report and left out of the JSON.
+    /// The figures, shown in the report but not in the JSON.
     #[serde(skip)]
     pub figures: Vec<Figure>,
 }
 
-/// One claim of a paper, and what we found.
+/// One claim of a paper, and our result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// Stable name, such as `fig7.slope`.
     pub id: String,
-    /// Where the paper makes it.
+    /// Where the paper states it.
     pub figure: String,
-    /// What is claimed.
+    /// Its statement.
     pub statement: String,
-    /// What our number has to be for that; empty where there is nothing to compare with.
+    /// The condition on our number; empty if there is nothing to compare with.
     pub rule: String,
-    /// The paper's number; `null` where it gives none.
+    /// The paper's number; `null` if there is none.
     pub paper: Option<f64>,
     /// Our number.
     pub ours: Option<f64>,
@@ -87,26 +87,27 @@ pub struct Claim {
     pub ci95: Option<[f64; 2]>,
     /// Unit of all three.
     pub unit: String,
-    /// Runs behind it.
+    /// Number of runs.
     pub runs: u32,
-    /// Whether the rule holds for the whole interval, or for nothing of it; `null` where it leaves that open, or there is none.
+    /// Whether the rule holds for the whole interval, or for no part of it; `null` if it holds for a part, or if there
+    /// is no rule.
     pub holds: Option<bool>,
-    /// What follows of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why, where it does not come out; or what should be known beside it.
+    /// Why it was not reproduced, or a remark.
     pub note: String,
 }
 
-/// A way to read what a paper leaves open, and what follows.
+/// A reading of what a paper leaves open, and its claims.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// In what it differs from the main one, in a few words.
+    /// How it differs from the main reading, in a few words.
     pub name: String,
-    /// The claims that it was tried on.
+    /// The claims tested with it.
     pub claims: Vec<Claim>,
 }
 
-/// Whether a claim came out.
+/// Verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// The rule holds for the whole interval.
@@ -115,19 +116,20 @@ pub enum Verdict {
     /// The rule holds for no part of the interval.
     #[serde(rename = "not reproduced")]
     NotReproduced,
-    /// The rule holds for a part of the interval: the runs leave it open.
+    /// The rule holds for a part of the interval: more runs would be needed.
     #[serde(rename = "undecided")]
     Undecided,
-    /// The paper's claim by a reading of it that was chosen because it fits, which proves nothing, whether the rule holds or not.
+    /// The paper's claim with a reading that was chosen because it fits. This proves nothing, whether the rule holds or
+    /// not.
     #[serde(rename = "fitted")]
     Fitted,
-    /// Ours and not the paper's, whether the rule holds or not.
+    /// Our claim, not the paper's, whether the rule holds or not.
     #[serde(rename = "ours")]
     Ours,
-    /// The paper gives nothing to compare with, or the runs were too few for an interval.
+    /// The paper has nothing to compare with, or the runs were too few for an interval.
     #[serde(rename = "not comparable")]
     NotComparable,
-    /// A quick look: the runs are too few to judge by.
+    /// A quick look: the runs are too few for a verdict.
     #[serde(rename = "too few runs")]
     TooFewRuns,
 }
@@ -135,11 +137,11 @@ pub enum Verdict {
 /// A figure of the paper, or one of ours: charts and tables under a heading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Where it stands in the paper, such as `Fig. 12`.
+    /// Its name in the paper, such as `Fig. 12`.
     pub name: String,
     /// What it shows.
     pub title: String,
-    /// Words below the heading.
+    /// Text below the heading.
     pub text: String,
     /// Its charts.
     pub charts: Vec<Plot>,
@@ -150,13 +152,13 @@ pub struct Figure {
 /// A chart, as data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// What it shows, in a line.
+    /// Its title, one line.
     pub title: String,
     /// Label and unit of the horizontal axis.
     pub x: &'static str,
     /// Label and unit of the vertical axis.
     pub y: &'static str,
-    /// Limits of the vertical axis; what lies beyond is drawn at the edge. `None` for the data's own.
+    /// Limits of the vertical axis; values outside are drawn at the edge. `None` for the range of the data.
     pub y_limits: Option<(f64, f64)>,
     /// The layers, each with its own colour, in the order of the legend.
     pub layers: Vec<PlotLayer>,
@@ -167,21 +169,21 @@ pub struct Plot {
 /// A layer of a [`Plot`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotLayer {
-    /// What the legend says.
+    /// Its name in the legend.
     pub name: String,
-    /// What is drawn.
+    /// Its data.
     pub data: PlotData,
 }
 
-/// What a layer draws.
+/// Data of a layer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlotData {
     /// A line through points (x, y).
     Line(Vec<(f64, f64)>),
     /// Single points (x, y).
     Points(Vec<(f64, f64)>),
-    /// One box with whiskers over the layer's name, as in Waki 2013, Fig. 13: minimum, quartiles, maximum, and a cross at
-    /// the mean.
+    /// One box with whiskers above the layer's name, as in Waki 2013, Fig. 13: minimum, quartiles, maximum, and a cross
+    /// at the mean.
     Box {
         /// Minimum, 25th percentile, median, 75th percentile, maximum.
         five: [f64; 5],
@@ -193,16 +195,16 @@ pub enum PlotData {
 /// A table, as text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// What it shows.
+    /// Its caption.
     pub caption: String,
-    /// Heads of the columns, with units.
+    /// Headings of the columns, with units.
     pub columns: Vec<String>,
-    /// The rows, as long as the heads.
+    /// The rows, each as long as the headings.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Verdict {
-    /// All of them, in the order in which they are counted.
+    /// All verdicts, in the order in which they are counted.
     pub const ALL: [Self; 7] = [
         Self::Reproduced,
         Self::Undecided,
@@ -213,7 +215,7 @@ impl Verdict {
         Self::TooFewRuns,
     ];
 
-    /// The verdict in words.
+    /// The verdict as text.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -228,7 +230,7 @@ impl Verdict {
 }
 
 impl Results {
-    /// The claims as a table for a terminal, with the reason below each that was not reproduced.
+    /// The claims as a table for a terminal, with the reason below each claim that was not reproduced.
     pub fn to_text(&self) -> String {
         let mut text =
             format!("{:29} {:>9} {:>9} {:>21}  {:15} {}\n", self.paper, "paper", "ours", "95 %", "", "verdict");
@@ -253,11 +255,11 @@ impl Results {
         text
     }
 
-    /// How many claims have each verdict, in words.
+    /// The number of claims for each verdict, as text.
     pub fn counts(&self) -> String {
         let count = |verdict: Verdict| self.claims.iter().filter(|claim| claim.verdict == verdict).count();
         let words = |verdict: Verdict| match (verdict, count(verdict)) {
-            // These are counted even where there are none.
+            // These are counted even if there are none.
             (Verdict::Reproduced | Verdict::NotReproduced, number) | (_, number @ 1..) => {
                 Some(format!("{number} {}", verdict.words()))
             }
@@ -266,7 +268,7 @@ impl Results {
         Verdict::ALL.into_iter().filter_map(words).collect::<Vec<_>>().join(", ")
     }
 
-    /// The results as JSON, with a line break at its end.
+    /// The results as JSON, with a final line break.
     ///
     /// # Panics
     /// Never: numbers and texts always have a JSON form.

@@ -3,7 +3,7 @@
 use equipoise_lab::compare::{self as lab, MetricComparison, Plan, Sample, Variant};
 use equipoise_lab::report;
 use equipoise_lab::scenario::{Scenario, Swap};
-use equipoise_lab::sim::{Stop, Threads};
+use equipoise_lab::sim::{Execution, Stop};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -43,7 +43,7 @@ pub(crate) fn compare(
     };
     let (variants, flow) = laws.checked(variants)?;
     let seed = seed.or_else(|| variants.first().map(|variant| variant.scenario.seed)).unwrap_or_default();
-    let plan = Plan { seed, runs: at_least_one(runs)?, threads: Threads { number: threads, stop: stop.clone() } };
+    let plan = Plan { seed, runs: at_least_one(runs)?, execution: Execution { threads, stop: stop.clone() } };
     let ran = job::aside(py, &stop, progress, |progress| lab::run(&variants, flow.as_deref(), &plan, progress))?;
     laws.checked(ran.map_err(|refused| error::not_compared(py, &refused))).map(Comparison)
 }

@@ -4,38 +4,28 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
+use equipoise::error::Chain;
 use equipoise_lab::compare::CompareError;
 use equipoise_lab::scenario::{ScenarioError, SwapError};
 use equipoise_lab::suite::SuiteError;
 use pyo3::prelude::*;
 
-/// An error with its causes, in one line but for what quotes lines.
-pub(crate) fn in_words(error: &dyn Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    words
-}
-
 /// An `EquipoiseError`.
 pub(crate) fn failed(py: Python<'_>, error: &dyn Error) -> PyErr {
-    raised(py, "EquipoiseError", |class| class.call1((in_words(error),)))
+    raised(py, "EquipoiseError", |class| class.call1((Chain(error).to_string(),)))
 }
 
 /// A scenario is wrong: a `ScenarioError` with line, column and key as far as there are such, or an `OSError` for a file that cannot
 /// be read.
 pub(crate) fn wrong(py: Python<'_>, error: &ScenarioError) -> PyErr {
     let (line, column, key) = match error {
-        ScenarioError::Read(source) => return io::Error::new(source.kind(), in_words(error)).into(),
+        ScenarioError::Read(source) => return io::Error::new(source.kind(), Chain(error).to_string()).into(),
         ScenarioError::Wrong { line, column, key, .. } => (Some(*line), Some(*column), Some(key.as_str())),
         ScenarioError::Syntax(syntax) => (Some(syntax.line), Some(syntax.column), None),
         ScenarioError::Override { path, .. } | ScenarioError::Changed { path, .. } => (None, None, Some(path.as_str())),
         _ => (None, None, None),
     };
-    raised(py, "ScenarioError", |class| class.call1((in_words(error), line, column, key)))
+    raised(py, "ScenarioError", |class| class.call1((Chain(error).to_string(), line, column, key)))
 }
 
 /// A controller cannot be exchanged.

@@ -34,7 +34,7 @@ mod _native {
     use super::{Bound, PyModule, PyModuleMethods as _, PyResult};
 
     #[pymodule_export]
-    use super::capture::{Capture, capture_rtt};
+    use super::capture::{Capture, RtpCapture, capture_rtp, capture_rtt};
     #[pymodule_export]
     use super::catalogue::controllers;
     #[pymodule_export]

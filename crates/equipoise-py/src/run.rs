@@ -2,7 +2,7 @@
 
 use equipoise_lab::result::{Report, Run};
 use equipoise_lab::scenario::Catalogue;
-use equipoise_lab::sim::{SimError, Stop, Threads, simulate_many};
+use equipoise_lab::sim::{Execution, SimError, Stop, simulate_many};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -41,9 +41,9 @@ pub(crate) fn run(
         let number = run.seed.wrapping_sub(seed);
         if number < u64::from(whole) { run } else { run.without_series() }
     };
-    let threads = Threads { number: threads, stop: stop.clone() };
+    let execution = Execution { threads, stop: stop.clone() };
     let job = |progress: &(dyn Fn(f64) + Sync)| {
-        let runs = simulate_many(&scenario, (seed, runs), threads, keep, progress)?;
+        let runs = simulate_many(&scenario, (seed, runs), execution, keep, progress)?;
         Ok(Report::new(&scenario, seed, runs))
     };
     let ran = if runs == 1 { job::here(py, &stop, progress, job) } else { job::aside(py, &stop, progress, job) };

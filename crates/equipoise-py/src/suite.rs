@@ -2,8 +2,8 @@
 
 use equipoise_lab::report;
 use equipoise_lab::scenario::Catalogue;
-use equipoise_lab::sim::{Stop, Threads};
-use equipoise_lab::suite::{self as lab, Aqm, CaseResult, Estimate, FlowKind, Metrics, Plan, SuiteResult, rfc8867};
+use equipoise_lab::sim::{Execution, Stop};
+use equipoise_lab::suite::{self as lab, Aqm, MetricRow, Plan, SuiteResult, rfc8867};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -44,7 +44,7 @@ pub(crate) fn suite(
         seed,
         runs: at_least_one(runs.unwrap_or(usual))?,
         aqm: aqm.map(of_name).transpose()?,
-        threads: Threads { number: threads, stop: stop.clone() },
+        execution: Execution { threads, stop: stop.clone() },
     };
     let ran = job::aside(py, &stop, progress, |progress| {
         lab::run(rfc8867::NAME, &items, (&laws.catalogue, &controllers), &plan, progress)
@@ -59,64 +59,22 @@ fn of_name(name: &str) -> PyResult<Aqm> {
     })
 }
 
-/// A metric of a case: of the whole run, of a flow or of a phase.
-struct Row<'a> {
-    case: &'a CaseResult,
-    scope: &'static str,
-    flow: Option<(&'a str, FlowKind)>,
-    phase: Option<[f64; 2]>,
-    metric: &'a str,
-    found: Estimate,
-}
-
-impl<'a> Row<'a> {
-    /// All metrics that stand in the same place, but those that were not measured.
-    fn all(self, metrics: &'a Metrics) -> impl Iterator<Item = Self> {
-        let Self { case, scope, flow, phase, .. } = self;
-        let measured = metrics.iter().filter_map(|(key, found)| Some((key.as_str(), (*found)?)));
-        measured.map(move |(metric, found)| Self { case, scope, flow, phase, metric, found })
-    }
-}
-
-const fn kind(kind: FlowKind) -> &'static str {
-    match kind {
-        FlowKind::Media => "media",
-        FlowKind::Audio => "audio",
-        FlowKind::Tcp => "tcp",
-    }
-}
-
-impl Suite {
-    fn rows(&self) -> Vec<Row<'_>> {
-        let mut rows = Vec::new();
-        let nothing = Estimate { mean: 0.0, lo: None, hi: None, runs: 0 };
-        for case in &self.0.results {
-            let of = |scope, flow, phase| Row { case, scope, flow, phase, metric: "", found: nothing };
-            rows.extend(of("run", None, None).all(&case.metrics));
-            for flow in &case.flows {
-                rows.extend(of("flow", Some((flow.name.as_str(), flow.kind)), None).all(&flow.metrics));
-            }
-            for phase in &case.phases {
-                rows.extend(of("phase", None, Some([phase.start_s, phase.end_s])).all(&phase.metrics));
-            }
-        }
-        rows
-    }
-}
-
 #[pymethods]
 impl Suite {
     #[getter]
     fn metrics(&self) -> PyResult<Table> {
-        Columns::of(self.rows())
+        Columns::of(self.0.measured())
+            .text("suite", |_| Some(self.0.suite.as_str()))
             .text("case", |row| Some(row.case.case.as_str()))
             .text("variant", |row| Some(row.case.variant.as_str()))
+            .text("world", |row| Some(row.case.world.name()))
             .text("controller", |row| Some(row.case.controller.as_str()))
-            .text("scope", |row| Some(row.scope))
-            .text("name", |row| row.flow.map(|(name, _)| name))
-            .text("kind", |row| row.flow.map(|(_, of)| kind(of)))
-            .number("start_s", |row| row.phase.map(|[start, _]| start))
-            .number("end_s", |row| row.phase.map(|[_, end]| end))
+            .text("implementation", |row| Some(row.case.implementation.as_str()))
+            .text("scope", |row| Some(row.scope.word()))
+            .made("name", MetricRow::name)
+            .text("kind", MetricRow::kind)
+            .number("start_s", |row| row.phase_s().map(|[start, _]| start))
+            .number("end_s", |row| row.phase_s().map(|[_, end]| end))
             .text("metric", |row| Some(row.metric))
             .number("mean", |row| Some(row.found.mean))
             .number("lo", |row| row.found.lo)

@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 
 use equipoise_lab::scenario::{Catalogue, Scenario};
-use equipoise_lab::sim::{Stop, Threads};
+use equipoise_lab::sim::{Execution, Stop};
 use equipoise_lab::sweep::{Design, Folder, NamedText, Plan, Shard, SweepError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -90,9 +90,9 @@ impl SweepFolder {
     ) -> PyResult<()> {
         let shard: Shard = shard.parse().map_err(|wrong| error::failed(py, &wrong))?;
         let stop = Stop::default();
-        let threads = Threads { number: threads, stop: stop.clone() };
+        let execution = Execution { threads, stop: stop.clone() };
         let ran = job::aside(py, &stop, progress, |progress| {
-            self.0.run(shard, threads, &|at| progress(at.done as f64 / at.planned.max(1) as f64))
+            self.0.run(shard, execution, &|at| progress(at.done as f64 / at.planned.max(1) as f64))
         })?;
         ran.map(drop).map_err(|error| refused(py, &error))
     }

@@ -131,6 +131,12 @@ impl<R> Columns<R> {
         self.with(name, DataType::Utf8, Arc::new(array))
     }
 
+    /// Texts that are made here.
+    pub(crate) fn made(self, name: &str, of: impl Fn(&R) -> Option<String>) -> Self {
+        let array: StringArray = self.rows.iter().map(of).collect();
+        self.with(name, DataType::Utf8, Arc::new(array))
+    }
+
     pub(crate) fn flag(self, name: &str, of: impl Fn(&R) -> Option<bool>) -> Self {
         let array: BooleanArray = self.rows.iter().map(of).collect();
         self.with(name, DataType::Boolean, Arc::new(array))

@@ -1,6 +1,10 @@
 """Comparisons, suites and captures."""
 
+import csv
+import json
+import os
 import struct
+import subprocess
 from pathlib import Path
 
 import polars
@@ -56,8 +60,16 @@ def test_a_case_of_rfc_8867_runs() -> None:
     used = found.metrics.where(scope="run", metric="utilisation")
     assert used["controller"] == ["gcc", "equipoise"]
     assert used["mean"] == [gcc["utilisation"]["mean"], ours["utilisation"]["mean"]]
-    # The bars are the CSV's alone.
-    assert len(found.metrics) <= found.to_csv().count("\r\n") - 1
+    # Cell by cell the rows of the CSV, in its order.
+    head, *rows = csv.reader(found.to_csv().splitlines())
+    assert found.metrics.columns == head and len(found.metrics) == len(rows) > 50
+    for place, name in enumerate(head):
+        cells = [row[place] for row in rows]
+        if name in {"mean", "lo", "hi", "start_s", "end_s", "runs"}:
+            assert found.metrics[name] == [float(cell) if cell else None for cell in cells]
+        else:
+            assert [cell or "" for cell in found.metrics[name]] == cells
+    assert set(found.metrics["scope"]) == {"run", "flow", "phase"}
     assert len(found.not_run) == 0 and found.to_html().startswith("<!DOCTYPE html>")
     with pytest.raises(equipoise.EquipoiseError, match=r"there is no case `9\.9`"):
         equipoise.suite(["9.9"])
@@ -94,3 +106,28 @@ def test_round_trip_times_come_out_of_a_capture(tmp_path: Path) -> None:
     (tmp_path / "no.pcap").write_bytes(b"nothing of the kind")
     with pytest.raises(equipoise.EquipoiseError):
         equipoise.capture_rtt(tmp_path / "no.pcap")
+
+
+def test_streams_of_rtp_come_out_of_a_capture(root: Path, tmp_path: Path) -> None:
+    """Of a simulated run, as the command finds them."""
+    command = os.environ.get("EQUIPOISE_COMMAND")
+    if command is None:
+        pytest.skip("EQUIPOISE_COMMAND names the command; ./x python does")
+    capture, told = tmp_path / "run.pcapng", tmp_path / "rtp.json"
+    subprocess.run([command, "sim", "scenarios/demo-short.toml", "--pcapng", capture, "--quiet"], check=True)
+    subprocess.run([command, "capture", "rtp", capture, "--clock-rate", "90000", "--json", told, "--quiet"], check=True)
+    found = equipoise.capture_rtp(capture, clock_rate=90_000)
+    expected = json.loads(told.read_text(encoding="utf-8"))
+    assert found.to_dict() == expected and found.to_json() == told.read_text(encoding="utf-8")
+    near, far = polars.DataFrame(found.streams).to_dicts()
+    assert near["interface"] == 0 and near["delay_mean_s"] is None and near["payload_types"] == "96"
+    assert far["delay_mean_s"] == expected["streams"][1]["delay"]["mean_s"] and far["packets"] == near["packets"] - far["lost"]
+    assert far["jitter_last_s"] == expected["streams"][1]["jitter"]["last_s"]
+    assert sum(found.seconds.where(interface=1)["packets"]) == far["packets"]
+    samples = [sample for trip in expected["round_trips"] for sample in trip["samples"]]
+    assert found.round_trips["round_trip_s"] == [sample["round_trip_s"] for sample in samples]
+    assert equipoise.capture_rtp(capture).streams["jitter_mean_s"] == [None, None]
+    with pytest.raises(ValueError, match="90000"):
+        equipoise.capture_rtp(capture, clock_rate=0)
+    with pytest.raises(OSError, match="missing.pcap"):
+        equipoise.capture_rtp(tmp_path / "missing.pcap")

@@ -46,6 +46,24 @@ def test_workers_give_the_same_bytes(tmp_path: Path, backend: str) -> None:
     assert spread.read_bytes() == alone.read_bytes()
 
 
+def test_workers_of_ray_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In rounds, of which this has two: ray hands nothing back before all is done that it was asked for."""
+    ray = pytest.importorskip("ray", reason="ray for this Python")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **DESIGN)
+    shares: list[float] = []
+    try:
+        ray.init("local", num_cpus=2, include_dashboard=False, logging_level="warning")
+    except (RuntimeError, OSError) as refused:
+        pytest.skip(f"a ray that starts: {refused}")
+    try:
+        spread = equipoise.sweep(equipoise.DEMO, tmp_path / "spread.parquet", backend="ray", progress=shares.append, **DESIGN)
+    finally:
+        ray.shutdown()
+    assert spread.read_bytes() == alone.read_bytes()
+    assert len(shares) == 24 and shares == sorted(shares) and shares[-1] == 1
+
+
 def test_what_was_done_is_not_run_again(tmp_path: Path) -> None:
     """The same call goes on in its folder; another design is refused there."""
     kept = tmp_path / "kept"

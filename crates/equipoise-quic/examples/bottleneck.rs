@@ -1,6 +1,8 @@
-//! A stream over noq through an emulated bottleneck on loopback, with real sockets: `bottleneck [LAW [MBPS [SECONDS]]]`.
+//! A stream over noq through an emulated bottleneck on loopback, with real sockets:
+//! `bottleneck [LAW [MBPS [SECONDS]]]`.
 //!
-//! A law of Equipoise, or `noq-cubic` or `noq-bbr3`. Each second: what the law allows, what the server read, how long packets waited.
+//! LAW is a law of Equipoise, or `noq-cubic` or `noq-bbr3`. Each second it prints the law's rate, the bytes read by the
+//! server, and the packets' waiting time.
 #![allow(clippy::print_stdout, reason = "it talks to a person")]
 
 use std::error::Error;
@@ -69,7 +71,7 @@ fn factory(law: &str) -> Result<(Arc<dyn ControllerFactory + Send + Sync>, Monit
     })
 }
 
-/// A server with a certificate of its own making, and a client that trusts it and has this congestion control.
+/// A server with a self-signed certificate, and a client that trusts it and uses this congestion control.
 fn configurations(
     factory: Arc<dyn ControllerFactory + Send + Sync>,
 ) -> Result<(ServerConfig, ClientConfig), Box<dyn Error>> {
@@ -79,7 +81,7 @@ fn configurations(
     let mut roots = rustls::RootCertStore::empty();
     roots.add(made.cert.der().clone())?;
     let mut client = ClientConfig::with_root_certificates(Arc::new(roots))?;
-    // Acknowledgements say when packets arrived: they are to come at once.
+    // Acknowledgements stand for arrival times, so they must be sent at once.
     let mut prompt = AckFrequencyConfig::default();
     prompt.ack_eliciting_threshold(0u32.into()).max_ack_delay(Some(Duration::from_millis(1)));
     let mut transport = TransportConfig::default();
@@ -88,7 +90,7 @@ fn configurations(
     Ok((server, client))
 }
 
-/// 20 ms each way, and a queue of 200 ms.
+/// 20 ms in each direction, and a queue of 200 ms.
 fn path(
     mbps: f64,
     (sender, receiver): (SocketAddr, SocketAddr),
@@ -112,7 +114,7 @@ fn path(
     Ok(Emulator::start(&clock, config)?)
 }
 
-/// Reads what comes.
+/// Reads all data.
 async fn take(server: Endpoint, read: Arc<AtomicU64>) -> Option<()> {
     let connection = server.accept().await?.await.ok()?;
     let mut stream = connection.accept_uni().await.ok()?;

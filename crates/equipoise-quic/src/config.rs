@@ -13,17 +13,17 @@ use crate::monitor::Monitor;
 #[cfg(feature = "noq")]
 use crate::split::Split;
 
-/// What controls the paths of connections: the factory that a transport's configuration takes.
+/// The congestion control of connections: the factory for a transport's configuration.
 ///
-/// Each path of each connection has a controller of its own, made by it. A path that a connection migrates to begins anew
-/// (RFC 9000, Sec. 9.4).
+/// It creates a controller for each path of each connection. After a migration, the controller of the new path starts
+/// again (RFC 9000, Sec. 9.4).
 #[derive(Clone, Debug)]
 pub struct Config {
     law: Law,
-    /// Packets follow each other at so many times the rate, 1 at least. A stream that takes whatever it gets is to have 1; media,
-    /// which come in frames, leave sooner with more. For rate controllers on noq alone.
+    /// Packets are sent at this multiple of the rate, at least 1. Use 1 for a stream that sends as fast as it can. For
+    /// media, which come in frames, a larger value reduces their delay. Only for rate controllers on noq.
     pub pacing: f64,
-    /// How long an interval is for a law that decides by intervals, such as `ap`.
+    /// Interval length for laws that decide once per interval, such as `ap`.
     pub interval: Span,
     monitor: Monitor,
     #[cfg(feature = "noq")]
@@ -36,31 +36,33 @@ enum Law {
     Window(&'static WindowEntry, Parameters),
 }
 
-/// Why there is no such controller.
+/// The controller cannot be created.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum UnknownController {
-    /// Nothing has that name.
+    /// No controller has this name.
     #[error("there is no controller {name:?}; there are {known}")]
     Name {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The known names.
         known: String,
     },
-    /// A parameter is wrong.
-    #[error("a parameter of the controller is wrong")]
+    /// A parameter is invalid.
+    #[error("a parameter of the controller is invalid")]
     Parameter(#[from] ConfigError),
-    /// It needs what acknowledgements do not tell.
+    /// It needs information that acknowledgements do not contain.
     #[error("the controller cannot be used here")]
     Needs(#[from] SessionError),
 }
 
 impl Config {
-    /// The rate controller or the window law of this name, with values for some of its parameters such as `("max_rate", "5 Mbit/s")`.
+    /// The rate controller or window law with this name, with values for some of its parameters such as
+    /// `("max_rate", "5 Mbit/s")`.
     ///
     /// # Errors
-    /// [`UnknownController`] for the name, a parameter, or a controller that needs more than acknowledgements tell.
+    /// [`UnknownController`] for the name, a parameter, or a controller that needs more information than
+    /// acknowledgements contain.
     pub fn named(name: &str, given: &[(&str, &str)]) -> Result<Self, UnknownController> {
         let law = match (find(name), window::find(name)) {
             (Some(entry), _) => Law::Rate(entry, entry.parse(given)?),
@@ -83,20 +85,20 @@ impl Config {
         Ok(config)
     }
 
-    /// The same with packets that follow each other at so many times the rate.
+    /// Sets the pacing factor; see [`pacing`](Self::pacing).
     #[must_use]
     pub fn with_pacing(self, pacing: f64) -> Self {
         Self { pacing, ..self }
     }
 
-    /// The same for one multipath connection, among whose paths `split` divides.
+    /// For one multipath connection: `split` divides the rate among its paths.
     #[cfg(feature = "noq")]
     #[must_use]
     pub fn with_split(self, split: Split) -> Self {
         Self { split: Some(split), ..self }
     }
 
-    /// What tells of the paths that controllers made by this configuration are on.
+    /// Access to the state of all paths with controllers from this configuration.
     pub fn monitor(&self) -> Monitor {
         self.monitor.clone()
     }
@@ -106,12 +108,12 @@ impl Config {
         Driver::new(self.clone(), now, mtu)
     }
 
-    /// The law alone. It was made once when the configuration was, so that it fails no more.
+    /// The law alone. It was already created once with the configuration, so it cannot fail here.
     pub(crate) fn core(&self, packet: Size, now: Instant<SenderClock>) -> Result<Core, UnknownController> {
         Ok(match &self.law {
             Law::Rate(entry, parameters) => {
                 let controller: BoxedController = entry.build(parameters, RateContext::from(packet))?;
-                // The rounding of acknowledgements' times is not known.
+                // The resolution of acknowledgement times is not known.
                 let intervals = IntervalConfig::new(self.interval);
                 Core::Rate(Box::new(Guest::new(controller, Needs::PACKETS, intervals, now)?))
             }
@@ -127,7 +129,7 @@ impl Config {
     }
 }
 
-/// The size of packets with which a configuration is tried.
+/// The packet size with which a configuration is tested.
 const TRIAL: Size = Size::from_bytes(1228);
-/// Where the random numbers of a law begin that draws some.
+/// The seed of a law that uses random numbers.
 const SEED: u64 = 1;

@@ -1,4 +1,4 @@
-//! A path's controller, fed with what a QUIC stack tells of its packets.
+//! A path's controller, driven by a QUIC stack's events about its packets.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant as HostInstant};
@@ -13,53 +13,53 @@ use crate::sent::SentPackets;
 #[cfg(feature = "noq")]
 use crate::split::{Place, Told};
 
-/// A law of either kind.
+/// A control law of either kind.
 #[derive(Debug)]
 pub(crate) enum Core {
-    /// One that says a rate, held to what was proved to arrive.
+    /// A law with a rate, limited to what was proved to arrive.
     Rate(Box<Guest>),
-    /// One that says a window. Its acknowledgements are its proof.
+    /// A law with a window. Acknowledgements are its proof.
     Window(BoxedController),
 }
 
-/// What both stacks' adapters drive.
+/// The common part of the adapters to both stacks.
 #[derive(Debug)]
 pub(crate) struct Driver {
     config: Config,
     core: Core,
     epoch: HostInstant,
     sent: SentPackets,
-    /// Reports of the acknowledgement that is being read, and of losses since the last.
+    /// Reports from the acknowledgement being read, and from losses since the last one.
     batch: Vec<PacketReport>,
-    /// A mark of congestion came, of which no law has been told.
+    /// Whether a congestion mark arrived that was not passed to the law yet.
     is_marked: bool,
     mtu: u16,
-    /// Bytes under way, as the stack says at each acknowledgement.
+    /// Bytes in flight, as reported by the stack at each acknowledgement.
     in_flight: u64,
-    /// When the last acknowledgement came.
+    /// Time of the last acknowledgement.
     acknowledged: Option<Instant<SenderClock>>,
     least: Span,
     smoothed: Span,
     status: Arc<Mutex<PathStatus>>,
     has_sent: bool,
-    /// Its place among the paths of its connection, if these share what is sent.
+    /// Its share among the paths of its connection, if these share a total.
     #[cfg(feature = "noq")]
     place: Option<Place>,
 }
 
-/// What a QUIC packet has around it: IPv4 and UDP.
+/// Bytes of IPv4 and UDP headers of a QUIC packet.
 const OVERHEAD: u64 = 28;
-/// The round trip that is assumed before one was measured (RFC 9002, Sec. 6.2.2).
+/// The assumed round-trip time before the first measurement (RFC 9002, Sec. 6.2.2).
 const INITIAL_ROUND_TRIP: Span = Span::from_millis(333);
-/// A rate controller that leaves the window open may have so many round trips' worth of its rate under way, and so much more: its rate
-/// is to rule, and a path that acknowledges nothing is to stop it.
+/// If a rate controller sets no window, this many round trips of its rate, plus this time, may be in flight. So the
+/// rate is the limit, but a path without acknowledgements stops sending.
 const ROUND_TRIPS: i64 = 2;
 const SLACK: Span = Span::from_millis(50);
-/// The least window, in packets (RFC 9002, Sec. 7.2).
+/// The minimum window, in packets (RFC 9002, Sec. 7.2).
 const LEAST_PACKETS: u64 = 2;
-/// What left so long before, and so many round trips, is told of no more.
+/// Packets sent longer ago than this, plus some round trips, are no longer reported.
 const FORGOTTEN: Span = Span::from_secs(2);
-/// A path that acknowledges nothing for so long carries nothing, as far as other paths can.
+/// A path without acknowledgements for this long counts as dead if there are other paths.
 #[cfg(feature = "noq")]
 const DEAD: Span = Span::from_secs(2);
 
@@ -86,7 +86,7 @@ impl Driver {
         }
     }
 
-    /// Another one for another path, which knows nothing yet.
+    /// A new controller of the same configuration for another path.
     pub(crate) fn anew(&self) -> Self {
         let mut anew = Self::new(self.config.clone(), self.epoch, self.mtu);
         anew.smoothed = self.smoothed;
@@ -102,7 +102,7 @@ impl Driver {
         Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    /// Packets of `bytes` in all left; a single one if the stack says its number.
+    /// Records sent packets of `bytes` in total; a single packet if the stack gives its number.
     pub(crate) fn on_sent(&mut self, now: HostInstant, bytes: u64, number_of_stack: Option<u64>) {
         if !self.has_sent {
             self.has_sent = true;
@@ -125,7 +125,7 @@ impl Driver {
         self.pass_time(now);
     }
 
-    /// A packet is acknowledged that left at `sent`.
+    /// Records the acknowledgement of a packet sent at `sent`.
     pub(crate) fn on_ack(&mut self, sent: HostInstant, bytes: u64, number: Option<u64>, trips: (Duration, Duration)) {
         let (smoothed, least) = (span(trips.0), span(trips.1));
         (self.smoothed, self.least) = (smoothed, least);
@@ -134,13 +134,14 @@ impl Driver {
         self.batch.extend(report);
     }
 
-    /// A packet with the stack's `number` is taken to be lost.
+    /// Records the loss of the packet with the stack's `number`.
     #[cfg(feature = "noq")]
     pub(crate) fn on_packet_lost(&mut self, bytes: u64, number: u64) {
         self.batch.extend(self.sent.take(None, Some(number), ip_size(bytes), Fate::Lost));
     }
 
-    /// Packets of `bytes` in all are taken to be lost, the last of which left at `sent`. What left first is lost first.
+    /// Records the loss of packets of `bytes` in total, the last of which was sent at `sent`. The oldest packets count
+    /// as lost first.
     #[cfg(feature = "quinn")]
     pub(crate) fn on_bytes_lost(&mut self, sent: HostInstant, bytes: u64) {
         let sent = self.time(sent);
@@ -152,12 +153,13 @@ impl Driver {
         }
     }
 
-    /// A mark of congestion was reported.
+    /// Records a congestion mark.
     pub(crate) const fn on_mark(&mut self) {
         self.is_marked = true;
     }
 
-    /// The news that have come are complete. `in_flight` is what is still under way; `None` if the stack does not say.
+    /// Passes the collected reports to the law. `in_flight` is the number of bytes in flight; `None` if the stack does
+    /// not report it.
     pub(crate) fn tell(&mut self, now: HostInstant, in_flight: Option<u64>, app_limited: bool) {
         let now = self.time(now);
         if self.batch.is_empty() {
@@ -189,7 +191,7 @@ impl Driver {
         self.publish(round_trip);
     }
 
-    /// Nothing has come through for so long that the window has to start anew (RFC 9002, Sec. 7.6).
+    /// Handles persistent congestion: the window has to start again (RFC 9002, Sec. 7.6).
     pub(crate) fn on_persistent_congestion(&mut self, now: HostInstant) {
         let (now, in_flight) = (self.time(now), Size::from_bytes(self.in_flight));
         if let Core::Window(controller) = &mut self.core {
@@ -201,7 +203,7 @@ impl Driver {
         self.mtu = mtu;
     }
 
-    /// Takes a place among the paths of the connection, if these share.
+    /// Joins the paths that share a total, if the configuration says so.
     #[cfg(feature = "noq")]
     fn join(&mut self) {
         if let (Some(split), Some(most)) = (&self.config.split, self.law_rate()) {
@@ -209,7 +211,7 @@ impl Driver {
         }
     }
 
-    /// The paths' common scheduler hears of the acknowledgements.
+    /// Passes the acknowledgements to the common scheduler of the paths.
     #[cfg(feature = "noq")]
     fn tell_split(&self, now: Instant<SenderClock>) {
         let (Some(place), Some(most)) = (&self.place, self.law_rate()) else { return };
@@ -223,7 +225,7 @@ impl Driver {
         place.tell(host, Told { most, alive }, arrived.map(delay_s));
     }
 
-    /// What may be under way, in bytes, if the law's own rate rules otherwise.
+    /// The window in bytes, for a law whose rate is enforced by pacing.
     pub(crate) fn open_window(&self) -> u64 {
         let bytes = match &self.core {
             Core::Rate(guest) => match guest.window() {
@@ -239,20 +241,20 @@ impl Driver {
         bytes.max(LEAST_PACKETS * u64::from(self.mtu))
     }
 
-    /// What may be under way, in bytes, where the window alone keeps the rate.
+    /// The window in bytes, if the window alone has to enforce the rate.
     #[cfg(feature = "quinn")]
     pub(crate) fn ruling_window(&self) -> u64 {
         match &self.core {
             Core::Rate(guest) => {
                 let bytes = self.of_quic(guest.rate().as_bps_f64() / 8.0 * self.smoothed.as_secs_f64());
-                // A window lets whole packets go: half of one is left over in the mean.
+                // A window is used in whole packets: on average half a packet is left over.
                 (bytes + u64::from(self.mtu / 2)).max(LEAST_PACKETS * u64::from(self.mtu))
             }
             Core::Window(_) => self.open_window(),
         }
     }
 
-    /// The rate at which QUIC packets are to follow each other, in bytes/s; `None` if the window is to say.
+    /// The pacing rate of QUIC packets, in bytes/s; `None` if the window decides.
     #[cfg(feature = "noq")]
     pub(crate) fn pacing_bytes_per_s(&self) -> Option<u64> {
         let rate = match &self.core {
@@ -264,7 +266,7 @@ impl Driver {
         Some(self.of_quic(rate.as_bps_f64() / 8.0).max(1))
     }
 
-    /// The rate that the path may have, of IP packets: what its law allows, and its share where paths share.
+    /// The path's rate of IP packets: that of its law, limited to its share if paths share a total.
     pub(crate) fn rate(&self) -> Option<Rate> {
         #[cfg(feature = "noq")]
         if let Some(place) = &self.place {
@@ -280,12 +282,12 @@ impl Driver {
         }
     }
 
-    /// What of bytes of IP packets is QUIC's.
+    /// The QUIC part of a number of bytes of IP packets.
     fn of_quic(&self, bytes: f64) -> u64 {
         (bytes * f64::from(self.mtu) / (f64::from(self.mtu) + OVERHEAD as f64)) as u64
     }
 
-    /// The stacks have no timer for a controller: time passes when packets leave or are acknowledged.
+    /// The stacks have no timer for a controller, so it is called when packets are sent or acknowledged.
     fn pass_time(&mut self, now: Instant<SenderClock>) {
         if let Core::Rate(guest) = &mut self.core
             && guest.next_timer().is_some_and(|at| at <= now)
@@ -294,8 +296,9 @@ impl Driver {
         }
     }
 
-    /// Says when the packets arrived that were acknowledged together: evenly by their bytes since the last acknowledgement, but none
-    /// sooner than the least round trip allows. If all had come at once, a law would take the path for endlessly fast.
+    /// Assigns arrival times to packets acknowledged together: evenly by their bytes since the last acknowledgement,
+    /// but none earlier than the minimum round trip allows. If all had one time, a law would see an infinitely fast
+    /// path.
     fn spread(&mut self, now: Instant<SenderClock>) {
         let arrived = |report: &PacketReport| report.fate != Fate::Lost;
         let all = self.batch.iter().filter(|it| arrived(it)).fold(0, |sum, it| sum + it.size.as_bytes());
@@ -310,7 +313,8 @@ impl Driver {
         }
     }
 
-    /// Hands a mark on: to a rate controller with the newest packet that arrived, to a window law as a loss (RFC 9002, Sec. 7.1).
+    /// Passes a mark to the law: to a rate controller with the newest packet that arrived, to a window law as a loss
+    /// (RFC 9002, Sec. 7.1).
     fn mark(&mut self) {
         let newest = self.batch.iter_mut().rfind(|report| report.fate != Fate::Lost);
         let Some(newest) = newest.filter(|_| self.is_marked) else { return };

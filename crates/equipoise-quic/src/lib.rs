@@ -25,12 +25,13 @@
 //! | rate controllers (`equipoise`, `ap`, `gcc`, …) | paced by their rate | by a window of their rate times the round trip: the stack paces by that, a quarter faster |
 //! | window laws (`symbiosis`, `vegas`, `reno`, `cubic`) | their window, which the stack paces | the same |
 //!
-//! The crate holds no law: it translates. What QUIC's acknowledgements tell is joined with what was sent, and goes to a controller of
-//! [`equipoise::control`], which [`equipoise_session::guest`] holds to what was proved to arrive.
+//! The crate has no law of its own. It combines QUIC's acknowledgements with the packets sent, and passes them to a
+//! controller of [`equipoise::control`], which [`equipoise_session::guest`] limits to what was proved to arrive.
 //!
-//! QUIC's acknowledgements have no times of arrival. The time at which one came stands for it, so that what a law takes for the one-way
-//! delay is the round trip, with what the receiver held the acknowledgement back; packets that one acknowledgement tells of
-//! are taken to have arrived evenly since the one before. Ask the receiver for prompt ones (`AckFrequencyConfig`).
+//! QUIC's acknowledgements contain no arrival times. The time at which an acknowledgement arrives is used instead, so a
+//! law sees the round-trip time, including the acknowledgement delay, as the one-way delay. Packets of one
+//! acknowledgement are assumed to have arrived evenly since the previous one. Ask the receiver for prompt
+//! acknowledgements (`AckFrequencyConfig`).
 #![forbid(unsafe_code)]
 
 #[cfg(not(any(feature = "noq", feature = "quinn")))]

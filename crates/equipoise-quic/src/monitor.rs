@@ -3,28 +3,28 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use equipoise::control::{Beliefs, Snapshot};
 use equipoise::units::{Rate, Size, Span};
 
-/// What the controllers of one [`Config`](crate::Config) have decided. Clones see the same.
+/// The state of all controllers of one [`Config`](crate::Config). Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Monitor(Arc<Mutex<Vec<Weak<Mutex<PathStatus>>>>>);
 
-/// What a path may send.
+/// State of a path.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct PathStatus {
-    /// The rate of IP packets, for an encoder less what headers take; `None` under a window law.
+    /// The rate of IP packets; subtract headers for an encoder. `None` with a window law.
     pub rate: Option<Rate>,
-    /// What may be under way, in bytes of QUIC packets.
+    /// Maximum bytes of QUIC packets in flight.
     pub window: Size,
-    /// The last round trip; `None` before the first acknowledgement.
+    /// The last round-trip time; `None` before the first acknowledgement.
     pub round_trip: Option<Span>,
-    /// What the controller says of its last decision; nothing under a window law.
+    /// The controller's diagnosis of its last decision; empty with a window law.
     pub snapshot: Snapshot,
-    /// What the controller believes of the path, if it says.
+    /// The controller's estimates of the path, if it has any.
     pub beliefs: Option<Beliefs>,
 }
 
 impl Monitor {
-    /// The paths that something was sent on and that still live, the oldest first. A client with one connection has one.
+    /// All living paths on which packets were sent, the oldest first. A client with one connection has one.
     pub fn paths(&self) -> Vec<PathStatus> {
         let mut paths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         paths.retain(|path| path.strong_count() > 0);

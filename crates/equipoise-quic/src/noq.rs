@@ -1,4 +1,4 @@
-//! As a congestion controller of noq, which paces by the rate.
+//! Adapter to noq's congestion control, which paces by the rate.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! As a congestion controller of quinn, which goes by windows alone.
+//! Adapter to quinn's congestion control, which only has a window.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Controller for Driver {
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
-        // No bytes are those of a mark.
+        // A congestion event without lost bytes is a mark.
         if lost_bytes == 0 {
             self.on_mark();
         } else {

@@ -1,23 +1,23 @@
-//! What was sent, by when and by which packet number.
+//! Packets sent, found by sending time or by packet number.
 
 use std::collections::VecDeque;
 
 use equipoise::control::{Fate, PacketReport};
 use equipoise::units::{Instant, SenderClock, Size};
 
-/// Packets that left together, of which no more is known than their number and size.
+/// Packets sent together, with consecutive numbers and known sizes.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     at: Instant<SenderClock>,
-    /// The stack's packet number, where it says one for each packet.
+    /// The stack's packet number, if it gives one for each packet.
     number_of_stack: Option<u64>,
-    /// Our numbers of the packets, and how many of them have been told of.
+    /// Our numbers of the packets, and how many of them were reported.
     first: u64,
     count: u64,
     told: u64,
 }
 
-/// Packets that are under way, oldest first.
+/// Packets in flight, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct SentPackets {
     batches: VecDeque<Batch>,
@@ -25,10 +25,10 @@ pub(crate) struct SentPackets {
 }
 
 impl SentPackets {
-    /// So many batches are remembered: two seconds of 100 Mbit/s. What is forgotten is told of to nobody.
+    /// Maximum number of batches: two seconds of 100 Mbit/s. Older ones are not reported.
     const MOST: usize = 1 << 14;
 
-    /// `count` packets left at `now`, at least one. Gives the first one's number.
+    /// Records `count` packets sent at `now`, at least one. Returns the first one's number.
     pub(crate) fn push(&mut self, now: Instant<SenderClock>, count: u64, number_of_stack: Option<u64>) -> u64 {
         if self.batches.len() >= Self::MOST {
             self.batches.pop_front();
@@ -39,7 +39,7 @@ impl SentPackets {
         first
     }
 
-    /// The packet with the stack's `number` or, if the stack tells none, one more that left at `at`; its report.
+    /// Reports the packet with the stack's `number` or, if the stack gives none, one more of those sent at `at`.
     pub(crate) fn take(
         &mut self,
         at: Option<Instant<SenderClock>>,
@@ -62,7 +62,7 @@ impl SentPackets {
         Some(report)
     }
 
-    /// The oldest packet that nothing was told of and that left at `until` or before; its report.
+    /// Reports the oldest unreported packet sent at `until` or before.
     #[cfg(feature = "quinn")]
     pub(crate) fn take_oldest_until(
         &mut self,
@@ -74,7 +74,8 @@ impl SentPackets {
         self.take(Some(oldest.at), oldest.number_of_stack, size, fate)
     }
 
-    /// Forgets what left before `at`: it is neither acknowledged nor lost any more, as packets of acknowledgements alone never are.
+    /// Discards packets sent before `at`: they can no longer be acknowledged or lost. Packets with only
+    /// acknowledgements never are.
     pub(crate) fn forget_before(&mut self, at: Instant<SenderClock>) {
         while self.batches.front().is_some_and(|first| first.at < at) {
             self.batches.pop_front();
@@ -92,7 +93,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// If it fails, a law that goes by the order of packets takes one that left later for one of before.
+    /// If it fails, a law that uses the order of packets confuses a later packet with an earlier one.
     #[test]
     fn packets_have_our_numbers_by_the_stacks_or_by_when_they_left() {
         let mut sent = SentPackets::default();

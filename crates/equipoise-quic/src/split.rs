@@ -1,4 +1,4 @@
-//! What an application sends, divided among the paths of one connection.
+//! Divides what an application sends among the paths of one connection.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as HostInstant};
@@ -9,23 +9,23 @@ use equipoise::units::{Rate, Size};
 
 use crate::config::UnknownController;
 
-/// A scheduler for the paths of one multipath connection of noq (Asvarujanon 2014), which [`Config::with_split`](crate::Config::with_split)
-/// takes. Clones are the same one; two connections must not share one.
+/// A scheduler for the paths of one multipath connection of noq (Asvarujanon 2014), to be passed to
+/// [`Config::with_split`](crate::Config::with_split). Clones share one scheduler; two connections must not share one.
 ///
-/// Each path keeps a controller of its own, which says the most that the path may carry. The scheduler divides by the paths' delays what the
-/// application sends in all, [`set_total`](Self::set_total), once a second; a path is paced by what it is given. noq sends on whichever path has
-/// room, so that the division comes true as far as the total is what the application sends.
+/// Each path has its own controller, which limits the path. Once a second, the scheduler divides the total that the
+/// application sends, [`set_total`](Self::set_total), by the paths' delays; each path is paced at its share. noq sends
+/// on any path that has room, so the division is effective only if the total is what the application really sends.
 #[derive(Clone, Debug)]
 pub struct Split(Arc<Mutex<Shared>>);
 
 #[derive(Debug)]
 struct Shared {
     scheduler: BoxedScheduler,
-    /// What the application sends; `None` if it takes what there is.
+    /// The rate that the application sends; `None` if it sends as fast as it can.
     total: Option<Rate>,
     members: Vec<Member>,
     next: u16,
-    /// When the period ends.
+    /// The end of the period.
     ends: Option<HostInstant>,
 }
 
@@ -34,35 +34,35 @@ struct Shared {
 struct Member {
     id: PathId,
     share: Rate,
-    /// The most that its own controller allows.
+    /// The maximum rate of its own controller.
     most: Rate,
     delays: Moments,
     alive: bool,
 }
 
-/// A path's place in a split, which it leaves when it is dropped.
+/// A path's membership in a split, which ends on drop.
 #[derive(Debug)]
 pub(crate) struct Place {
     split: Split,
     id: PathId,
 }
 
-/// What a path knows at an acknowledgement.
+/// State of a path at an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
-    /// The most that its controller allows.
+    /// The maximum rate of its controller.
     pub(crate) most: Rate,
-    /// It acknowledges what is sent.
+    /// Whether its packets are acknowledged.
     pub(crate) alive: bool,
 }
 
-/// How often the division is made anew (Asvarujanon 2014, Sec. 4.3).
+/// Time between two divisions (Asvarujanon 2014, Sec. 4.3).
 const PERIOD: Duration = Duration::from_secs(1);
-/// The size of packets by which a scheduler that counts them is built.
+/// The packet size assumed for a scheduler that counts packets.
 const PACKET: Size = Size::from_bytes(1228);
 
 impl Split {
-    /// The scheduler of this name: `ap`, `equal`, `min-delay` or `single`, with values for some of its parameters.
+    /// The scheduler with this name: `ap`, `equal`, `min-delay` or `single`, with values for some of its parameters.
     ///
     /// # Errors
     /// [`UnknownController`] for the name or a parameter.
@@ -76,17 +76,17 @@ impl Split {
         Ok(Self(Arc::new(Mutex::new(shared))))
     }
 
-    /// What the application sends from now on, as IP packets over all paths together.
+    /// Sets the rate that the application sends from now on, as IP packets over all paths together.
     pub fn set_total(&self, total: Rate) {
         self.lock().total = Some(total);
     }
 
-    /// The most that all paths may carry together, by their own controllers: what an encoder may be given at most.
+    /// The maximum rate of all paths together, by their own controllers: the upper limit for an encoder.
     pub fn most(&self) -> Rate {
         self.lock().most()
     }
 
-    /// A new path, which begins with `most`.
+    /// Adds a new path with the maximum rate `most`.
     pub(crate) fn join(&self, most: Rate) -> Place {
         let mut shared = self.lock();
         let id = PathId(shared.next);
@@ -101,7 +101,7 @@ impl Split {
 }
 
 impl Place {
-    /// Acknowledgements came, with these delays in s. Divides anew if a period has ended.
+    /// Handles acknowledgements with these delays in s. Divides again if a period has ended.
     pub(crate) fn tell(&self, now: HostInstant, told: Told, delays_s: impl Iterator<Item = f64>) {
         let mut shared = self.split.lock();
         let Some(member) = shared.members.iter_mut().find(|member| member.id == self.id) else { return };
@@ -114,7 +114,7 @@ impl Place {
         }
     }
 
-    /// What the path may carry.
+    /// The path's share.
     pub(crate) fn share(&self) -> Rate {
         let shared = self.split.lock();
         shared.members.iter().find(|member| member.id == self.id).map_or(Rate::ZERO, |member| member.share)
@@ -139,20 +139,15 @@ impl Shared {
             let all = std::mem::take(&mut member.delays);
             let delay = all.mean().zip(all.variance());
             let delay = delay.map(|(mean_s, variance_s2)| DelaySummary { mean_s, variance_s2, samples: all.count() });
-            PathView { path: member.id, alive: member.alive, rate: member.share, delay }
+            // No path carries more than its own controller allows.
+            let most = Some(member.most);
+            PathView { path: member.id, alive: member.alive, rate: member.share, delay, most }
         };
         let views: Vec<_> = self.members.iter_mut().map(view).collect();
         let shares = self.scheduler.split(total, &views);
-        // No path carries more than its own controller allows; what is left over goes where there is room.
-        let mut over = 0;
+
         for (member, share) in self.members.iter_mut().zip(shares) {
-            member.share = share.rate.min(member.most);
-            over += share.rate.as_bps() - member.share.as_bps();
-        }
-        for member in self.members.iter_mut().filter(|member| member.alive) {
-            let more = over.min(member.most.as_bps() - member.share.as_bps());
-            member.share = Rate::from_bps(member.share.as_bps() + more);
-            over -= more;
+            member.share = share.rate;
         }
     }
 }
@@ -163,7 +158,7 @@ mod tests {
 
     const MBPS: u64 = 1_000_000;
 
-    /// Tells of both paths for some seconds, with such delays in ms; their shares in Mbit/s.
+    /// Updates both paths for some seconds, with these delays in ms; returns their shares in Mbit/s.
     fn shares(split: &Split, most_mbps: [u64; 2], delays_ms: [u32; 2]) -> [f64; 2] {
         let places = most_mbps.map(|most| split.join(Rate::from_bps(most * MBPS)));
         let begin = HostInstant::now();
@@ -171,7 +166,7 @@ mod tests {
             let now = begin + Duration::from_millis(100) * tenth;
             for ((place, most), delay) in places.iter().zip(most_mbps).zip(delays_ms) {
                 let told = Told { most: Rate::from_bps(most * MBPS), alive: true };
-                // A delay that varies by some milliseconds.
+                // A delay that varies by a few milliseconds.
                 place.tell(now, told, (0..5).map(|at| f64::from(delay + (tenth * 7 + at * 3) % 5) / 1e3));
             }
         }

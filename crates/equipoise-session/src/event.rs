@@ -211,6 +211,44 @@ pub enum Half {
 }
 
 impl Event {
+    /// What happened in lower-case words, such as `media-sent`, as traces name it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::MediaSent { .. } => "media-sent",
+            Self::FrameCaptured { size: Some(_), .. } => "frame-captured",
+            Self::FrameCaptured { size: None, .. } => "frame-skipped",
+            Self::PayloadExpired { .. } => "payload-expired",
+            Self::MediaReceived { .. } => "media-received",
+            Self::ContentKnown { .. } => "content-known",
+            Self::Buffered { .. } => "buffered",
+            Self::Discarded { .. } => "discarded",
+            Self::ReportRequested { .. } => "report-requested",
+            Self::ReportSent { .. } => "report-sent",
+            Self::ReportApplied { .. } => "report-applied",
+            Self::PacketsReported { .. } => "packets-reported",
+            Self::EcnFailed { .. } => "ecn-failed",
+            Self::MediaRepeated { .. } => "media-repeated",
+            Self::RepetitionAsked { .. } => "repetition-asked",
+            Self::MediaRepaired { .. } => "media-repaired",
+            Self::KeyFrameWanted(_) => "key-frame-wanted",
+            Self::KeyFrameAsked(_) => "key-frame-asked",
+            Self::ReportsMissing => "reports-missing",
+            Self::RateDecided { .. } => "rate-decided",
+            Self::Believed(_) => "believed",
+            Self::ClockStepped { .. } => "clock-stepped",
+            Self::ClocksCompared { .. } => "clocks-compared",
+            Self::CircuitStrained => "circuit-strained",
+            Self::CircuitBroken(_) => "circuit-broken",
+            Self::CircuitClosed => "circuit-closed",
+            Self::PacingReset { .. } => "pacing-reset",
+            Self::Probed { .. } => "rate-probed",
+            Self::Switched { .. } => "transport-switched",
+            Self::AduReceived { .. } => "adu-received",
+            Self::Ignored(_) => "ignored",
+            Self::Ended { .. } => "ended",
+        }
+    }
+
     /// Which role of an end that sends and receives this event belongs to. A datagram that such an end ignores counts
     /// as received; the end of its sending is its end.
     pub const fn half(&self) -> Half {

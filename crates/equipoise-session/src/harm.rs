@@ -117,11 +117,11 @@ impl Told {
     }
 
     /// The longest time for which the sending rate over the last second exceeded twice the delivery rate.
-    pub(crate) fn longest_excess(&self) -> u64 {
+    pub(crate) fn longest_excess(&self, controllers: u32) -> u64 {
         let over = |of: &[f64], at: usize| of[at.saturating_sub(3)..=at].iter().sum::<f64>() / 4.0;
         let (mut longest, mut present) = (0, 0);
         for at in 3..self.sent.len() {
-            let is_over = over(&self.sent, at) > 2.0 * over(&self.arrived, at) + 1.5 * LOWEST;
+            let is_over = over(&self.sent, at) > 2.0 * over(&self.arrived, at) + 1.5 * f64::from(controllers) * LOWEST;
             present = if is_over { present + BIN } else { 0 };
             longest = longest.max(present);
         }

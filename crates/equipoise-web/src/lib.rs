@@ -9,9 +9,7 @@
 mod play;
 mod pull;
 
-use std::error::Error;
-use std::iter::successors;
-
+use equipoise::error::Chain;
 use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 
 pub use play::{Lane, PlayError, Played, Request, play};
@@ -24,7 +22,7 @@ pub use pull::{Pull, PullError, Quantity};
 #[wasm_bindgen(js_name = play)]
 pub fn play_json(request: &str) -> Result<String, JsError> {
     let request = serde_json::from_str(request).map_err(|error| JsError::new(&error.to_string()))?;
-    let played = play(&request).map_err(|error| JsError::new(&chain(&error)))?;
+    let played = play(&request).map_err(|error| JsError::new(&Chain(&error).to_string()))?;
     serde_json::to_string(&played).map_err(|error| JsError::new(&error.to_string()))
 }
 
@@ -44,10 +42,4 @@ pub fn controllers() -> Result<String, JsError> {
 #[wasm_bindgen]
 pub fn scenarios() -> Result<String, JsError> {
     serde_json::to_string(&play::scenarios()).map_err(|error| JsError::new(&error.to_string()))
-}
-
-/// An error and its causes, in one text.
-fn chain(error: &dyn Error) -> String {
-    let causes = successors(Some(error), |error: &&dyn Error| (*error).source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

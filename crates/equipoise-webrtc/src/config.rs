@@ -15,25 +15,25 @@ use thiserror::Error;
 use crate::interceptor::CongestionControl;
 use crate::monitor::Monitor;
 
-/// What controls the rate of a peer connection, and how.
+/// Settings of the congestion control of a peer connection.
 #[derive(Debug)]
 pub struct Config {
     /// The law.
     pub controller: BoxedController,
-    /// The format in which the receiver tells of packets. Browsers offer transport-wide feedback.
+    /// The receiver's feedback format. Browsers offer transport-wide feedback.
     pub format: Format,
-    /// Packets of a frame follow each other at so many times the rate, unless the controller has a view of its own; 1 at least.
-    /// More lets large frames leave sooner and makes a queue of their own at the bottleneck.
+    /// The packets of a frame are sent at this multiple of the rate, unless the controller sets its own; at least 1. A
+    /// larger value sends large frames sooner, but builds a queue at the bottleneck.
     pub pacing: f64,
-    /// How long an interval is for a law that decides by intervals, such as `ap`.
+    /// Interval length for laws that decide once per interval, such as `ap`.
     pub interval: Span,
-    /// What a packet has around it that the stack does not count: IP, UDP and the tag of SRTP (RFC 3711, Sec. 4.2).
+    /// Bytes of a packet that the stack does not count: IP, UDP and the SRTP tag (RFC 3711, Sec. 4.2).
     pub overhead: Size,
 }
 
 /// IPv4 and UDP, and the 10 bytes of HMAC-SHA1-80.
 const OVERHEAD: Size = Size::from_bytes(38);
-/// The size for which laws that count packets are told that they are, at most: what packetisers make of frames, and headers.
+/// The packet size assumed for laws that count packets: the typical size from packetisers, with headers.
 const PACKET: Size = Size::from_bytes(1240);
 
 impl Config {
@@ -43,7 +43,8 @@ impl Config {
         Self { controller, format: Format::TransportWide, pacing: 1.5, interval, overhead: OVERHEAD }
     }
 
-    /// The controller of this name in Equipoise's catalogue, with values for some of its parameters such as `("max_rate", "5 Mbit/s")`.
+    /// The controller with this name in Equipoise's catalogue, with values for some of its parameters such as
+    /// `("max_rate", "5 Mbit/s")`.
     ///
     /// # Errors
     /// [`InstallError::Unknown`] for the name, [`InstallError::Config`] for a parameter or its value.
@@ -60,36 +61,36 @@ impl Config {
     }
 }
 
-/// Why no congestion control was installed.
+/// Congestion control could not be installed.
 #[derive(Debug, Error)]
 pub enum InstallError {
-    /// No controller has that name.
+    /// No controller has this name.
     #[error("there is no controller {name:?}; there are {known}")]
     Unknown {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The known names.
         known: String,
     },
-    /// A parameter of the controller is wrong.
-    #[error("a parameter of the controller is wrong")]
+    /// A parameter of the controller is invalid.
+    #[error("a parameter of the controller is invalid")]
     Config(#[from] ConfigError),
-    /// Feedback on packets does not provide what the controller needs, or it does not say a rate.
+    /// Per-packet feedback does not provide what the controller needs, or the controller has no rate.
     #[error("the controller cannot be used here")]
     Controller(#[from] SessionError),
-    /// The stack refuses a header extension.
+    /// The stack refused a header extension.
     #[error("the stack refuses the header extension for transport-wide numbers")]
     Stack(#[from] StackError),
 }
 
-/// Puts congestion control into a chain of interceptors, and what feedback needs into the offers and answers of `media_engine`,
-/// whose codecs have to be registered before.
+/// Adds congestion control to a chain of interceptors, and adds what feedback needs to the offers and answers of
+/// `media_engine`, whose codecs must already be registered.
 ///
-/// It takes the places of the stack's own congestion control and pacer; so do not call `configure_congestion_control` as well. Its
-/// own media are reported on to the far end in the same format.
+/// It replaces the stack's own congestion control and pacer, so do not call `configure_congestion_control` as well. It
+/// also sends feedback in the same format on the media that this end receives.
 ///
 /// # Errors
-/// [`InstallError::Controller`] if the controller needs what feedback on packets does not provide; [`InstallError::Stack`].
+/// [`InstallError::Controller`] if the controller needs more than per-packet feedback; [`InstallError::Stack`].
 pub fn install(
     registry: Registry,
     media_engine: &mut MediaEngine,

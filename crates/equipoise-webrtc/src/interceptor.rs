@@ -22,11 +22,11 @@ use rtc::shared::marshal::MarshalSize as _;
 use crate::config::Config;
 use crate::monitor::Monitor;
 
-/// The loop as an interceptor: paces what leaves, records it, and feeds a controller with what the far end says of it.
+/// The control loop as an interceptor: paces and records outgoing packets, and passes feedback to a controller.
 ///
-/// It belongs into [`Slot::CongestionControl`](rtc::interceptor::Slot), next to the wire, where each packet passes that leaves,
-/// retransmissions among them; [`install`](crate::install) puts it there. RTCP is never held back. Packets leave in the order in which
-/// they came, so that the transport-wide numbers that they already have stay in order.
+/// It belongs in [`Slot::CongestionControl`](rtc::interceptor::Slot), next to the wire, which every outgoing packet
+/// passes, including retransmissions; [`install`](crate::install) puts it there. RTCP is never delayed. Packets keep
+/// their order, so the transport-wide numbers that they already have stay in order.
 pub struct CongestionControl {
     guest: Guest,
     pacer: Pacer<SenderClock>,
@@ -45,7 +45,7 @@ pub struct CongestionControl {
     key_frame_requests: u64,
 }
 
-/// A stream that this end sends.
+/// A stream sent by this end.
 #[derive(Clone, Copy, Debug)]
 struct LocalStream {
     /// Identifier of the header extension with the transport-wide number, if it was negotiated.
@@ -53,21 +53,21 @@ struct LocalStream {
     carries: Carries,
 }
 
-/// What a stream carries.
+/// Content of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carries {
     Video,
     /// Retransmissions of another stream (RFC 4588).
     Retransmissions,
-    /// Audio, repair.
+    /// Audio or repair.
     Other,
 }
 
 impl CongestionControl {
-    /// Congestion control that begins at `now`, and what tells of it.
+    /// Congestion control that starts at `now`, and access to its state.
     ///
     /// # Errors
-    /// [`SessionError`] if the controller needs what feedback on packets does not provide.
+    /// [`SessionError`] if the controller needs more than per-packet feedback.
     pub fn new(config: Config, now: HostInstant) -> Result<(Self, Monitor), SessionError> {
         let clock = HostClock(now);
         let intervals = config.intervals();
@@ -93,7 +93,7 @@ impl CongestionControl {
         Ok((control, monitor))
     }
 
-    /// Lets go of what is due.
+    /// Releases packets that are due.
     fn release(&mut self, now: Instant<SenderClock>) {
         while !self.queue.is_empty() && !self.is_window_full() && self.pacer.poll(now) == Readiness::Now {
             let Some(Waiting { mut message, size, .. }) = self.queue.pop() else { break };
@@ -124,7 +124,7 @@ impl CongestionControl {
         }
     }
 
-    /// The number by which the far end will report on a packet, if it will.
+    /// The number with which the far end will report on a packet, if it will.
     fn sequence(&self, packet: &rtp::Packet) -> Option<u16> {
         let stream = self.streams.get(&packet.header.ssrc)?;
         match self.format {
@@ -137,7 +137,7 @@ impl CongestionControl {
     }
 
     fn is_window_full(&self) -> bool {
-        // One packet may always be: nothing would ever be heard without.
+        // One packet may always be in flight; otherwise there would never be feedback.
         self.guest.window().is_some_and(|window| self.reports.in_flight() >= window.max(Size::from_bytes(1)))
     }
 
@@ -145,25 +145,25 @@ impl CongestionControl {
         self.pacer.set_rate(self.guest.pace(self.pacing));
     }
 
-    /// The frame of video that the packet ends, by its stream and timestamp.
+    /// The stream and timestamp of the video frame that this packet ends, if it ends one.
     fn ended_frame(&self, packet: &rtp::Packet) -> Option<(u32, u32)> {
         let (ssrc, is_last) = (packet.header.ssrc, packet.header.marker);
         let is_video = self.streams.get(&ssrc).is_some_and(|stream| stream.carries == Carries::Video);
         (is_last && is_video).then_some((ssrc, packet.header.timestamp))
     }
 
-    /// The packet that is sent once more, by its stream and number.
+    /// The stream and number of the original of a retransmitted packet.
     fn original(&self, packet: &rtp::Packet) -> (u32, u16) {
         let ssrc = packet.header.ssrc;
         let is_wrapped = self.streams.get(&ssrc).is_some_and(|stream| stream.carries == Carries::Retransmissions);
         match packet.payload.get(..2) {
-            // The number of the original comes first (RFC 4588, Sec. 4).
+            // The original's sequence number comes first (RFC 4588, Sec. 4).
             Some(&[high, low]) if is_wrapped => (ssrc, u16::from_be_bytes([high, low])),
             _ => (ssrc, packet.header.sequence_number),
         }
     }
 
-    /// RTCP came.
+    /// Handles RTCP.
     fn on_rtcp(&mut self, now: Instant<SenderClock>, packets: &[Box<dyn rtcp::Packet>]) {
         for packet in packets {
             let any = packet.as_any();
@@ -171,8 +171,8 @@ impl CongestionControl {
                 self.key_frame_requests += 1;
                 continue;
             }
-            // Read by our own parser, for which the stack's must write it again: theirs leaves nothing out but drops, when it
-            // converts, the time at which a report of RFC 8888 was made.
+            // Encoded again for our own parser: the stack's parser keeps all fields, but its conversion drops the time
+            // of a report of RFC 8888.
             let Ok(bytes) = packet.marshal() else { continue };
             let Ok(compound) = parse_compound(&bytes) else { continue };
             for feedback in compound.filter_map(|packet| ArrivalFeedback::of(&packet)?.ok()) {
@@ -184,7 +184,7 @@ impl CongestionControl {
         }
     }
 
-    /// The controller may have decided.
+    /// Applies a possible decision of the controller.
     fn decided(&mut self) {
         self.keep_pace();
         let (rate, guest) = (self.guest.rate(), &self.guest);
@@ -312,12 +312,12 @@ impl Interceptor for CongestionControl {
     fn unbind_remote_stream(&mut self, _info: &StreamInfo) {}
 }
 
-/// The host's time as the controllers' time, on which the congestion control begins at [`EPOCH`](Self::EPOCH).
+/// Converts the host's time to the controllers' time. Congestion control starts at [`EPOCH`](Self::EPOCH).
 #[derive(Clone, Copy, Debug)]
 struct HostClock(HostInstant);
 
 impl HostClock {
-    /// Far enough from zero for what a receiver's times may seem to lie before it, as they wrap: 12 days at the most. 30 years or so.
+    /// Far from zero, because a receiver's times wrap and may seem to lie up to 12 days before it. About 30 years.
     const EPOCH: u64 = 1 << 60;
 
     fn time(self, now: HostInstant) -> Instant<SenderClock> {
@@ -330,7 +330,7 @@ impl HostClock {
     }
 }
 
-/// What waits at the pacer, oldest first.
+/// Packets that wait for the pacer, oldest first.
 #[derive(Default)]
 struct Queue {
     packets: VecDeque<Waiting>,
@@ -339,13 +339,14 @@ struct Queue {
 
 struct Waiting {
     message: TaggedPacket,
-    /// Of the IP packet.
+    /// Size of the IP packet.
     size: Size,
     since: Instant<SenderClock>,
 }
 
 impl Queue {
-    /// So many packets may wait: a second of 50 Mbit/s. An application that sends on without looking at its rate loses the newest.
+    /// Maximum waiting packets: a second of 50 Mbit/s. If an application ignores its rate, its newest packets are
+    /// dropped.
     const MOST: usize = 4096;
 
     fn is_empty(&self) -> bool {
@@ -371,7 +372,7 @@ impl Queue {
         Some(first)
     }
 
-    /// The frame that has just come to wait, by its stream and timestamp, and what waits before it.
+    /// The frame that was just queued, given by its stream and timestamp, and the data before it.
     fn frame(&self, now: Instant<SenderClock>, ssrc: u32, timestamp: u32) -> QueuedFrame {
         let is_of = |it: &&Waiting| match &it.message.message.packet {
             Packet::Rtp(packet) => packet.header.ssrc == ssrc && packet.header.timestamp == timestamp,
@@ -385,18 +386,18 @@ impl Queue {
     }
 }
 
-/// Packets that are being sent once more.
+/// Packets being retransmitted.
 ///
-/// A receiver asks again each round trip or sooner, also while the first answer still waits here. Answering each time would fill a
-/// narrow path with packets that the receiver throws away unreported.
+/// A receiver repeats its request once per round trip or sooner, even while the first answer still waits here.
+/// Answering each request would fill a narrow path with duplicates that the receiver discards without a report.
 #[derive(Debug, Default)]
 struct Resends {
-    /// When each left the last time, by stream and number; `None` while it waits.
+    /// Last sending time of each, by stream and number; `None` while it waits.
     packets: BTreeMap<(u32, u16), Option<Instant<SenderClock>>>,
 }
 
 impl Resends {
-    /// Whether a packet may wait to be sent once more, which counts as waiting then.
+    /// Whether a packet may be queued for retransmission; if so, it counts as waiting.
     fn may(&mut self, original: (u32, u16), now: Instant<SenderClock>, round_trip: Span) -> bool {
         self.packets.retain(|_, left| left.is_none_or(|left| now - left < round_trip));
         let is_new = !self.packets.contains_key(&original);

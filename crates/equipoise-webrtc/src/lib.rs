@@ -1,5 +1,5 @@
-//! Equipoise's rate controllers as the congestion control of [webrtc-rs](https://webrtc.rs): of `rtc`, which is sans-IO, and of
-//! `webrtc`, which drives it.
+//! Equipoise's rate controllers as the congestion control of [webrtc-rs](https://webrtc.rs): for `rtc`, which is
+//! sans-IO, and for `webrtc`, which drives it.
 //!
 //! ```
 //! use equipoise_webrtc::{Config, install};
@@ -19,9 +19,10 @@
 //! # }
 //! ```
 //!
-//! It is one interceptor next to the wire, [`CongestionControl`], with the whole loop in it: it *measures* by the receiver's feedback,
-//! transport-wide or of RFC 8888, *controls* by any rate controller of [`equipoise::control::entries`] that needs no more than that,
-//! and *paces*. It holds no law: those are in [`equipoise`], and [`equipoise_session::guest`] holds them to what was proved to arrive.
+//! It is one interceptor next to the wire, [`CongestionControl`], with the complete control loop: it *measures* with
+//! the receiver's feedback, transport-wide or RFC 8888, *controls* with any rate controller of
+//! [`equipoise::control::entries`] that needs no other feedback, and *paces*. The control laws are in [`equipoise`];
+//! [`equipoise_session::guest`] limits them to what was proved to arrive.
 #![forbid(unsafe_code)]
 
 mod config;

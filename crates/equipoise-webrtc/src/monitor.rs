@@ -4,29 +4,29 @@ use equipoise::control::{Beliefs, Snapshot};
 use equipoise::units::{Rate, Size, Span};
 use equipoise_session::feedback::FeedbackCounts;
 
-/// What the congestion control of a peer connection has decided, for its application. Clones see the same.
+/// The state of a peer connection's congestion control, for its application. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Monitor(Arc<Mutex<Status>>);
 
-/// The state of congestion control at a moment.
+/// The state of congestion control at one time.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Status {
     /// The rate of IP packets, with all headers.
     pub rate: Rate,
-    /// What of it is for the encoders: without headers, retransmissions and repair, by what these took of late.
+    /// The part for the encoders: without headers, retransmissions and repair, estimated from their recent share.
     pub media_rate: Rate,
-    /// What waits at the pacer, as IP packets.
+    /// Data waiting for the pacer, as IP packets.
     pub waiting: Size,
-    /// The last round trip; `None` before feedback came.
+    /// The last round-trip time; `None` before the first feedback.
     pub round_trip: Option<Span>,
-    /// Reports, and what was wrong with them.
+    /// Counts of reports and of their errors.
     pub counts: FeedbackCounts,
     /// How often the far end has asked for a key frame (RFC 4585, Sec. 6.3.1; RFC 5104, Sec. 3.5.1).
     pub key_frame_requests: u64,
-    /// What the controller says of its last decision.
+    /// The controller's diagnosis of its last decision.
     pub snapshot: Snapshot,
-    /// What the controller believes of the path, if it says.
+    /// The controller's estimates of the path, if it has any.
     pub beliefs: Option<Beliefs>,
 }
 
@@ -44,7 +44,7 @@ impl Monitor {
         })))
     }
 
-    /// The state as it is now.
+    /// The present state.
     pub fn status(&self) -> Status {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

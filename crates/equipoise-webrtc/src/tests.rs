@@ -23,7 +23,7 @@ use super::*;
 const SSRC: u32 = 7;
 const RTX: u32 = 8;
 const MILLI: Duration = Duration::from_millis(1);
-/// One way, without the queue.
+/// One-way delay without the queue.
 const WAY: Duration = Duration::from_millis(20);
 
 fn stream() -> StreamInfo {
@@ -43,11 +43,11 @@ fn stream() -> StreamInfo {
 enum Receiver {
     /// The stack's own, with transport-wide feedback.
     Stack(Box<dyn Interceptor>),
-    /// Ours, with RFC 8888: the stack's own stamps its reports by the host's clock, which is not that of this test.
+    /// Ours, with RFC 8888: the stack's own uses the host's clock, which is not that of this test.
     Ours(Reporter),
 }
 
-/// An encoder that keeps to its rate, a sender's chain, a link, a receiver.
+/// An encoder that follows its rate, a sender's chain, a link, and a receiver.
 struct Call {
     epoch: HostInstant,
     now: HostInstant,
@@ -55,15 +55,15 @@ struct Call {
     receiver: Receiver,
     monitor: Monitor,
     link: FifoLink<ReceiverClock>,
-    /// What is under way to the receiver and to the sender, by its arrival.
+    /// Packets in flight to the receiver and to the sender, by arrival time.
     there: BTreeMap<(HostInstant, u64), TaggedPacket>,
     back: BTreeMap<(HostInstant, u64), TaggedPacket>,
-    /// Whether anything gets through to the sender.
+    /// Whether reports reach the sender.
     reports_come: bool,
     count: u64,
     sequence: u16,
     frame: u32,
-    /// When each packet of media left, and its size as an IP packet.
+    /// For each media packet, when it was sent, and the size of its IP packet.
     left: Vec<(Duration, u64)>,
     waits: Vec<Span>,
 }
@@ -133,7 +133,7 @@ impl Call {
         }
     }
 
-    /// What the sender's chain gives out goes onto the link.
+    /// Puts the outputs of the sender's chain onto the link.
     fn send(&mut self) {
         while let Some(mut message) = self.sender.poll_write() {
             let Packet::Rtp(packet) = &message.message.packet else { continue };
@@ -151,7 +151,7 @@ impl Call {
         }
     }
 
-    /// Lets time pass, with 25 frames a second that follow the rate.
+    /// Advances the time, with 25 frames per second that follow the rate.
     fn run(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
@@ -159,7 +159,7 @@ impl Call {
                 let bps = self.monitor.status().media_rate.as_bps();
                 self.write_frame((bps / 8 / 25) as usize);
             }
-            // As late as a timer of a millisecond makes it.
+            // With the lateness of a timer of one millisecond.
             self.now += MILLI;
             self.step();
         }
@@ -172,7 +172,7 @@ impl Call {
             match (&mut self.receiver, &message.message.packet) {
                 (Receiver::Ours(reporter), Packet::Rtp(packet)) => {
                     let sequence = u64::from(packet.header.sequence_number) + (1 << 16);
-                    // The numbers begin just below a wrap.
+                    // The numbers start just below a wrap.
                     let sequence = if sequence < (1 << 16) + 32_768 { sequence + (1 << 16) } else { sequence };
                     reporter.on_arrival(arrived, (sequence, None), Ecn::NotCapable);
                 }
@@ -202,7 +202,7 @@ impl Call {
         }
     }
 
-    /// The reports that the receiver makes now.
+    /// The reports that the receiver sends now.
     fn reports(&mut self) -> Vec<TaggedPacket> {
         let at = self.time(self.now);
         match &mut self.receiver {
@@ -226,12 +226,12 @@ impl Call {
         }
     }
 
-    /// The receiver's clock, by which the call began eleven hours after its zero: more than half of what RFC 8888 can tell apart.
+    /// The receiver's clock. The call began eleven hours after its origin: more than half of the range of RFC 8888.
     fn time(&self, at: HostInstant) -> Instant<ReceiverClock> {
         Instant::from_nanos((at - self.epoch).as_nanos() as u64 + 40_000_000_000_000)
     }
 
-    /// What left between two moments, in bit/s.
+    /// The rate sent between two times, in bit/s.
     fn rate(&self, from_s: u64, to_s: u64) -> f64 {
         let within = from_s..to_s;
         let bytes: u64 = self.left.iter().filter(|(at, _)| within.contains(&at.as_secs())).map(|(_, size)| size).sum();
@@ -239,7 +239,7 @@ impl Call {
     }
 }
 
-/// If it fails, one of the formats does not reach the law, or what is said of the receiver's clock is wrong in it.
+/// If it fails, one of the formats does not reach the law, or the receiver's clock is converted incorrectly.
 #[test]
 fn our_own_law_fills_a_link_over_either_format() {
     for format in [Format::TransportWide, Format::CongestionFeedback] {
@@ -268,7 +268,8 @@ fn every_law_that_feedback_on_packets_can_feed_adapts() {
     }
 }
 
-/// A frame of 20 packets at 1 Mbit/s and a pace of 1.5 Mbit/s. If it fails, the sender makes the queue that it measures.
+/// A frame of 20 packets at 1 Mbit/s and a pace of 1.5 Mbit/s. If it fails, the sender causes the queue that it
+/// measures.
 #[test]
 fn packets_of_a_frame_leave_one_by_one() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);
@@ -285,7 +286,7 @@ fn packets_of_a_frame_leave_one_by_one() {
     }
 }
 
-/// What breaks otherwise: each request for a packet that waits fills the path with one more copy of it, which nobody reports on.
+/// If it fails, each request for a waiting packet adds a duplicate of it, on which the receiver does not report.
 #[test]
 fn a_packet_is_sent_again_once_in_a_round_trip() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);
@@ -334,7 +335,7 @@ fn a_request_for_a_key_frame_is_counted_and_passed_on() {
     assert_eq!(call.monitor.status().key_frame_requests, 1);
 }
 
-/// An encoder that fills 900 of each 938 bytes, and retransmits nothing.
+/// An encoder whose packets have 900 bytes of 938, without retransmissions.
 #[test]
 fn headers_are_taken_off_the_rate_of_media() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);

@@ -54,6 +54,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod control;
+pub mod error;
 pub mod measure;
 pub mod pace;
 pub mod random;

@@ -49,7 +49,7 @@ impl Chromium {
         }
     }
 
-    /// Calls a function that gives a description.
+    /// Calls a function that returns a description.
     pub(crate) async fn sdp(&mut self, command: &str, argument: impl Serialize) -> Result<String, Box<dyn Error>> {
         let description = self.call(command, argument).await?;
         Ok(description.as_str().ok_or_else(|| format!("{command}: no description"))?.to_owned())

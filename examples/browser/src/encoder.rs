@@ -1,4 +1,4 @@
-//! A live encoder: H.264 by `OpenH264`, of a moving picture, whose bitrate follows.
+//! A live H.264 encoder (`OpenH264`) with a moving picture, whose bitrate can be changed.
 
 use std::error::Error;
 
@@ -10,10 +10,10 @@ use openh264_sys2::{ENCODER_OPTION_BITRATE, SBitrateInfo, SPATIAL_LAYER_ALL};
 pub(crate) const FRAMES_PER_SECOND: u32 = 25;
 const WIDTH: usize = 640;
 const HEIGHT: usize = 360;
-/// The most that it is set up for.
+/// The maximum bitrate it is configured for.
 const MOST_BPS: u32 = 5_000_000;
 
-/// The encoder, and how far its picture has moved.
+/// The encoder, and the position of its picture.
 pub(crate) struct Camera {
     encoder: Encoder,
     number: u32,
@@ -26,7 +26,8 @@ impl Camera {
             .rate_control_mode(RateControlMode::Bitrate)
             .bitrate(BitRate::from_bps(MOST_BPS))
             .max_frame_rate(FrameRate::from_hz(FRAMES_PER_SECOND as f32))
-            // What it leaves out by itself after its rate fell, it leaves out for seconds: the pacer says sooner when it is too much.
+            // Otherwise it skips frames for seconds after a fall of the rate. Frames are skipped here instead, if the
+            // pacer's queue is too long.
             .skip_frames(false);
         Ok(Self { encoder: Encoder::with_api_config(OpenH264API::from_source(), config)?, number: 0, bitrate: bps })
     }
@@ -39,7 +40,7 @@ impl Camera {
         let at = Timestamp::from_millis(u64::from(self.number * 1000 / FRAMES_PER_SECOND));
         let mut bytes = Vec::new();
         self.encoder.encode_at(&picture(self.number as usize), at)?.write_vec(&mut bytes);
-        // It takes a bitrate only after its first frame.
+        // It accepts a bitrate only after its first frame.
         if self.number == 0 || bps != self.bitrate {
             self.set_bitrate(bps)?;
         }
@@ -47,7 +48,7 @@ impl Camera {
         Ok(bytes)
     }
 
-    /// The next picture comes without being encoded.
+    /// Advances to the next picture without encoding it.
     pub(crate) fn skip(&mut self) {
         self.number += 1;
     }
@@ -55,15 +56,15 @@ impl Camera {
     fn set_bitrate(&mut self, bps: u32) -> Result<(), Box<dyn Error>> {
         let bps = bps.min(MOST_BPS);
         let mut bitrate = SBitrateInfo { iLayer: SPATIAL_LAYER_ALL, iBitrate: i32::try_from(bps)? };
-        // SAFETY: the encoder lives, nobody else uses it during the call, and this option reads one `SBitrateInfo` and keeps no
-        // pointer to it. The crate's safe interface sets the bitrate at the beginning only.
+        // SAFETY: the encoder lives, is not used by others during the call, and this option reads one `SBitrateInfo`
+        // and keeps no pointer to it. The crate's safe interface sets the bitrate only at the beginning.
         let refused = unsafe { self.encoder.raw_api().set_option(ENCODER_OPTION_BITRATE, (&raw mut bitrate).cast()) };
         self.bitrate = bps;
         if refused == 0 { Ok(()) } else { Err(format!("the encoder refuses {bps} bit/s").into()) }
     }
 }
 
-/// A texture that drifts, a bright bar that crosses it, and grain, which an encoder shows where it has the bits for it.
+/// A drifting texture, a bright bar that crosses it, and grain, which is visible only at a high bitrate.
 fn picture(number: usize) -> YUVBuffer {
     let mut grain = number as u32;
     let mut yuv = vec![128; WIDTH * HEIGHT * 3 / 2];

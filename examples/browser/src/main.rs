@@ -1,8 +1,8 @@
 //! Live video to a real browser over an emulated bottleneck, which steps through 1, 2.5, 0.6 and 1 Mbit/s.
 //!
-//! A camera of ours is encoded as H.264, sent by webrtc-rs under a rate controller of Equipoise, and decoded by headless Chromium,
-//! whose `getStats` tells how that went. With `--from chromium` Chromium sends under its own congestion control on the same path, to
-//! another Chromium or, with `--to us`, to this program.
+//! A generated picture is encoded as H.264, sent by webrtc-rs with a rate controller of Equipoise, and decoded by
+//! headless Chromium. Its `getStats` shows the result. With `--from chromium` Chromium sends with its own congestion
+//! control on the same path, to another Chromium or, with `--to us`, to this program.
 //!
 //! `(cd examples/browser/js && npm ci) && cargo run --release -p browser`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a person")]
@@ -77,13 +77,13 @@ enum Feedback {
     Rfc8888,
 }
 
-/// The field trial by which Chromium offers RFC 8888.
+/// The field trial with which Chromium offers RFC 8888.
 const RFC_8888_TRIAL: &str = "--force-fieldtrials=WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/";
-/// The most that either sends.
+/// The maximum rate of either sender.
 const MOST_BPS: u32 = 5_000_000;
-/// Share of the media's rate that the encoder is told. Ours: it keeps to its rate on average, and frames differ.
+/// Share of the media rate that the encoder gets. Ours: it keeps its rate only on average, and frames differ.
 const SHARE: f64 = 0.95;
-/// How long the pacer may have to send for; while more waits, no frame is encoded. Ours: three frames.
+/// If more than this time's worth of data waits for the pacer, no frame is encoded. Ours: three frames.
 const LATEST_S: f64 = 0.12;
 
 fn assignment(text: &str) -> Result<(String, String), String> {
@@ -151,7 +151,7 @@ async fn run(arguments: &Arguments) -> Result<Report, Box<dyn Error>> {
     Ok(Report::new(versions.unwrap_or_default(), sent, through, monitor.map(|monitor| monitor.status().counts), log))
 }
 
-/// One of both ends.
+/// One end of the call.
 enum End {
     Us(Peer, Option<Video>),
     Chromium(Box<Chromium>),
@@ -194,7 +194,7 @@ impl End {
         }
     }
 
-    /// Takes the answer to its offer.
+    /// Applies the answer to its offer.
     async fn accept(&mut self, sdp: String) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Us(peer, _) => peer.accept(sdp).await,
@@ -202,7 +202,7 @@ impl End {
         }
     }
 
-    /// Takes the address of the other end.
+    /// Adds the address of the other end.
     async fn add_candidate(&mut self, address: SocketAddr) -> Result<(), Box<dyn Error>> {
         let candidate = candidate(address);
         match self {
@@ -219,7 +219,7 @@ impl End {
         }
     }
 
-    /// What our congestion control decides, where it is ours.
+    /// Access to our congestion control, if this end uses it.
     fn monitor(&self) -> Option<Monitor> {
         match self {
             Self::Us(peer, _) => Some(peer.monitor.clone()),
@@ -227,7 +227,7 @@ impl End {
         }
     }
 
-    /// Films until `end`, and returns how many frames were sent; Chromium does by itself.
+    /// Sends video until `end`, and returns the number of frames sent; Chromium sends by itself.
     async fn film(&mut self, clock: &Clock, end: Time) -> Result<u64, Box<dyn Error>> {
         match self {
             Self::Us(peer, Some(video)) => film(video, peer, clock, end).await,
@@ -240,7 +240,7 @@ impl End {
         }
     }
 
-    /// What the receiver has seen; nothing is known of what nobody decodes.
+    /// The receiver's statistics; empty if nothing is decoded.
     async fn stats(&mut self) -> Result<Value, Box<dyn Error>> {
         match self {
             Self::Us(..) => Ok(Value::Null),
@@ -263,7 +263,7 @@ impl End {
     }
 }
 
-/// The controller's parameters, with the limits of media if they are not among them.
+/// The controller's parameters, completed by default limits for media.
 fn given(arguments: &Arguments) -> Vec<(&str, &str)> {
     let mut given: Vec<_> = arguments.given.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     for (name, value) in [("min_rate", "100 kbit/s"), ("max_rate", "5 Mbit/s")] {
@@ -275,14 +275,14 @@ fn given(arguments: &Arguments) -> Vec<(&str, &str)> {
     given
 }
 
-/// Where a peer is to be reached on the loopback: a page that may not see the host's interfaces listens on all of them.
+/// An address of a peer on the loopback: a page that may not see the host's interfaces listens on all of them.
 fn one_of(addresses: &[SocketAddr]) -> Result<SocketAddr, String> {
     let known = addresses.iter().find(|address| address.is_ipv4());
     let known = known.ok_or_else(|| format!("no address of UDP over IPv4 among {addresses:?}"))?;
     Ok((Ipv4Addr::LOCALHOST, known.port()).into())
 }
 
-/// Films until `end`, as fast as congestion control lets the encoder. Gives how many frames were sent.
+/// Sends video until `end`, as fast as congestion control permits. Returns the number of frames sent.
 async fn film(video: &Video, peer: &Peer, clock: &Clock, end: Time) -> Result<u64, Box<dyn Error>> {
     let bitrate = |status: &Status| (status.media_rate.as_bps_f64() * SHARE) as u32;
     let mut camera = Camera::new(bitrate(&peer.monitor.status()))?;
@@ -293,7 +293,7 @@ async fn film(video: &Video, peer: &Peer, clock: &Clock, end: Time) -> Result<u6
     while clock.now() < end {
         tick.tick().await;
         let status = peer.monitor.status();
-        // What would leave late is of no use.
+        // A frame would be sent too late.
         if status.waiting.as_bits() as f64 > LATEST_S * status.rate.as_bps_f64() {
             camera.skip();
             continue;

@@ -1,4 +1,4 @@
-//! The bottleneck between both peers, and what went through it.
+//! The bottleneck between both peers, and the packets through it.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -9,18 +9,18 @@ use equipoise_net::{Clock, Emulator, EmulatorConfig, Passed, Protocol, Route, Ti
 use equipoise_path::link::{LinkConfig, LinkStats, QueueLimit};
 use serde::Serialize;
 
-/// The capacities, one after another (RFC 8867, Sec. 5.1).
+/// The capacities in order (RFC 8867, Sec. 5.1).
 pub(crate) const STEPS_BPS: [u64; 4] = [1_000_000, 2_500_000, 600_000, 1_000_000];
-/// One way, without a queue.
+/// One-way delay without a queue.
 const PROPAGATION: Span = Span::from_millis(50);
-/// The queue in front of the bottleneck; what finds it full is dropped.
+/// The length of the bottleneck's queue; packets that find it full are dropped.
 const QUEUE: Span = Span::from_millis(300);
-/// How long a phase has to get used to its capacity.
+/// Time to adapt to the capacity of a phase.
 const SETTLING: Span = Span::from_secs(5);
-/// The way back is never the bottleneck.
+/// The rate of the return path, which is never the bottleneck.
 const BACK: Rate = Rate::from_bps(100_000_000);
 
-/// An emulated path, with each packet of media that went through it.
+/// An emulated path that records each media packet.
 pub(crate) struct Path {
     emulator: Emulator,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -33,18 +33,18 @@ struct Seen {
     waited: Span,
 }
 
-/// What went through in a phase.
+/// Results of a phase.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Phase {
     /// The capacity of the bottleneck.
     pub(crate) capacity_bps: u64,
-    /// What of it media took, as IP packets, from 5 s on.
+    /// Share used by media, as IP packets, from 5 s on.
     pub(crate) used: f64,
-    /// Of all the phase's packets.
+    /// Over all packets of the phase.
     pub(crate) queueing_p95_s: f64,
 }
 
-/// What went through in all.
+/// Results of the whole run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Through {
     pub(crate) phases: Vec<Phase>,
@@ -77,7 +77,7 @@ impl Path {
         Ok(Self { emulator: Emulator::start(clock, config)?, seen })
     }
 
-    /// Where the sender has to send to, and where its packets come from for the receiver.
+    /// The address that the sender sends to, and the address that its packets come from at the receiver.
     pub(crate) fn ends(&self) -> Result<(SocketAddr, SocketAddr), &'static str> {
         self.emulator.entrance(0).zip(self.emulator.exit(0)).ok_or("the path has no ends")
     }
@@ -103,7 +103,7 @@ impl Path {
     }
 }
 
-/// A packet of media on its way there: RTP and not RTCP, STUN or DTLS (RFC 7983, Sec. 7; RFC 5761, Sec. 4).
+/// A forward media packet: RTP and not RTCP, STUN or DTLS (RFC 7983, Sec. 7; RFC 5761, Sec. 4).
 fn media(passed: &Passed<'_>) -> Option<Seen> {
     let &[first, second, ..] = passed.datagram? else { return None };
     let is_media = !passed.is_back && (128..192).contains(&first) && !(192..224).contains(&second);

@@ -1,4 +1,4 @@
-//! This end's peer connection, by webrtc-rs with our congestion control.
+//! This end's peer connection: webrtc-rs with our congestion control.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -29,11 +29,11 @@ use webrtc::peer_connection::{
 use webrtc::rtp_transceiver::RtpSender;
 use webrtc::runtime::default_runtime;
 
-/// What H.264 a browser takes: constrained baseline, whatever the level, frames in several packets (RFC 6184, Sec. 8.1).
+/// The H.264 format that browsers accept: constrained baseline, any level, fragmented frames (RFC 6184, Sec. 8.1).
 const H264_FORMAT: &str = "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f";
 const SSRC: u32 = 0x00EC_0123;
 const RTX_SSRC: u32 = SSRC + 1;
-/// How long both peers may take to find each other.
+/// Maximum time for the peers to connect.
 const CONNECTING: Duration = Duration::from_secs(20);
 
 pub(crate) struct Peer {
@@ -42,7 +42,7 @@ pub(crate) struct Peer {
     events: watch::Receiver<Progress>,
 }
 
-/// How far a connection has come.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     gathered: bool,
@@ -64,13 +64,13 @@ impl PeerConnectionEventHandler for Handler {
     }
 
     async fn on_track(&self, track: Arc<dyn TrackRemote>) {
-        // What comes is counted on the path.
+        // Received media is only counted on the path.
         tokio::spawn(async move { while track.poll().await.is_some() {} });
     }
 }
 
 impl Peer {
-    /// A peer on a free port of the loopback under this congestion control, which sends or receives.
+    /// A peer on a free port of the loopback with this congestion control, which sends or receives.
     pub(crate) async fn new(config: Config, sends: bool) -> Result<Self, Box<dyn Error>> {
         let mut media_engine = MediaEngine::default();
         for codec in [h264(), rtx(103, 102), vp8(), rtx(97, 96)] {
@@ -80,7 +80,8 @@ impl Peer {
         let registry = if sends {
             register_default_interceptors(registry, &mut media_engine)?
         } else {
-            // The stack asks again for what is missing each tenth of a second, however long the round trip is: copies would fill the path.
+            // The stack repeats requests for missing packets every 0.1 s, whatever the round trip is: duplicates would
+            // fill the path.
             configure_rtcp_reports(registry)
         };
         let (progress, events) = watch::channel(Progress::default());
@@ -94,7 +95,7 @@ impl Peer {
         Ok(Self { connection: Box::new(Box::pin(connection).await?), monitor, events })
     }
 
-    /// Adds a track of H.264 to send.
+    /// Adds an H.264 track to send.
     pub(crate) async fn add_video(&self) -> Result<Video, Box<dyn Error>> {
         let codec = h264().rtp_codec;
         let rtp_coding_parameters = RTCRtpCodingParameters {
@@ -110,7 +111,7 @@ impl Peer {
         Ok(Video { track, sender })
     }
 
-    /// Makes an offer, whose candidates are complete.
+    /// Creates an offer with all candidates.
     pub(crate) async fn offer(&mut self) -> Result<String, Box<dyn Error>> {
         let offer = self.connection.create_offer(None).await?;
         self.describe(offer).await
@@ -123,12 +124,12 @@ impl Peer {
         self.describe(answer).await
     }
 
-    /// Takes the answer to an offer.
+    /// Applies the answer to an offer.
     pub(crate) async fn accept(&self, sdp: String) -> Result<(), Box<dyn Error>> {
         Ok(self.connection.set_remote_description(RTCSessionDescription::answer(sdp)?).await?)
     }
 
-    /// Takes an address of the other end.
+    /// Adds an address of the other end.
     pub(crate) async fn add_candidate(&self, candidate: String) -> Result<(), Box<dyn Error>> {
         let candidate = RTCIceCandidateInit { candidate, sdp_mid: Some("0".to_owned()), ..Default::default() };
         Ok(self.connection.add_ice_candidate(candidate).await?)
@@ -197,7 +198,7 @@ pub(crate) fn candidate(address: SocketAddr) -> String {
     format!("candidate:1 1 udp 2130706431 {} {} typ host", address.ip(), address.port())
 }
 
-/// The addresses of UDP that a description has, and the description without any.
+/// Removes all UDP addresses from a description, and returns both.
 pub(crate) fn take_addresses(sdp: &str) -> (Vec<SocketAddr>, String) {
     let is_candidate = |line: &&str| line.starts_with("a=candidate:") || line.starts_with("a=end-of-candidates");
     let address = |line: &str| {

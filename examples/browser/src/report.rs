@@ -1,4 +1,4 @@
-//! What came of it.
+//! The results of a run.
 
 use std::fmt;
 
@@ -11,22 +11,22 @@ use serde_json::Value;
 
 use crate::path::Through;
 
-/// What both ends knew once a second.
+/// Statistics of both ends, once per second.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Second {
     pub(crate) time_s: f64,
-    /// What our congestion control says, where it is the sender's.
+    /// The state of our congestion control, if the sender uses it.
     pub(crate) own: Option<Own>,
-    /// What Chromium's own `getStats` says.
+    /// Chromium's `getStats`.
     pub(crate) chromium: Value,
 }
 
-/// What our congestion control says.
+/// The state of our congestion control.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Own {
     rate_bps: u64,
     reason: &'static str,
-    /// What waits at the pacer.
+    /// Data waiting for the pacer.
     waiting_bytes: u64,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Report {
     pub(crate) chromium: String,
     pub(crate) frames_sent: u64,
     pub(crate) frames_decoded: u64,
-    /// The longest times without a new picture, by the second in which they ended.
+    /// The longest times without a new picture, with the second in which they ended.
     pub(crate) gaps: Vec<(f64, f64)>,
     pub(crate) jitter_buffer_s: Option<f64>,
     pub(crate) packets_lost: i64,
@@ -74,7 +74,7 @@ pub(crate) struct Report {
     pub(crate) seconds: Vec<Second>,
 }
 
-/// A gap from here on is a freeze that somebody sees.
+/// A longer gap is a visible freeze.
 const FREEZE_S: f64 = 0.2;
 
 impl Report {

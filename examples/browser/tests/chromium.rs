@@ -1,4 +1,4 @@
-//! A short call to a real browser. Takes Debian's `chromium`, node and npm, and half a minute.
+//! A short call to a real browser. It needs Debian's `chromium`, node and npm, and takes half a minute.
 #![allow(clippy::print_stdout, reason = "why it was skipped")]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 const CHROMIUM: &str = "/usr/bin/chromium";
 
-/// What is missing here for the call; puppeteer-core is fetched if it is not there.
+/// What this machine lacks for the call, if anything; puppeteer-core is downloaded if it is missing.
 fn missing() -> Option<&'static str> {
     let answers = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|it| it.status.success());
     if !Path::new(CHROMIUM).exists() {
@@ -25,7 +25,7 @@ fn missing() -> Option<&'static str> {
     if fetched.is_ok_and(|it| it.status.success()) { None } else { Some("npm cannot fetch puppeteer-core") }
 }
 
-/// Phases of 8 s, of which only the last three seconds count for what is used: half of what a long run has to reach.
+/// Phases of 8 s; the utilisation counts only the last three seconds, and must be half of that of a long run.
 #[test]
 #[ignore = "a real browser in real time"]
 fn chromium_decodes_what_we_send_while_the_path_steps() {

@@ -1,7 +1,8 @@
-//! An H.264 encoder whose bitrate follows the rate that the path takes.
+//! An H.264 encoder whose bitrate follows the rate of the path.
 //!
-//! It makes a moving test picture, encodes 25 frames a second with `OpenH264`, and sends them through an emulated
-//! bottleneck on loopback: 2.5 Mbit/s, for a while 0.8 Mbit/s, then 2.5 Mbit/s again. A line a second says what came of it.
+//! It generates a moving test picture, encodes 25 frames per second with `OpenH264`, and sends them through an emulated
+//! bottleneck on loopback: 2.5 Mbit/s, then for a while 0.8 Mbit/s, then 2.5 Mbit/s again. It prints one line per
+//! second.
 //!
 //! `cargo run --release -p encoder -- [SECONDS [FILE.h264]]`; any player shows the file.
 #![allow(clippy::print_stdout, reason = "it talks to a person")]
@@ -27,11 +28,11 @@ use tokio::time::{MissedTickBehavior, interval};
 const WIDTH: usize = 640;
 const HEIGHT: usize = 360;
 const FRAMES_PER_SECOND: u32 = 25;
-/// The most that the controller allows and the encoder is set up for.
+/// The maximum rate of the controller and of the encoder.
 const MOST: Rate = Rate::from_bps(3_000_000);
-/// Share of the payload's rate that the encoder is told. Ours: it keeps to its rate on average, and frames differ.
+/// Share of the payload rate that the encoder gets. Ours: it keeps its rate only on average, and frames differ.
 const SHARE: f64 = 0.95;
-/// How late a frame may begin to leave. Ours: three frames.
+/// Maximum waiting time of a frame before it is sent. Ours: three frames.
 const LATEST_S: f64 = 0.12;
 
 #[tokio::main]
@@ -63,7 +64,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Makes, encodes and sends a picture 25 times a second.
+/// Generates, encodes and sends a picture 25 times per second.
 async fn encode(sender: &MediaSender, seconds: u32) -> Result<(), Box<dyn Error>> {
     let (mut target, measurements) = (sender.target_rate(), sender.measurements());
     let bitrate = |rate: Rate| (sender.payload_rate(rate).as_bps_f64() * SHARE) as u32;
@@ -81,7 +82,7 @@ async fn encode(sender: &MediaSender, seconds: u32) -> Result<(), Box<dyn Error>
     for number in 0..seconds * FRAMES_PER_SECOND {
         tick.tick().await;
         frame.clear();
-        // What would leave late is of no use: while too much waits, nothing is encoded.
+        // A late frame is useless: while too much data waits, nothing is encoded.
         if sender.waiting() as f64 * 8.0 <= LATEST_S * f64::from(bitrate(*target.borrow())) {
             let at = Timestamp::from_millis(u64::from(number * 1000 / FRAMES_PER_SECOND));
             block_in_place(|| encoder.encode_at(&picture(number as usize), at).map(|bits| bits.write_vec(&mut frame)))?;
@@ -89,13 +90,13 @@ async fn encode(sender: &MediaSender, seconds: u32) -> Result<(), Box<dyn Error>
         bytes += frame.len();
         left_out += u32::from(frame.is_empty());
         sender.send(&frame).await?;
-        // What is missing, the next frame must not build on.
+        // After a loss the next frame must not depend on the missing one.
         let known = measurements.borrow().lost.filter(|lost| *lost > 0);
         if known > lost {
             encoder.force_intra_frame();
         }
         lost = lost.max(known);
-        // The encoder takes a bitrate only after its first frame.
+        // The encoder accepts a bitrate only after its first frame.
         if target.has_changed()? {
             set_bitrate(&mut encoder, bitrate(*target.borrow_and_update()))?;
         }
@@ -120,13 +121,13 @@ async fn encode(sender: &MediaSender, seconds: u32) -> Result<(), Box<dyn Error>
 /// Changes the bitrate while encoding.
 fn set_bitrate(encoder: &mut Encoder, bps: u32) -> Result<(), Box<dyn Error>> {
     let mut bitrate = SBitrateInfo { iLayer: SPATIAL_LAYER_ALL, iBitrate: i32::try_from(bps)? };
-    // SAFETY: the encoder lives, nobody else uses it during the call, and this option reads one `SBitrateInfo` and keeps
-    // no pointer to it. The crate's safe interface sets the bitrate at the beginning only.
+    // SAFETY: the encoder lives, is not used by others during the call, and this option reads one `SBitrateInfo` and
+    // keeps no pointer to it. The crate's safe interface sets the bitrate only at the beginning.
     let refused = unsafe { encoder.raw_api().set_option(ENCODER_OPTION_BITRATE, (&raw mut bitrate).cast()) };
     if refused == 0 { Ok(()) } else { Err(format!("the encoder refuses {bps} bit/s").into()) }
 }
 
-/// A texture that drifts, a bright bar that crosses it, and grain, which an encoder shows where it has the bits for it.
+/// A drifting texture, a bright bar that crosses it, and grain, which is visible only at a high bitrate.
 fn picture(number: usize) -> YUVBuffer {
     let mut grain = number as u32;
     let mut yuv = vec![128; WIDTH * HEIGHT * 3 / 2];
@@ -140,7 +141,7 @@ fn picture(number: usize) -> YUVBuffer {
     YUVBuffer::from_vec(yuv, WIDTH, HEIGHT)
 }
 
-/// 10 ms of way and a bottleneck that is narrow in the middle third of the time.
+/// 10 ms of propagation and a bottleneck that is narrow in the middle third of the time.
 fn bottleneck(clock: &Clock, from: &Socket, to: &MediaReceiver, seconds: u32) -> Result<Emulator, Box<dyn Error>> {
     let (wide, narrow) = (Rate::from_bps(2_500_000), Rate::from_bps(800_000));
     let third = Span::from_millis(i64::from(seconds) * 1000 / 3);
@@ -156,7 +157,7 @@ fn bottleneck(clock: &Clock, from: &Socket, to: &MediaReceiver, seconds: u32) ->
     Ok(Emulator::start(clock, EmulatorConfig::new(clock.now(), links, vec![route]))?)
 }
 
-/// Writes what comes; how many bytes that are, and how many packets are missing.
+/// Writes received data; returns the number of bytes and of missing packets.
 async fn write(mut incoming: Incoming, file: Option<String>) -> std::io::Result<(usize, u64)> {
     let mut file = if let Some(path) = file { Some(File::create(path).await?) } else { None };
     let (mut bytes, mut missing) = (0, 0);

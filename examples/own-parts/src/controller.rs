@@ -1,7 +1,7 @@
 use equipoise::control::{Allowance, Controller, Entry, Feedback, Kind, Parameter};
 use equipoise::units::{Instant, Rate, SenderClock};
 
-/// Backs off by a third upon loss, and climbs by a share otherwise.
+/// Reduces the rate by a third after loss, and otherwise raises it by a fixed share.
 #[derive(Clone, Debug)]
 struct Gentle {
     rate: Rate,

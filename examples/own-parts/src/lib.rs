@@ -1,4 +1,4 @@
-//! A controller, a window law, a scheduler and a traffic model of one's own. Scenarios name them like ours, and they run
+//! A custom controller, window law, scheduler and traffic model. Scenarios name them like built-in ones, and they run
 //! simulated and live.
 
 mod controller;
@@ -8,13 +8,13 @@ mod window;
 
 use equipoise_lab::scenario::{Catalogue, NameTaken};
 
-/// A scenario in which each part plays.
+/// A scenario that uses each part.
 pub const SCENARIO: &str = include_str!("../scenario.toml");
 
-/// Our entries, and these four.
+/// The built-in entries and these four.
 ///
 /// # Errors
-/// [`NameTaken`] if Equipoise has an entry of one of these names by now.
+/// [`NameTaken`] if Equipoise already has an entry with one of these names.
 pub fn catalogue() -> Result<Catalogue, NameTaken> {
     let mut catalogue = Catalogue::default();
     catalogue.controllers.add(&controller::GENTLE)?;

@@ -2,11 +2,11 @@ use equipoise::control::Snapshot;
 use equipoise::control::scheduler::{PathView, Scheduler, SchedulerEntry, Share};
 use equipoise::units::Rate;
 
-/// Each path carries a share inverse to the mean delay that it had last.
+/// The share of each path is inversely proportional to its last mean delay.
 #[derive(Clone, Debug, Default)]
 struct InverseDelay;
 
-/// Delay of a path that has not been measured.
+/// Assumed delay of a path without a measurement.
 const UNKNOWN_S: f64 = 0.1;
 
 impl Scheduler for InverseDelay {

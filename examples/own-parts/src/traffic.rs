@@ -7,7 +7,7 @@ use rand_distr::{Distribution as _, Pareto};
 /// Gaps with a heavy tail.
 #[derive(Clone, Debug)]
 struct ParetoGaps {
-    /// Of mean 1.
+    /// Distribution with mean 1.
     gaps: Pareto<f64>,
 }
 

@@ -1,7 +1,7 @@
 use equipoise::control::window::{Acknowledged, WindowController, WindowEntry};
 use equipoise::units::{Instant, SenderClock};
 
-/// Scalable TCP (Kelly 2003): a hundredth of a segment for each one acknowledged, an eighth less upon loss.
+/// Scalable TCP (Kelly 2003): plus 0.01 segments for each acknowledged segment, minus an eighth after loss.
 #[derive(Clone, Debug)]
 struct Scalable {
     window: f64,

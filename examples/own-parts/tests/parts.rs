@@ -1,4 +1,4 @@
-//! Each part does its work in a world that does not know it.
+//! Each part works in a simulator and a live stage that were written without it.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,5 +1,5 @@
-//! Prints C's header: `header SETTINGS CALLS...`. A program of its own, as what it stands on takes longer to build than all of
-//! `xtask`, which is built before every command.
+//! Prints the C header: `header SETTINGS CALLS...`. It is a separate program, because its dependencies take longer to
+//! build than all of `xtask`, which is built before every command.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "talking to the person at the terminal is its job")]
 

@@ -1,6 +1,6 @@
 //! The sources that may be cited.
 
-/// Papers: handle, and what it stands for.
+/// Papers: handle and full title.
 pub(super) const PAPERS: &[(&str, &str)] = &[
     ("Anscombe 1973", "F. J. Anscombe, *Graphs in statistical analysis*, The American Statistician, vol. 27, no. 1"),
     (
@@ -182,6 +182,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (2474, "Definition of the Differentiated Services Field (DS Field) in the IPv4 and IPv6 Headers"),
     (2544, "Benchmarking Methodology for Network Interconnect Devices"),
     (2597, "Assured Forwarding PHB Group"),
+    (2606, "Reserved Top Level DNS Names"),
     (2697, "A Single Rate Three Color Marker"),
     (3042, "Enhancing TCP's Loss Recovery Using Limited Transmit"),
     (3168, "The Addition of Explicit Congestion Notification (ECN) to IP"),
@@ -233,6 +234,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (7251, "AES-CCM Elliptic Curve Cryptography (ECC) Cipher Suites for TLS"),
     (6679, "Explicit Congestion Notification (ECN) for RTP over UDP"),
     (7323, "TCP Extensions for High Performance"),
+    (7464, "JavaScript Object Notation (JSON) Text Sequences"),
     (7468, "Textual Encodings of PKIX, PKCS, and CMS Structures"),
     (7714, "AES-GCM Authenticated Encryption in the Secure Real-time Transport Protocol (SRTP)"),
     (7905, "ChaCha20-Poly1305 Cipher Suites for Transport Layer Security (TLS)"),
@@ -287,5 +289,7 @@ pub(super) const DRAFTS: &[(&str, &str)] = &[
     ("draft-ietf-avtcore-mprtp-03", "Multipath RTP (MPRTP)"),
     ("draft-ietf-ccwg-rfc8298bis-screamv2-01", "Self-Clocked Rate Adaptation for Multimedia, version 2 (SCReAMv2)"),
     ("draft-ietf-opsawg-pcapng-02", "PCAP Next Generation (pcapng) Capture File Format"),
+    ("draft-ietf-quic-qlog-main-schema-14", "qlog: Structured Logging for Network Protocols"),
+    ("draft-ietf-quic-qlog-quic-events-13", "QUIC event definitions for qlog"),
     ("draft-ietf-rmcat-gcc-02", "A Google Congestion Control Algorithm for Real-Time Communication"),
 ];

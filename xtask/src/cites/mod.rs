@@ -1,4 +1,4 @@
-//! Whether every cite names a known source, in the one form: `Waki 2013, Eq. 15`, `RFC 3550, App. A.1`.
+//! Checks that every cite names a known source in the standard form: `Waki 2013, Eq. 15`, `RFC 3550, App. A.1`.
 
 mod known;
 mod scan;
@@ -7,13 +7,13 @@ use crate::error::Error;
 use crate::workspace::{self, Workspace};
 use known::{DRAFTS, PAPERS, RFCS};
 
-/// Checks all code, scenarios and docs; prints each fault with its place.
+/// Checks all code, scenarios and docs; prints each error with its location.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     let mut count = 0;
     let mut faults = 0;
     for extension in ["rs", "md", "toml"] {
         for path in workspace.files("", extension)? {
-            // Its tests hold every kind of wrong cite.
+            // Its tests contain every kind of wrong cite.
             if path == workspace.path("xtask/src/cites/scan.rs") {
                 continue;
             }

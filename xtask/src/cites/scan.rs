@@ -1,19 +1,19 @@
-//! Finds what looks like a cite in a line.
+//! Finds possible cites in a line.
 
 use std::fmt;
 
 use super::known::{DRAFTS, PAPERS, RFCS};
 
-/// What is wrong with a cite.
+/// An error in a cite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It names a source that is not in the list.
+    /// The source is not in the list.
     Stranger(String),
-    /// It is not in the one form.
+    /// It is not in the standard form.
     Form {
-        /// How it is written.
+        /// The text found.
         found: String,
-        /// How it should be.
+        /// The correct form.
         want: &'static str,
     },
 }
@@ -27,7 +27,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Words that stand before a year without being an author.
+/// Words before a year that are not authors.
 const NOT_AUTHORS: &[&str] = &[
     "January",
     "February",
@@ -49,10 +49,10 @@ const NOT_AUTHORS: &[&str] = &[
     "Copyright",
 ];
 
-/// What a place within a source is called.
+/// Standard names of places within a source.
 const PLACES: &[&str] = &["Sec. ", "Eq. ", "Fig. ", "Table ", "Alg. ", "App. "];
 
-/// All that people write for it, in lower case and without the point.
+/// Other spellings of them, in lower case and without the point.
 const SPELLINGS: &[&str] = &[
     "sec",
     "sect",
@@ -77,7 +77,7 @@ const SPELLINGS: &[&str] = &[
     "page",
 ];
 
-/// Every cite of the line: nothing where it is right.
+/// Every cite of the line, with its error if there is one.
 pub(super) fn cites(line: &str) -> Vec<Result<(), Fault>> {
     let mut found = Vec::new();
     for (at, _) in line.char_indices() {
@@ -119,7 +119,7 @@ fn rfc(rest: &str) -> Option<Result<(), Fault>> {
 fn draft(rest: &str) -> Option<Result<(), Fault>> {
     let end = rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-')).unwrap_or(rest.len());
     let name = &rest[..end];
-    // Two hyphens at least: `draft-` alone may begin any word.
+    // At least two hyphens: other words can begin with `draft-`.
     if !name.starts_with("draft-") || name.matches('-').count() < 2 {
         return None;
     }
@@ -154,7 +154,7 @@ fn paper(rest: &str) -> Option<Result<(), Fault>> {
     }
 }
 
-/// Checks how the place behind a cite of `length` bytes is written, if one is.
+/// Checks the place after a cite of `length` bytes, if there is one.
 fn place(rest: &str, length: usize, want: &'static str) -> Result<(), Fault> {
     let tail = &rest[length..];
     let named = tail.trim_start_matches([' ', '(', ':', ',']);
@@ -166,7 +166,7 @@ fn place(rest: &str, length: usize, want: &'static str) -> Result<(), Fault> {
     Err(Fault::Form { found: rest[..length + end].trim_end().to_string(), want })
 }
 
-/// Whether `text` begins with a place under any spelling: a word, then a number or an appendix's letter.
+/// Whether `text` begins with a place in any spelling: a word, then a number or the letter of an appendix.
 fn is_place(text: &str) -> bool {
     if text.starts_with('§') {
         return true;

@@ -7,7 +7,7 @@ use crate::process::Process;
 use crate::workspace::Workspace;
 
 /// As what is distributed is built.
-const PROFILE: &str = "dist";
+pub(crate) const PROFILE: &str = "dist";
 
 /// A kind of machine that a distribution is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Machine {
     }
 
     /// What rustc calls it.
-    fn target(self) -> String {
+    pub(crate) fn target(self) -> String {
         format!("{}-unknown-linux-gnu", self.name())
     }
 
@@ -59,24 +59,28 @@ impl Machine {
 
     /// Builds the release of a package, and returns the folder in which it is.
     pub(crate) fn build(self, workspace: &Workspace, package: &str, arguments: &[&str]) -> Result<PathBuf, Error> {
-        let (target, triplet) = (self.target(), self.triplet());
+        let target = self.target();
         if !self.is_here() {
             workspace.program("rustup").arguments(["target", "add", &target]).run()?;
         }
-        let upper = target.to_uppercase().replace('-', "_");
         let cargo =
             workspace.cargo(["build", "--profile", PROFILE, "--locked", "--package", package, "--target", &target]);
-        let cargo = cargo.arguments(arguments);
-        // Debian's cross compilers, and where its libraries for the other machine are.
-        let cargo = cargo.variable(&format!("CARGO_TARGET_{upper}_LINKER"), format!("{triplet}-gcc"));
-        let cargo = cargo.variable(&format!("CC_{}", target.replace('-', "_")), format!("{triplet}-gcc"));
-        // libbpf is in what is built and in what builds it, which is for this machine.
-        let cargo = Self::ALL.into_iter().fold(cargo, |cargo, machine| {
-            let libraries = format!("/usr/lib/{}", machine.triplet());
-            cargo.variable(&format!("LIBBPF_SYS_LIBRARY_PATH_{}", machine.target()), libraries)
-        });
-        cargo.run()?;
+        self.compilers(cargo.arguments(arguments)).run()?;
         Ok(workspace.target(target).join(PROFILE))
+    }
+
+    /// A program that builds for the machine, with the compilers for it.
+    pub(crate) fn compilers(self, program: Process) -> Process {
+        let (target, triplet) = (self.target(), self.triplet());
+        let upper = target.to_uppercase().replace('-', "_");
+        // Debian's cross compilers, and where its libraries for the other machine are.
+        let program = program.variable(&format!("CARGO_TARGET_{upper}_LINKER"), format!("{triplet}-gcc"));
+        let program = program.variable(&format!("CC_{}", target.replace('-', "_")), format!("{triplet}-gcc"));
+        // libbpf is in what is built and in what builds it, which is for this machine.
+        Self::ALL.into_iter().fold(program, |program, machine| {
+            let libraries = format!("/usr/lib/{}", machine.triplet());
+            program.variable(&format!("LIBBPF_SYS_LIBRARY_PATH_{}", machine.target()), libraries)
+        })
     }
 
     /// A copy of a program or shared library without symbols and lines for debuggers.

@@ -1,4 +1,4 @@
-//! What people install without a compiler: archives, Debian packages, container images and the library for C.
+//! What people install without a compiler: archives, Debian packages, container images, the library for C and wheels for Python.
 //!
 //! Everything is built on this machine, so that it needs no newer C library than this machine has: run it on Debian 12.
 
@@ -14,8 +14,9 @@ use std::{fs, iter};
 use crate::error::Error;
 use crate::library::{self, Build};
 use crate::process::Process;
+use crate::python;
 use crate::workspace::Workspace;
-pub(crate) use machine::Machine;
+pub(crate) use machine::{Machine, PROFILE};
 
 /// The newest C library that a command may need: Debian 12's.
 const NEWEST_GLIBC: (u32, u32) = (2, 36);
@@ -80,7 +81,19 @@ impl<'a> Dist<'a> {
         container::image(self, machine, &tree)?;
         let library = self.work.join(format!("libequipoise-{}-{}", self.version, machine.name()));
         library::install(self.workspace, Build::For(machine), &library)?;
-        self.archive(&library)
+        self.archive(&library)?;
+        self.wheel(machine)
+    }
+
+    /// The package for Python.
+    fn wheel(&self, machine: Machine) -> Result<(), Error> {
+        let wheel = python::distribute(self.workspace, machine, &self.work.join(format!("wheel-{}", machine.name())))?;
+        let name = wheel.file_name().unwrap_or_default();
+        match wheel_glibc(&name.to_string_lossy()) {
+            Some(found) if found > NEWEST_GLIBC => return Err(too_new(&wheel, found)),
+            _ => stage::place(&wheel, &self.out.join(name))?,
+        }
+        if machine.is_here() { python::try_alone(self.workspace, &wheel) } else { Ok(()) }
     }
 
     /// Where the stripped command of a machine is.
@@ -152,13 +165,20 @@ fn make_anew(folder: &Path) -> Result<(), Error> {
 fn needs_nothing_newer(program: &Path) -> Result<(), Error> {
     let symbols = Process::new("objdump").argument("-T").argument(program).output()?;
     match newest_glibc(&symbols) {
-        Some(found) if found > NEWEST_GLIBC => Err(Error::TooNew {
-            program: program.to_path_buf(),
-            found: format!("{}.{}", found.0, found.1),
-            most: format!("{}.{}", NEWEST_GLIBC.0, NEWEST_GLIBC.1),
-        }),
+        Some(found) if found > NEWEST_GLIBC => Err(too_new(program, found)),
         _ => Ok(()),
     }
+}
+
+fn too_new(program: &Path, found: (u32, u32)) -> Error {
+    let in_words = |(major, minor): (u32, u32)| format!("{major}.{minor}");
+    Error::TooNew { program: program.to_path_buf(), found: in_words(found), most: in_words(NEWEST_GLIBC) }
+}
+
+/// The C library that a wheel needs by its name, as maturin has found it: `manylinux_2_34`.
+fn wheel_glibc(name: &str) -> Option<(u32, u32)> {
+    let mut numbers = name.split_once("manylinux_")?.1.split('_').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// The newest version of the C library that a table of dynamic symbols names.
@@ -180,5 +200,7 @@ mod tests {
             "0000 DF *UND* 0000 (GLIBC_2.2.5) read\n0000 DF *UND* 0000 (GLIBC_2.34) dlsym\n0000 (GCC_3.0) x\n";
         assert_eq!(newest_glibc(symbols), Some((2, 34)));
         assert_eq!(newest_glibc("nothing"), None);
+        assert_eq!(wheel_glibc("equipoise-0.1.0-cp311-abi3-manylinux_2_34_aarch64.whl"), Some((2, 34)));
+        assert_eq!(wheel_glibc("equipoise-0.1.0-cp311-abi3-linux_aarch64.whl"), None);
     }
 }

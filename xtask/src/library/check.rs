@@ -1,4 +1,4 @@
-//! Whether the library that is installed serves programs in C, and whether these and ours understand each other.
+//! Checks that C programs can use the installed library, and that they and our own programs interoperate.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -12,26 +12,27 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// Tests, each a program that fails by itself.
+/// Test programs, each of which fails by itself.
 const TESTS: [&str; 3] = ["controllers", "media", "pair"];
-/// Compilers, and what finds faults in what they make.
+/// Compilers with their sanitizers.
 const COMPILERS: [(&str, &[&str]); 2] = [
     ("gcc", &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]),
-    // Its own sanitizers are a package that few have; gcc's have seen the same code.
+    // Its own sanitizers are in a package that few have; those of gcc have checked the same code.
     ("clang", &["-O2"]),
 ];
 const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// A file of some 250 units: five seconds, so that a flow that is steady changes its transport once.
+/// A file of about 250 units: five seconds, so that a steady flow changes its transport once.
 const LENGTH: usize = 1_000_000;
-/// How long the encoder's example sends, in s.
+/// Duration of the encoder example, in s.
 const ENCODED: usize = 3;
 
-/// Installs the library into a folder of its own, builds tests and examples from there, and has them talk to our own programs.
+/// Installs the library into a temporary folder, builds tests and examples against it, and runs them with our own
+/// programs.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let folder = std::env::temp_dir().join(format!("equipoise-library-{}", std::process::id()));
     let checked = Stage { workspace, folder: folder.clone() }.check();
-    // Whatever was found, the folder is ours and has served.
+    // The folder is ours, so it is removed also after an error.
     let removed = fs::remove_dir_all(&folder);
     checked?;
     removed.map_err(|source| Error::File { verb: "remove", path: folder, source })
@@ -43,7 +44,7 @@ struct Stage<'a> {
     folder: PathBuf,
 }
 
-/// A program, and what it is called.
+/// A program with its name.
 type Named<'a> = (&'static str, &'a Path);
 
 impl Stage<'_> {
@@ -70,7 +71,7 @@ impl Stage<'_> {
         compiler.arguments(["-x", "c++"]).argument(header).run()
     }
 
-    /// A program, and how it finds the shared library.
+    /// Compiles a program and sets how it finds the shared library.
     fn compile(&self, compiler: &str, source: &str, options: &[&str], link: &[String]) -> Result<PathBuf, Error> {
         let name = source.replace(['/', '.'], "-");
         let program = self.folder.join(format!("{name}-{compiler}"));
@@ -81,7 +82,7 @@ impl Stage<'_> {
         Ok(program)
     }
 
-    /// The encoder's video to the command, and a file from the command to C.
+    /// Sends the encoder's video to the command, and a file from the command to C.
     fn media(&self, shared: &[String]) -> Result<(), Error> {
         let command = self.workspace.build_command()?;
         let (gcc, sanitizers) = COMPILERS[0];
@@ -116,7 +117,7 @@ impl Stage<'_> {
         print!("{}", encode.variable("EQUIPOISE_KEY", secret).output()?);
         receiving.finish()?;
         let found = fs::metadata(&video).map_err(|source| Error::File { verb: "read", path: video, source })?.len();
-        // An encoder starts at 0.3 Mbit/s, and is allowed more.
+        // The encoder starts at 0.3 Mbit/s and may only go up.
         let least = ENCODED as u64 * 300_000 / 8;
         if found < least {
             return Err(Error::Video { bytes: found, least });
@@ -125,7 +126,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Files as flow pairs, between C and Rust, by the shared and by the static library.
+    /// Sends files as flow pairs between C and Rust, with the shared and with the static library.
     fn flow_pairs(&self, shared: &[String]) -> Result<(), Error> {
         let (gcc, sanitizers) = COMPILERS[0];
         let by_shared = self.compile(gcc, "examples/flow_pair.c", sanitizers, shared)?;
@@ -139,12 +140,12 @@ impl Stage<'_> {
         self.exchange(("Rust", &rust), ("C", &by_static))
     }
 
-    /// Has one example send a file to another.
+    /// Lets one example send a file to another.
     fn exchange(&self, (sender, sends): Named<'_>, (receiver, receives): Named<'_>) -> Result<(), Error> {
         let (from, to, port) = (self.folder.join("sent"), self.folder.join("received"), self.free_port()?);
         write_content(&from)?;
         let receiving = Receiving::start(Command::new(receives).arg("receive").arg(port.to_string()).arg(&to))?;
-        // A connection that says nothing is turned away.
+        // The receiver closes a connection without a hello.
         let listens = |_: &u32| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
         if !(0..100).inspect(|_| sleep(Duration::from_millis(100))).any(|try_| listens(&try_)) {
             return Err(Error::Deaf { receiver, port });
@@ -154,7 +155,7 @@ impl Stage<'_> {
         compare((sender, &from), (receiver, &to))
     }
 
-    /// A port that was free a moment ago.
+    /// A port that was free at this moment.
     fn free_port(&self) -> Result<u16, Error> {
         let free = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr();
         let path = self.folder.clone();
@@ -178,7 +179,7 @@ fn compare((sender, from): Named<'_>, (receiver, to): Named<'_>) -> Result<(), E
     Ok(())
 }
 
-/// A program that ends with its owner.
+/// A program that is killed when this is dropped.
 struct Receiving {
     child: Child,
     command: String,
@@ -192,7 +193,7 @@ impl Receiving {
         Ok(Self { child, command: name })
     }
 
-    /// Waits for its end, which is to be a good one.
+    /// Waits for its exit, which must be successful.
     fn finish(mut self) -> Result<(), Error> {
         let ended = self.child.wait().map_err(|source| Error::Start { command: self.command.clone(), source })?;
         if ended.success() { Ok(()) } else { Err(Error::Failed { command: self.command.clone(), status: ended }) }
@@ -201,7 +202,7 @@ impl Receiving {
 
 impl Drop for Receiving {
     fn drop(&mut self) {
-        // One that has ended needs neither.
+        // Both fail for a process that has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

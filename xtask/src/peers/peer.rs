@@ -8,7 +8,7 @@ use crate::workspace::Workspace;
 const NS3_FLAGS: [&str; 3] = ["-std=c++17", "-O3", "-DNDEBUG"];
 const NS3_LIBRARIES: [&str; 4] = ["-lns3-core", "-lns3-network", "-lns3-internet", "-lns3-point-to-point"];
 
-/// A simulator that others use.
+/// Another simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Peer {
     Ns2,
@@ -25,7 +25,7 @@ impl Peer {
         }
     }
 
-    /// What it wants of Debian.
+    /// The Debian packages that it needs.
     pub(super) fn packages(self) -> &'static str {
         match self {
             Self::Ns2 => "ns2",
@@ -33,14 +33,14 @@ impl Peer {
         }
     }
 
-    /// The version of its packages, where Debian's tools know it.
+    /// The version of its packages, if Debian's tools know it.
     pub(super) fn version(self) -> String {
         let query = Process::new("dpkg-query").arguments(["--show", "--showformat", "${Package} ${Version}, "]);
         let packages = query.arguments(self.packages().split(' ')).output();
         packages.map_or_else(|_| self.name().to_string(), |known| known.trim_end_matches(", ").to_string())
     }
 
-    /// The command that wants its arguments yet, built where it has to be; nothing where the peer is missing.
+    /// The command without its arguments, built if necessary; `None` if the peer is missing.
     pub(super) fn prepare(self, workspace: &Workspace, scenario: &str) -> Result<Option<Vec<PathBuf>>, Error> {
         let source = |ending| workspace.path(format!("bench/peers/{scenario}.{ending}"));
         match self {
@@ -73,7 +73,7 @@ impl Peer {
     }
 }
 
-/// The peers of a list of names with commas between; `None` if one is unknown.
+/// Parses peer names separated by commas; `None` if one is unknown.
 pub(super) fn peers(value: &str) -> Option<Vec<Peer>> {
     value.split(',').map(|name| Peer::ALL.into_iter().find(|peer| peer.name() == name)).collect()
 }

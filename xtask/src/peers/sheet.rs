@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// Those of the peers that are installed, with the commands that want their arguments yet.
+/// The installed peers, with their commands without arguments.
 pub(super) fn prepared(
     workspace: &Workspace,
     peers: &[Peer],
@@ -31,7 +31,7 @@ pub(super) fn prepared(
     Ok(installed)
 }
 
-/// The CSV to be: what runs, in the order of its rows.
+/// The planned CSV: its runs, in the order of its rows.
 #[derive(Debug)]
 pub(super) struct Sheet {
     columns: &'static str,
@@ -44,7 +44,7 @@ impl Sheet {
         Self { columns, versions: Vec::new(), runs: Vec::new() }
     }
 
-    /// Runs all, `jobs` at a time, under a first line of versions and `command`; nothing where there is nothing to run.
+    /// Runs all, `jobs` at a time, below a first line with versions and `command`; writes nothing if there are no runs.
     pub(super) fn write(&self, path: &Path, command: &str, jobs: u32) -> Result<(), Error> {
         if self.runs.is_empty() {
             return Ok(());
@@ -56,7 +56,7 @@ impl Sheet {
     }
 }
 
-/// Writes each row once all those before it are there, so that what a failure leaves has no gaps.
+/// Writes each row once all rows before it are written, so that the file has no gaps after a failure.
 fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Error> {
     let unwritable = |source| Error::File { verb: "write", path: path.to_path_buf(), source };
     let mut file = File::create(path).map_err(unwritable)?;
@@ -70,7 +70,7 @@ fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Er
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(run) = runs.get(index) else { return };
-                    // Nobody listens any more where another run failed.
+                    // The receiver is gone if another run failed.
                     if sender.send((index, run.row())).is_err() {
                         return;
                     }
@@ -88,7 +88,7 @@ fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Er
     })
 }
 
-/// Puts what comes in any order back into its own.
+/// Restores the order of rows that finish in any order.
 #[derive(Debug, Default)]
 struct InOrder {
     given: usize,
@@ -96,7 +96,7 @@ struct InOrder {
 }
 
 impl InOrder {
-    /// Takes the row at `index`, counted from 0; gives all whose turn it is now.
+    /// Adds the row with this index, from 0; returns all rows that can now be written.
     fn take(&mut self, index: usize, row: String) -> Vec<String> {
         self.waiting.insert(index, row);
         let mut ready = Vec::new();
@@ -114,13 +114,13 @@ pub(super) struct Run {
     pub(super) peer: Peer,
     pub(super) command: Vec<PathBuf>,
     pub(super) arguments: Vec<String>,
-    /// What its row has to begin with.
+    /// The required beginning of its row.
     pub(super) start: String,
     pub(super) columns: &'static str,
 }
 
 impl Run {
-    /// Runs it; its row, closed by the wall-clock time.
+    /// Runs it and returns its row with the wall-clock time.
     fn row(&self) -> Result<String, Error> {
         let (program, arguments) = self.command.split_first().expect("every peer's command begins with its program");
         let process = Process::new(program).arguments(arguments);
@@ -140,10 +140,10 @@ impl Run {
     }
 }
 
-/// Whether it begins so and has a finite number, or `on` or `off`, in all its other columns.
+/// Whether the row begins as required and has a finite number, or `on` or `off`, in all other columns.
 fn is_row(row: &str, start: &str, columns: &str) -> bool {
     let is_value = |field: &str| matches!(field, "on" | "off") || field.parse::<f64>().is_ok_and(f64::is_finite);
-    // The last column is not the peer's.
+    // The last column is added here.
     row.split(',').count() + 1 == columns.split(',').count()
         && row
             .strip_prefix(start)

@@ -1,4 +1,5 @@
-//! Bulk TCP flows over a dumbbell in the peers: the settings of the validation, by variant, flows and seed into one CSV.
+//! Runs bulk TCP flows over a dumbbell in the other simulators: the settings of the validation, with all variants,
+//! flows and seeds, into one CSV.
 
 use std::path::PathBuf;
 
@@ -7,16 +8,16 @@ use super::sheet::{Run, Sheet, prepared};
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// What a peer prints, and the wall-clock time of its process, which is measured here.
+/// The columns printed by a peer, and the wall-clock time of its process, which is measured here.
 const COLUMNS: &str = "tool,variant,rate_mbps,rtt_ms,queue_packets,flows,seed,seconds,goodput_mbps,loss_ratio,timeouts,\
     fast_retransmits,retransmitted,mean_queue_packets,jain,delayed_acks,steady_goodput_mbps,steady_loss_ratio,\
     steady_timeouts,steady_fast_retransmits,steady_retransmitted,steady_mean_queue_packets,steady_jain,wall_s";
 
-/// The name of its programs in `bench/peers/`.
+/// The name of the programs in `bench/peers/`.
 const SCENARIO: &str = "tcp";
 
-/// Rate in Mbit/s, propagation time there and back in milliseconds, queue in packets, simulated seconds. Ours: a queue of
-/// 0.3 to 2.5 times what is under way, and that from 4 to 1000 packets.
+/// Rate in Mbit/s, propagation time of the round trip in milliseconds, queue in packets, simulated seconds. Ours:
+/// queues of 0.3 to 2.5 bandwidth-delay products, and products of 4 to 1000 packets.
 const SETTINGS: [[u32; 4]; 6] = [
     [2, 24, 10, 100],
     [10, 40, 50, 100],
@@ -26,7 +27,7 @@ const SETTINGS: [[u32; 4]; 6] = [
     [100, 30, 100, 100],
 ];
 
-/// Runs the peers that `words` ask for and writes their rows in order of peer, setting, variant, flows and seed.
+/// Runs the peers in `words` and writes their rows in order of peer, setting, variant, flows and seed.
 pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
     let options = Options::parse(words)?;
     let mut sheet = Sheet::new(COLUMNS);
@@ -43,7 +44,7 @@ pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
     sheet.write(&path, &format!("cargo xtask peers tcp {}", words.join(" ")), options.jobs)
 }
 
-/// What to run.
+/// The runs.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     peers: Vec<Peer>,
@@ -99,7 +100,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The arguments of every run of one setting, in the programs' order; delayed ACKs are the last.
+    /// The arguments of every run of one setting, in the programs' order; delayed ACKs come last.
     fn arguments(&self, [rate, rtt, queue, seconds]: [u32; 4]) -> Vec<Vec<String>> {
         let mut runs = Vec::new();
         for variant in &self.variants {

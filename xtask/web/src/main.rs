@@ -1,5 +1,5 @@
-//! Makes of compiled WebAssembly what a page loads: `web WASM FOLDER`. A program of its own, as what it stands on takes longer to build
-//! than all of `xtask`, which is built before every command.
+//! Converts compiled WebAssembly for a web page: `web WASM FOLDER`. It is a separate program, because its dependencies
+//! take longer to build than all of `xtask`, which is built before every command.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "talking to the person at the terminal is its job")]
 
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 fn bind() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = args_os().skip(1).collect();
     let [wasm, folder] = arguments.as_slice() else { return Err("usage: web WASM FOLDER".into()) };
-    // A worker that is made from a text can import no modules.
+    // A worker created from a text cannot import modules.
     let mut bindgen = Bindgen::new();
     bindgen
         .input_path(Path::new(wasm))

@@ -1,4 +1,4 @@
-//! What a handle does.
+//! Operations on a controller handle.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -17,7 +17,7 @@ use crate::border::{Growing as _, LONGEST_PACKET, bytes};
 use crate::error::{Fault, eq_error};
 use crate::time::{CallersClock, EQ_NEVER, span_or};
 
-/// A controller and its pacer. One thread at a time may use it.
+/// A controller and its pacer. Only one thread may use it at a time.
 pub struct eq_controller {
     pub(super) inner: PacedGuest,
     pub(super) clock: CallersClock,

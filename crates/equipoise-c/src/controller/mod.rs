@@ -1,6 +1,8 @@
-//! A controller in the caller's own stack: what it sends and what it hears go in, a rate and the next departure come out.
+//! A controller in the caller's own stack. The caller reports packets sent and feedback; the controller returns a rate
+//! and the next departure time.
 //!
-//! The handle is a [`Guest`](equipoise_session::guest::Guest): the controller is held to what was proved to arrive, and to silence.
+//! The handle is a [`Guest`](equipoise_session::guest::Guest), which limits the rate to what was proved to arrive, and
+//! reacts to silence.
 
 mod handle;
 
@@ -23,34 +25,34 @@ pub const EQ_FEEDBACK_TWCC: i32 = 0;
 pub const EQ_FEEDBACK_RFC8888: i32 = 1;
 /// Packets with their arrival times, in eq_controller_packets.
 pub const EQ_FEEDBACK_ARRIVALS: i32 = 2;
-/// Packets without arrival times, as acknowledgements tell them, in eq_controller_packets.
+/// Packets without arrival times, as in acknowledgements, in eq_controller_packets.
 pub const EQ_FEEDBACK_ACKS: i32 = 3;
 
 /// In place of an arrival time: the packet was lost.
 pub const EQ_LOST: i64 = i64::MIN;
-/// In place of an arrival time: it arrived, and nobody knows when.
+/// In place of an arrival time: the packet arrived at an unknown time.
 pub const EQ_UNTIMED: i64 = i64::MIN + 1;
-/// In place of a window: it is open.
+/// In place of a window: no limit.
 pub const EQ_OPEN: u64 = u64::MAX;
 
-/// What packetisers make of frames, with all headers.
+/// Typical packet size of packetisers, with all headers.
 const PACKET: u32 = 1240;
 
-/// What a controller is made of beside its name and parameters. Set struct_size, and leave at 0 what is to be as usual.
+/// Options of a controller in addition to its name and parameters. Set struct_size; a field left at 0 has its default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_controller_options {
     /// sizeof(eq_controller_options).
     pub struct_size: usize,
-    /// The kind of feedback: one of EQ_FEEDBACK_..., of which transport-wide is 0.
+    /// The kind of feedback: one of EQ_FEEDBACK_...; 0 is transport-wide.
     pub feedback: i32,
-    /// Size of full IP packets in bytes, headers included; usually 1240.
+    /// Size of full IP packets in bytes, headers included; default 1240.
     pub packet_size: u32,
-    /// Packets of a frame follow each other at so many times the rate; usually 1.5, and 1 at least.
+    /// The packets of a frame are sent at this multiple of the rate; default 1.5, at least 1.
     pub pacing: f64,
-    /// Length of an interval for controllers that decide by intervals, such as "ap"; usually 250 ms.
+    /// Interval length for controllers that decide once per interval, such as "ap"; default 250 ms.
     pub interval_ns: i64,
-    /// Not 0 if packets are sent as ECN-capable and feedback tells their marks.
+    /// Not 0 if packets are sent as ECN-capable and feedback reports their marks.
     pub has_ecn: i32,
 }
 
@@ -64,19 +66,19 @@ unsafe impl Growing for eq_controller_options {
     }
 }
 
-/// What became of a packet, for eq_controller_packets. This structure never grows.
+/// Fate of a packet, for eq_controller_packets. This structure never grows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_packet {
-    /// The number that it had in eq_controller_sent.
+    /// Its number in eq_controller_sent.
     pub number: u64,
-    /// When it arrived, by the receiver's clock, from any zero; EQ_LOST or EQ_UNTIMED.
+    /// Its arrival time by the receiver's clock, with any origin; EQ_LOST or EQ_UNTIMED.
     pub arrival_ns: i64,
-    /// The mark with which it arrived: the two bits of its IP header (RFC 3168, Sec. 5), 3 for congestion experienced.
+    /// Its ECN field on arrival: two bits of the IP header (RFC 3168, Sec. 5), 3 for Congestion Experienced.
     pub ecn: u32,
 }
 
-/// What a controller has decided and believes. NaN is what it does not say.
+/// Decisions and estimates of a controller. Unknown values are NaN.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_controller_status {
@@ -84,29 +86,30 @@ pub struct eq_controller_status {
     pub struct_size: usize,
     /// The rate of IP packets, in bit/s.
     pub rate_bps: u64,
-    /// The rate at which single packets may follow each other, in bit/s.
+    /// The rate at which single packets may be sent, in bit/s.
     pub pace_bps: u64,
-    /// Bytes that may be under way; EQ_OPEN where the controller leaves that open.
+    /// Maximum bytes in flight; EQ_OPEN if the controller sets no limit.
     pub window_bytes: u64,
-    /// Bytes that are under way.
+    /// Bytes in flight.
     pub in_flight_bytes: u64,
-    /// The last round trip; the one that is assumed before there is one.
+    /// The last round-trip time; before the first measurement an assumed one.
     pub round_trip_ns: i64,
-    /// Reports that had effect, and those that were refused.
+    /// Reports that were applied, and reports that were refused.
     pub reports: u64,
     /// As reports.
     pub refused: u64,
-    /// How the controller goes by what it believes: "delay", "rival" or "policed"; NULL if it does not say. The text is the library's.
+    /// The controller's mode, from its estimates: "delay", "rival" or "policed"; NULL if it has none. The text belongs
+    /// to the library.
     pub mode: *const c_char,
-    /// The bottleneck's rate of service, in bit/s.
+    /// The bottleneck's service rate, in bit/s.
     pub capacity_bps: f64,
-    /// The rate at which trains of packets come through, in bit/s.
+    /// The rate at which trains of packets arrive, in bit/s.
     pub available_bps: f64,
-    /// Round trip of the empty path, in s.
+    /// Round-trip time of the empty path, in s.
     pub base_s: f64,
     /// The queueing delay, in s.
     pub queue_s: f64,
-    /// The queueing delay that is aimed at, in s.
+    /// The target of the queueing delay, in s.
     pub target_s: f64,
 }
 
@@ -150,16 +153,16 @@ impl eq_packet {
     }
 }
 
-/// Does something with a handle.
+/// Calls `body` with a handle.
 ///
 /// # Safety
-/// `controller` is null or a controller that nobody else uses meanwhile.
+/// `controller` is null or a controller that no other thread uses at the same time.
 unsafe fn with(controller: *mut eq_controller, body: impl FnOnce(&mut eq_controller) -> Result<(), Fault>) -> eq_error {
     // SAFETY: the caller vouches for the pointer.
     guarded(|| body(unsafe { controller.as_mut() }.ok_or_else(Fault::no_handle)?))
 }
 
-/// Reads something of a handle; `none` for NULL.
+/// Reads a value from a handle; `none` for NULL.
 ///
 /// # Safety
 /// As [`with`].
@@ -168,14 +171,16 @@ unsafe fn read<T>(controller: *const eq_controller, none: T, body: impl FnOnce(&
     value(|| Ok(body(unsafe { controller.as_ref() }.ok_or_else(Fault::no_handle)?))).unwrap_or(none)
 }
 
-/// Makes the controller `name`, with `count` texts of the form "name=value" such as "max_rate=5 Mbit/s", by a monotonic clock of the
-/// caller's that shows `now_ns`, from any zero. `options` may be NULL. Free it with eq_controller_free.
+/// Creates the controller `name` with `count` parameter texts of the form "name=value", such as "max_rate=5 Mbit/s".
+/// `now_ns` is the present time of the caller's monotonic clock, with any origin. `options` may be NULL. Free it with
+/// eq_controller_free.
 ///
-/// Returns EQ_OK, EQ_E_NAME for a controller or parameter that there is not, EQ_E_VALUE for a value that cannot be or a controller that
-/// needs what feedback on packets does not provide, or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_E_NAME for an unknown controller or parameter, EQ_E_VALUE for an invalid value or a controller
+/// that cannot work with per-packet feedback, or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// `name` is a text, `parameters` are `count` texts, `options` begins with its size, `controller` can be written; each may be null.
+/// `name` is a text, `parameters` are `count` texts, `options` begins with its size, `controller` is writable; each may
+/// be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_new(
     name: *const c_char,
@@ -200,7 +205,7 @@ pub unsafe extern "C" fn eq_controller_new(
 /// Frees a controller; NULL is allowed.
 ///
 /// # Safety
-/// `controller` is null or of eq_controller_new, and nobody uses it now or later.
+/// `controller` is null or from eq_controller_new, and is not used now or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_free(controller: *mut eq_controller) {
     if !controller.is_null() {
@@ -209,12 +214,12 @@ pub unsafe extern "C" fn eq_controller_free(controller: *mut eq_controller) {
     }
 }
 
-/// A packet left at `now_ns`: of source `ssrc`, which counts for RFC 8888 alone, with this number, and of `size` bytes with all
-/// headers. The number is the one that feedback will name: the transport-wide one, the RTP sequence number of its source, or for
-/// arrays any that rises; of the first two the lower 16 bits count.
+/// Reports that a packet of `size` bytes, with all headers, was sent at `now_ns`. `number` identifies it in feedback:
+/// the transport-wide sequence number, the RTP sequence number of its source or, for arrays, any increasing number. Of
+/// the first two only the lower 16 bits are used. `ssrc` is its source and is used for RFC 8888 only.
 ///
 /// # Safety
-/// `controller` is null or a controller that nobody else uses meanwhile.
+/// `controller` is null or a controller that no other thread uses at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_sent(
     controller: *mut eq_controller,
@@ -227,8 +232,8 @@ pub unsafe extern "C" fn eq_controller_sent(
     unsafe { with(controller, |this| this.on_sent(this.clock.time(now_ns), ssrc, number, size)) }
 }
 
-/// A frame of `size` bytes joins what waits to be sent: `waiting` bytes, the oldest of them for `waited_ns`. Some controllers keep the
-/// delay of frames short by it.
+/// Reports that a frame of `size` bytes was queued behind `waiting` bytes, the oldest of which has waited for
+/// `waited_ns`. Some controllers use this to keep the delay of frames short.
 ///
 /// # Safety
 /// As eq_controller_sent.
@@ -250,8 +255,8 @@ pub unsafe extern "C" fn eq_controller_frame(
     unsafe { with(controller, tell) }
 }
 
-/// Nothing waits to be sent since `now_ns`: it is the application that holds the sender back, and not the rate. Say so whenever the
-/// last packet has left.
+/// Reports that nothing has waited to be sent since `now_ns`: the sender is limited by the application, not by the
+/// rate. Call it whenever the last packet has been sent.
 ///
 /// # Safety
 /// As eq_controller_sent.
@@ -265,10 +270,10 @@ pub unsafe extern "C" fn eq_controller_idle(controller: *mut eq_controller, now_
     unsafe { with(controller, tell) }
 }
 
-/// A datagram of RTCP arrived at `now_ns`, decrypted. What in it is transport-wide feedback or RFC 8888, whichever the controller was
-/// made for, has effect; other packets are passed over.
+/// Handles a decrypted RTCP datagram that arrived at `now_ns`. Transport-wide feedback or RFC 8888 feedback in it is
+/// applied, whichever the controller was created for; other packets are ignored.
 ///
-/// Returns EQ_OK, or EQ_E_FEEDBACK for what is malformed or tells of packets that were never sent.
+/// Returns EQ_OK, or EQ_E_FEEDBACK if feedback is malformed or names packets that were never sent.
 ///
 /// # Safety
 /// As eq_controller_sent; `data` is `length` bytes.
@@ -287,13 +292,13 @@ pub unsafe extern "C" fn eq_controller_rtcp(
     unsafe { with(controller, take) }
 }
 
-/// It became known at `now_ns` what became of these packets, in any order, for a controller that was made for arrays. Tell of each packet,
-/// also that it was lost; one that was taken to be lost may turn out to have arrived.
+/// Reports the fate of packets, which became known at `now_ns`, in any order, to a controller created for arrays.
+/// Report each packet, including lost ones; a packet reported as lost may later be reported as arrived.
 ///
-/// Returns EQ_OK, or EQ_E_FEEDBACK where a packet is said to have arrived that was never sent: then nothing has effect.
+/// Returns EQ_OK, or EQ_E_FEEDBACK if a packet that was never sent is reported as arrived: then nothing is applied.
 ///
 /// # Safety
-/// As eq_controller_sent; `packets` are `count`.
+/// As eq_controller_sent; `packets` has `count` items.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_packets(
     controller: *mut eq_controller,
@@ -309,7 +314,7 @@ pub unsafe extern "C" fn eq_controller_packets(
     unsafe { with(controller, take) }
 }
 
-/// When to call eq_controller_on_timer, if nothing else happens before; EQ_NEVER for never.
+/// When to call eq_controller_on_timer if nothing happens before; EQ_NEVER for never.
 ///
 /// # Safety
 /// As eq_controller_sent.
@@ -320,7 +325,7 @@ pub unsafe extern "C" fn eq_controller_next_timer_ns(controller: *const eq_contr
     unsafe { read(controller, EQ_NEVER, next) }
 }
 
-/// Time has come to `now_ns`; too early or without need does no harm.
+/// Advances the time to `now_ns`; calling it too early or without need is harmless.
 ///
 /// # Safety
 /// As eq_controller_sent.
@@ -334,7 +339,7 @@ pub unsafe extern "C" fn eq_controller_on_timer(controller: *mut eq_controller, 
     unsafe { with(controller, pass) }
 }
 
-/// The rate of IP packets from now on, in bit/s; 0 for NULL. An encoder may have what headers leave of it.
+/// The present rate of IP packets, in bit/s; 0 for NULL. The rate of an encoder is this rate minus headers.
 ///
 /// # Safety
 /// As eq_controller_sent.
@@ -344,8 +349,8 @@ pub unsafe extern "C" fn eq_controller_rate_bps(controller: *const eq_controller
     unsafe { read(controller, 0, |this| this.inner.guest().rate().as_bps()) }
 }
 
-/// When the next packet may leave: `now_ns` for now, a later moment, or EQ_NEVER while the window is full or the rate 0: then feedback or
-/// the timer changes it.
+/// When the next packet may be sent: `now_ns` for now, a later time, or EQ_NEVER while the window is full or the rate
+/// is 0; then feedback or the timer changes it.
 ///
 /// # Safety
 /// As eq_controller_sent.
@@ -355,8 +360,8 @@ pub unsafe extern "C" fn eq_controller_next_departure_ns(controller: *const eq_c
     unsafe { read(controller, EQ_NEVER, |this| this.next_departure(now_ns)) }
 }
 
-/// Why the rate is what it is, in lower-case words joined by hyphens, such as "law", "overload" or "unproved"; "" before the first
-/// decision and for NULL. The text is the library's.
+/// The reason for the rate, as lower-case words joined by hyphens, such as "law", "overload" or "unproved"; "" before
+/// the first decision and for NULL. The text belongs to the library.
 ///
 /// # Safety
 /// As eq_controller_sent.
@@ -368,7 +373,7 @@ pub unsafe extern "C" fn eq_controller_why(controller: *const eq_controller) -> 
     unsafe { read(controller, c"".as_ptr(), why) }
 }
 
-/// What the controller has decided and believes. Set status->struct_size before.
+/// The controller's decisions and estimates. Set status->struct_size before.
 ///
 /// # Safety
 /// As eq_controller_sent; `status` is null, or begins with its size and points to as many writable bytes.

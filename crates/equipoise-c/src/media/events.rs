@@ -1,4 +1,4 @@
-//! What happens to a sender's session, for its descriptor.
+//! Events of a sender's session, for its descriptor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,18 +11,18 @@ use super::sender::{EQ_EVENT_END, EQ_EVENT_KEY_FRAME, EQ_EVENT_RATE, EQ_EVENT_RE
 use crate::error::Fault;
 use crate::signal::Signal;
 
-/// What happened since it was asked for last.
+/// Events since the last call.
 pub(super) struct Events {
     happened: AtomicU32,
     pub(super) signal: Arc<Signal>,
     stopped: AtomicBool,
     stop: Notify,
-    /// A task waits for room.
+    /// Whether a task waits for room.
     pub(super) waits: AtomicBool,
 }
 
 impl Events {
-    /// The rate that a session begins with is news.
+    /// The initial rate of a session counts as an event.
     pub(super) fn new() -> Result<Arc<Self>, Fault> {
         let events = Self {
             happened: AtomicU32::new(0),
@@ -53,7 +53,7 @@ impl Events {
     pub(super) fn take(&self) -> u32 {
         self.signal.lower();
         let happened = self.happened.swap(0, Ordering::SeqCst);
-        // An end is never over.
+        // The end stays set.
         if happened & EQ_EVENT_END != 0 {
             self.add(EQ_EVENT_END);
         }
@@ -68,7 +68,7 @@ impl Events {
     }
 }
 
-/// Notes what changes, until the session is over.
+/// Records changes until the session is over.
 pub(super) async fn watch(
     (mut rate, mut measurement, mut key_frames_wanted): (
         watch::Receiver<Rate>,

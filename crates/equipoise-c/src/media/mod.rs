@@ -1,4 +1,4 @@
-//! Media between hosts: the sessions of `equipoise send` and `equipoise receive`, each on a thread of its own.
+//! Media between hosts: the sessions of `equipoise send` and `equipoise receive`, each on a separate thread.
 
 mod events;
 pub mod receiver;
@@ -13,14 +13,14 @@ use equipoise_net::Key;
 use crate::border::text;
 use crate::error::{Fault, eq_error};
 
-/// A stream of bytes, such as an encoder's: it comes out in order, without the bounds of what was written.
+/// A stream of bytes, such as an encoder's: delivered in order, without the boundaries of writes.
 pub const EQ_PAYLOAD_STREAM: i32 = 0;
-/// Whole RTP packets, which come out as they were.
+/// Complete RTP packets, delivered unchanged.
 pub const EQ_PAYLOAD_RTP: i32 = 1;
-/// The longest payload that is written or read at once, in bytes.
+/// The longest payload of one write or read, in bytes.
 pub const EQ_PAYLOAD_MAX: usize = 262_144;
 
-/// What the two ends of a session know in common; `None` where `insecure` says that there is nothing.
+/// The key shared by the two ends of a session; `None` if `insecure` is set.
 ///
 /// # Safety
 /// `key` is null or a text.
@@ -52,7 +52,7 @@ unsafe fn address(address: *const c_char) -> Result<SocketAddr, Fault> {
     found.next().ok_or_else(|| wrong(&"the host has none"))
 }
 
-/// Seconds for C; NaN for what was not measured.
+/// Seconds for C; NaN for an unknown value.
 fn seconds(span: Option<Span>) -> f64 {
     span.map_or(f64::NAN, Span::as_secs_f64)
 }

@@ -1,4 +1,4 @@
-//! The receiving end of many sessions.
+//! The receiving end of sessions.
 
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
@@ -19,30 +19,30 @@ use crate::runtime;
 use crate::signal::{Deadline, Inbox, Source};
 use crate::time::span_or;
 
-/// The session goes on.
+/// The session continues.
 pub const EQ_GOES_ON: i32 = 0;
 /// The sender said goodbye.
 pub const EQ_GOODBYE: i32 = 1;
-/// The sender fell silent.
+/// The sender was silent for too long.
 pub const EQ_SILENCE: i32 = 2;
 /// The receiver was closed, or failed.
 pub const EQ_STOPPED: i32 = 3;
 
-/// What a receiver is made of. Set struct_size and key, and leave at 0 what is to be as usual.
+/// Options of a receiver. Set struct_size and key; a field left at 0 has its default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_receiver_options {
     /// sizeof(eq_receiver_options).
     pub struct_size: usize,
-    /// What both hosts know, as `equipoise keygen` writes it: base64. NULL only if insecure is set.
+    /// The key shared by both hosts, as written by `equipoise keygen`: base64. NULL only if insecure is set.
     pub key: *const c_char,
-    /// 1 for sessions that anybody may read and forge.
+    /// 1 for sessions that anybody can read and forge.
     pub insecure: i32,
-    /// Sessions at once; usually 1000.
+    /// Maximum number of sessions; default 1000.
     pub most_sessions: u32,
-    /// How long a session may be silent before it is given up; usually 30 s.
+    /// How long a session may be silent before it ends; default 30 s.
     pub idle_ns: i64,
-    /// How long a missing packet is waited for before what follows is given out; usually 100 ms.
+    /// How long to wait for a missing packet before later ones are delivered; default 100 ms.
     pub hold_ns: i64,
 }
 
@@ -56,15 +56,15 @@ unsafe impl Growing for eq_receiver_options {
     }
 }
 
-/// What came with a payload.
+/// Information about a received payload.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_received {
     /// sizeof(eq_received), set by the caller.
     pub struct_size: usize,
-    /// Packets that are missing before it: lost on the way, or not read in time.
+    /// Packets missing before it: lost in the network, or not read in time.
     pub missing: u64,
-    /// When it arrived, or became next in order, in ns since the Unix epoch, by a clock that never steps.
+    /// When it arrived, or became the next in order, in ns since the Unix epoch, by a clock that never steps.
     pub at_unix_ns: i64,
 }
 
@@ -77,31 +77,31 @@ unsafe impl Growing for eq_received {
     }
 }
 
-/// How a session stands. NaN is what is not known.
+/// State of a session. Unknown values are NaN.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_session_status {
     /// sizeof(eq_session_status), set by the caller.
     pub struct_size: usize,
-    /// Counts the receiver's sessions, from 0.
+    /// Number of the session at this receiver, from 0.
     pub number: u64,
-    /// The source (SSRC) of its packets.
+    /// The SSRC of its packets.
     pub ssrc: u32,
-    /// EQ_PAYLOAD_STREAM or EQ_PAYLOAD_RTP; -1 for zeros, which `equipoise send` sends as a load.
+    /// EQ_PAYLOAD_STREAM or EQ_PAYLOAD_RTP; -1 for the zeros that `equipoise send` sends as a load.
     pub payload: i32,
-    /// Packets that came, and bytes of their IP packets.
+    /// Packets received, and bytes of their IP packets.
     pub packets: u64,
     /// As packets.
     pub bytes: u64,
-    /// Packets that are missing.
+    /// Missing packets.
     pub missing: u64,
-    /// Packets whose payload was not read in time, and dropped.
+    /// Packets whose payload was dropped because it was not read in time.
     pub dropped: u64,
-    /// Mean of the delay less that of the first packet, over the last report, in s.
+    /// Mean delay relative to the first packet, over the last report interval, in s.
     pub delay_mean_s: f64,
     /// Its standard deviation, in s.
     pub delay_deviation_s: f64,
-    /// EQ_GOES_ON, or why it is over.
+    /// EQ_GOES_ON, or the reason why it ended.
     pub end: i32,
 }
 
@@ -126,14 +126,14 @@ unsafe impl Growing for eq_session_status {
     }
 }
 
-/// Where sessions arrive. Threads may share it, but for its closing.
+/// Accepts sessions. Threads may share it, except when it is closed.
 pub struct eq_receiver {
     inbox: Inbox<MediaReceiver>,
     port: u16,
     runtime: Arc<Runtime>,
 }
 
-/// A session at a receiver, which it may outlive. Threads may share it, but for its closing.
+/// A session at a receiver; it may outlive the receiver. Threads may share it, except when it is closed.
 pub struct eq_session {
     inbox: Inbox<Incoming>,
     ssrc: u32,
@@ -169,7 +169,7 @@ impl eq_session {
 
     fn status(&self) -> eq_session_status {
         if self.inbox.source(|incoming| incoming.end().is_some()) {
-            // The last words are on their way from the server's thread.
+            // The server's thread still has to deliver the last measurements.
             let mut last = self.measurements.clone();
             self.runtime.block_on(async { while last.changed().await.is_ok() {} });
         }
@@ -204,12 +204,12 @@ impl eq_session {
     }
 }
 
-/// Receives at "host:port"; port 0 takes any free one. Close it with eq_receiver_close.
+/// Receives at "host:port"; port 0 takes any free port. Close it with eq_receiver_close.
 ///
-/// Returns EQ_OK, EQ_E_SYSTEM where the address cannot be had, EQ_E_KEY or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_E_SYSTEM if the address is not available, EQ_E_KEY or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// `address` is a text, `options` begins with its size and has texts, `receiver` can be written; each may be null.
+/// `address` is a text, `options` begins with its size and has texts, `receiver` is writable; each may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_receiver_open(
     address: *const c_char,
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn eq_receiver_open(
     guarded(|| unsafe { hand_out(receiver, make) })
 }
 
-/// The UDP port at which it receives; 0 for NULL.
+/// The UDP port of the receiver; 0 for NULL.
 ///
 /// # Safety
 /// `receiver` is null or open.
@@ -252,7 +252,8 @@ pub unsafe extern "C" fn eq_receiver_port(receiver: *const eq_receiver) -> u16 {
     value(|| Ok(unsafe { receiver.as_ref() }.ok_or_else(Fault::no_handle)?.port)).unwrap_or(0)
 }
 
-/// A descriptor that is readable while there is a session to accept. It is the receiver's: do not read or close it. -1 for NULL.
+/// A descriptor that is readable while a session waits to be accepted. It belongs to the receiver: do not read or close
+/// it. -1 for NULL.
 ///
 /// # Safety
 /// `receiver` is null or open.
@@ -262,13 +263,13 @@ pub unsafe extern "C" fn eq_receiver_fd(receiver: *const eq_receiver) -> i32 {
     value(|| Ok(unsafe { receiver.as_ref() }.ok_or_else(Fault::no_handle)?.inbox.descriptor())).unwrap_or(-1)
 }
 
-/// The next session that a sender has opened; waits for `timeout_ms`, not at all for 0, and for ever below 0. Close it with
-/// eq_session_close. 128 may wait to be accepted.
+/// Returns the next session opened by a sender. Waits for `timeout_ms`; 0 does not wait, a negative value waits
+/// forever. Close it with eq_session_close. Up to 128 sessions may wait to be accepted.
 ///
-/// Returns EQ_OK, EQ_AGAIN, EQ_END after eq_receiver_stop or where the receiver failed, EQ_E_HANDLE or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_AGAIN, EQ_END after eq_receiver_stop or if the receiver failed, EQ_E_HANDLE or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// `receiver` is null or open; `session` is null or can be written.
+/// `receiver` is null or open; `session` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_receiver_accept(
     receiver: *const eq_receiver,
@@ -286,7 +287,7 @@ pub unsafe extern "C" fn eq_receiver_accept(
     guarded(|| unsafe { hand_out(session, accept) })
 }
 
-/// Ends each eq_receiver_accept that waits, now and later, with EQ_END; from any thread.
+/// Makes every present and later eq_receiver_accept return EQ_END. Can be called from any thread.
 ///
 /// # Safety
 /// `receiver` is null or open.
@@ -299,13 +300,13 @@ pub unsafe extern "C" fn eq_receiver_stop(receiver: *const eq_receiver) -> eq_er
     })
 }
 
-/// Says goodbye to all sessions, gives the port back, and frees the receiver; NULL is allowed. Sessions that were accepted give out what
-/// came, then end.
+/// Says goodbye to all sessions, releases the port, and frees the receiver; NULL is allowed. Accepted sessions still
+/// deliver received data, then end.
 ///
-/// Returns EQ_OK, or EQ_E_SYSTEM where the receiver had failed.
+/// Returns EQ_OK, or EQ_E_SYSTEM if the receiver had failed.
 ///
 /// # Safety
-/// `receiver` is null or open, and nobody else uses it now or later.
+/// `receiver` is null or open, and is not used by others now or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_receiver_close(receiver: *mut eq_receiver) -> eq_error {
     guarded(|| {
@@ -318,16 +319,16 @@ pub unsafe extern "C" fn eq_receiver_close(receiver: *mut eq_receiver) -> eq_err
     })
 }
 
-/// Reads the next payload into `buffer` of `capacity` bytes, and its length into `length`: the next bytes of the stream, or one RTP
-/// packet. EQ_PAYLOAD_MAX bytes always suffice. Waits for `timeout_ms`, not at all for 0, and for ever below 0. `received` may be NULL; set
-/// its struct_size before.
+/// Reads the next payload into `buffer` of `capacity` bytes, and its length into `length`: the next bytes of the
+/// stream, or one RTP packet. EQ_PAYLOAD_MAX bytes are always enough. Waits for `timeout_ms`; 0 does not wait, a
+/// negative value waits forever. `received` may be NULL; set its struct_size before.
 ///
-/// Returns EQ_OK, EQ_AGAIN, EQ_END when the session is over and all was read, EQ_E_BUFFER where the payload stays to be read into a longer
-/// buffer, EQ_E_HANDLE or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over and all data was read, EQ_E_BUFFER if the payload needs a
+/// longer buffer and can still be read, EQ_E_HANDLE or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// `session` is null or open; `buffer` is `capacity` writable bytes, `length` can be written, `received` begins with its size; each may be
-/// null.
+/// `session` is null or open; `buffer` has `capacity` writable bytes, `length` is writable, `received` begins with its
+/// size; each may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_session_read(
     session: *const eq_session,
@@ -351,7 +352,8 @@ pub unsafe extern "C" fn eq_session_read(
             Ok(())
         };
         let next = this.inbox.take(Deadline::after_ms(timeout_ms), fits)?;
-        // SAFETY: it fits, and the caller vouches for the pointers; the payload is not the caller's.
+        // SAFETY: it fits, and the caller vouches for the pointers; the payload does not overlap with the caller's
+        // memory.
         unsafe {
             ptr::copy_nonoverlapping(next.payload.as_ptr(), buffer.cast(), next.payload.len());
             length.write(next.payload.len());
@@ -365,8 +367,8 @@ pub unsafe extern "C" fn eq_session_read(
     })
 }
 
-/// A descriptor that is readable while there is payload to read, and after the end. It is the session's: do not read or close it. -1 for
-/// NULL.
+/// A descriptor that is readable while there is payload to read, and after the end. It belongs to the session: do not
+/// read or close it. -1 for NULL.
 ///
 /// # Safety
 /// `session` is null or open.
@@ -376,7 +378,7 @@ pub unsafe extern "C" fn eq_session_fd(session: *const eq_session) -> i32 {
     value(|| Ok(unsafe { session.as_ref() }.ok_or_else(Fault::no_handle)?.inbox.descriptor())).unwrap_or(-1)
 }
 
-/// Where the session came from when it was opened, as "address:port"; "" for NULL. The text is the session's.
+/// The sender's address when the session was opened, as "address:port"; "" for NULL. The text belongs to the session.
 ///
 /// # Safety
 /// `session` is null or open.
@@ -387,7 +389,7 @@ pub unsafe extern "C" fn eq_session_peer(session: *const eq_session) -> *const c
     peer.unwrap_or(c"".as_ptr())
 }
 
-/// How the session stands. Set status->struct_size before.
+/// The state of the session. Set status->struct_size before.
 ///
 /// # Safety
 /// `session` is null or open; `status` is null, or begins with its size and points to as many writable bytes.
@@ -399,8 +401,8 @@ pub unsafe extern "C" fn eq_session_get_status(session: *const eq_session, statu
     })
 }
 
-/// Asks the session's sender for a key frame, as the decoder cannot go on without one: its eq_sender_events says EQ_EVENT_KEY_FRAME. At most
-/// one request is sent in 0.3 s, from any thread.
+/// Asks the sender for a key frame because the decoder cannot continue: its eq_sender_events then has
+/// EQ_EVENT_KEY_FRAME. At most one request is sent per 0.3 s. Can be called from any thread.
 ///
 /// # Safety
 /// `session` is null or open.
@@ -414,7 +416,7 @@ pub unsafe extern "C" fn eq_session_request_key_frame(session: *const eq_session
     })
 }
 
-/// Ends each eq_session_read that waits, now and later, with EQ_END; from any thread.
+/// Makes every present and later eq_session_read return EQ_END. Can be called from any thread.
 ///
 /// # Safety
 /// `session` is null or open.
@@ -427,10 +429,10 @@ pub unsafe extern "C" fn eq_session_stop(session: *const eq_session) -> eq_error
     })
 }
 
-/// Frees a session; NULL is allowed. Its sender goes on until it ends it, unheard.
+/// Frees a session; NULL is allowed. Its sender is not notified and continues until it ends the session.
 ///
 /// # Safety
-/// `session` is null or open, and nobody else uses it now or later.
+/// `session` is null or open, and is not used by others now or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_session_close(session: *mut eq_session) {
     if !session.is_null() {

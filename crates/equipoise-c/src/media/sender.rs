@@ -24,24 +24,24 @@ use crate::time::span_or;
 
 /// The rate has changed.
 pub const EQ_EVENT_RATE: u32 = 1;
-/// A report came: the status is new.
+/// A report arrived, so the status is new.
 pub const EQ_EVENT_REPORT: u32 = 2;
-/// There is room, where there was none before.
+/// There is room again.
 pub const EQ_EVENT_ROOM: u32 = 4;
 /// The session is over.
 pub const EQ_EVENT_END: u32 = 8;
-/// The receiver wants a key frame.
+/// The receiver asks for a key frame.
 pub const EQ_EVENT_KEY_FRAME: u32 = 16;
 
-/// What a session is made of. Set struct_size and key, and leave at 0 what is to be as usual.
+/// Options of a session. Set struct_size and key; a field left at 0 has its default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_sender_options {
     /// sizeof(eq_sender_options).
     pub struct_size: usize,
-    /// What both hosts know, as `equipoise keygen` writes it: base64. NULL only if insecure is set.
+    /// The key shared by both hosts, as written by `equipoise keygen`: base64. NULL only if insecure is set.
     pub key: *const c_char,
-    /// 1 for a session that anybody may read and forge.
+    /// 1 for a session that anybody can read and forge.
     pub insecure: i32,
     /// EQ_PAYLOAD_STREAM or EQ_PAYLOAD_RTP.
     pub payload: i32,
@@ -49,17 +49,17 @@ pub struct eq_sender_options {
     pub controller: *const c_char,
     /// Texts of the form "name=value", such as "max_rate=5 Mbit/s".
     pub parameters: *const *const c_char,
-    /// How many there are.
+    /// Number of parameters.
     pub parameter_count: usize,
-    /// Size of the largest IP packets in bytes, headers included; usually 1200.
+    /// Size of the largest IP packets in bytes, headers included; default 1200.
     pub packet_size: u32,
-    /// The source (SSRC) of the packets, which whole RTP packets have to have; 0 for one drawn by chance.
+    /// The SSRC of the packets; required for complete RTP packets. 0 for a random one.
     pub ssrc: u32,
-    /// RTP payload type of a stream; usually 96.
+    /// RTP payload type of a stream; default 96.
     pub payload_type: u32,
-    /// Time between two requests for a report; usually 1 s.
+    /// Time between two requests for a report; default 1 s.
     pub report_interval_ns: i64,
-    /// How long the receiver's answer is waited for; usually 5 s.
+    /// How long to wait for the receiver's answer; default 5 s.
     pub patience_ns: i64,
 }
 
@@ -87,7 +87,7 @@ unsafe impl Growing for eq_sender_options {
 
 impl eq_sender_options {
     /// # Safety
-    /// Its texts are texts, and `address` too.
+    /// Its texts and `address` are valid texts.
     unsafe fn config(&self, address: *const c_char) -> Result<SendConfig, Fault> {
         // SAFETY: the caller vouches for them.
         let (peer, key) = unsafe { (media::address(address)?, media::key(self.key, self.insecure)?) };
@@ -118,7 +118,7 @@ impl eq_sender_options {
     }
 }
 
-/// How a session stands, by the receiver's last report. NaN is what is not known.
+/// State of a session according to the receiver's last report. Unknown values are NaN.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_sender_status {
@@ -126,13 +126,13 @@ pub struct eq_sender_status {
     pub struct_size: usize,
     /// The rate of IP packets that the controller allows, in bit/s.
     pub rate_bps: u64,
-    /// What of it headers leave for payload: what an encoder may give, in bit/s.
+    /// The payload rate that remains without headers, for an encoder, in bit/s.
     pub media_rate_bps: u64,
-    /// Bytes that were written and have not left.
+    /// Bytes written but not sent yet.
     pub waiting_bytes: u64,
     /// Reports so far.
     pub reports: u64,
-    /// Packets that were sent and have not arrived, since the session began.
+    /// Packets sent but not received, since the session began.
     pub lost: u64,
     /// Share of the packets that were lost, 0 to 1.
     pub fraction_lost: f64,
@@ -140,11 +140,11 @@ pub struct eq_sender_status {
     pub delay_mean_s: f64,
     /// Its standard deviation, in s.
     pub delay_deviation_s: f64,
-    /// The round trip, in s.
+    /// The round-trip time, in s.
     pub round_trip_s: f64,
     /// 1 once the session is over.
     pub is_over: i32,
-    /// Why the rate is what it is, as eq_controller_why says it; "" before the first decision. The text is the library's.
+    /// The reason for the rate, as in eq_controller_why; "" before the first decision. The text belongs to the library.
     pub why: *const c_char,
 }
 
@@ -170,17 +170,17 @@ unsafe impl Growing for eq_sender_status {
     }
 }
 
-/// What a session came to.
+/// Final counters of a session.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_sender_summary {
     /// sizeof(eq_sender_summary), set by the caller.
     pub struct_size: usize,
-    /// Media packets that were sent.
+    /// Media packets sent.
     pub packets: u64,
     /// Bytes of their IP packets.
     pub bytes: u64,
-    /// Those that are known to be lost.
+    /// Packets known to be lost.
     pub lost: u64,
     /// 1 if the receiver ended the session.
     pub ended_by_peer: i32,
@@ -195,7 +195,7 @@ unsafe impl Growing for eq_sender_summary {
     }
 }
 
-/// The sending end of a session. Threads may share it, but for its closing.
+/// The sending end of a session. Threads may share it, except when it is closed.
 pub struct eq_sender {
     media: MediaSender,
     rate: watch::Receiver<Rate>,
@@ -254,7 +254,7 @@ impl eq_sender {
         self.rate.has_changed().is_err()
     }
 
-    /// Has the descriptor tell when there is room for so many bytes.
+    /// Makes the descriptor readable when there is room for `length` bytes.
     fn tell_of_room(&self, length: usize) {
         if self.events.waits.swap(true, Ordering::SeqCst) {
             return;
@@ -262,7 +262,7 @@ impl eq_sender {
         let (payloads, events) = (self.media.payloads().clone(), self.events.clone());
         self.runtime.spawn(async move {
             payloads.room(length).await;
-            // The session ends only when nobody can give it payload any more.
+            // The session ends only after the last payload channel is dropped.
             drop(payloads);
             events.waits.store(false, Ordering::SeqCst);
             events.add(EQ_EVENT_ROOM);
@@ -287,7 +287,7 @@ impl eq_sender {
         }
     }
 
-    /// Ends the session; `None` where what waits was not sent in time.
+    /// Ends the session; `None` if waiting data was not sent in time.
     fn close(self, timeout_ms: i32) -> Result<Option<Summary>, Fault> {
         let Self { media, runtime, events, .. } = self;
         let (deadline, is_stopped) = (Deadline::after_ms(timeout_ms), events.is_stopped());
@@ -317,13 +317,14 @@ impl From<Summary> for eq_sender_summary {
     }
 }
 
-/// Opens a session to a receiver at "host:port": `equipoise receive`, eq_receiver_open, or the Rust library's. Waits for its answer.
-/// Close it with eq_sender_close.
+/// Opens a session to a receiver at "host:port": `equipoise receive`, eq_receiver_open, or the Rust library. Waits for
+/// its answer. Close it with eq_sender_close.
 ///
-/// Returns EQ_OK, EQ_E_PEER where nobody answers who knows the key, EQ_E_KEY, EQ_E_NAME, EQ_E_VALUE, EQ_E_ARGUMENT or EQ_E_SYSTEM.
+/// Returns EQ_OK, EQ_E_PEER if no peer with the key answers, EQ_E_KEY, EQ_E_NAME, EQ_E_VALUE, EQ_E_ARGUMENT or
+/// EQ_E_SYSTEM.
 ///
 /// # Safety
-/// `address` is a text, `options` begins with its size and has texts, `sender` can be written; each may be null.
+/// `address` is a text, `options` begins with its size and has texts, `sender` is writable; each may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_sender_open(
     address: *const c_char,
@@ -345,13 +346,14 @@ pub unsafe extern "C" fn eq_sender_open(
     guarded(|| unsafe { hand_out(sender, make) })
 }
 
-/// Sends the next bytes of the stream or one RTP packet, all or nothing. Waits for room for `timeout_ms`; not at all for 0, and for ever
-/// below 0. Live media writes with 0, and leaves out a frame on EQ_AGAIN: later it would be late.
+/// Sends the next bytes of the stream or one RTP packet, all or nothing. Waits for room for `timeout_ms`; 0 does not
+/// wait, a negative value waits forever. For live media use 0 and skip a frame on EQ_AGAIN, because it would be late.
 ///
-/// Returns EQ_OK, EQ_AGAIN, EQ_END where the session is over, EQ_E_LENGTH above EQ_PAYLOAD_MAX, EQ_E_ARGUMENT or EQ_E_HANDLE.
+/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over, EQ_E_LENGTH above EQ_PAYLOAD_MAX, EQ_E_ARGUMENT or
+/// EQ_E_HANDLE.
 ///
 /// # Safety
-/// `sender` is null or open; `data` is `length` bytes.
+/// `sender` is null or open; `data` has `length` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_sender_write(
     sender: *const eq_sender,
@@ -366,8 +368,8 @@ pub unsafe extern "C" fn eq_sender_write(
     })
 }
 
-/// A descriptor that is readable when something of EQ_EVENT_... has happened, until eq_sender_events is called. It is the sender's: do not
-/// read or close it. -1 for NULL.
+/// A descriptor that is readable after an event of EQ_EVENT_..., until eq_sender_events is called. It belongs to the
+/// sender: do not read or close it. -1 for NULL.
 ///
 /// # Safety
 /// `sender` is null or open.
@@ -377,7 +379,8 @@ pub unsafe extern "C" fn eq_sender_fd(sender: *const eq_sender) -> i32 {
     value(|| Ok(unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.events.signal.number())).unwrap_or(-1)
 }
 
-/// What has happened since the last call: some of EQ_EVENT_..., added up; 0 for nothing and for NULL. EQ_EVENT_ROOM comes after an EQ_AGAIN.
+/// The events since the last call: a combination of EQ_EVENT_... bits; 0 for none and for NULL. EQ_EVENT_ROOM follows
+/// an EQ_AGAIN.
 ///
 /// # Safety
 /// `sender` is null or open.
@@ -387,7 +390,7 @@ pub unsafe extern "C" fn eq_sender_events(sender: *const eq_sender) -> u32 {
     value(|| Ok(unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.events.take())).unwrap_or(0)
 }
 
-/// What an encoder may give now, in bit/s: the controller's rate without headers. 0 for NULL.
+/// The present rate for an encoder, in bit/s: the controller's rate without headers. 0 for NULL.
 ///
 /// # Safety
 /// `sender` is null or open.
@@ -397,7 +400,7 @@ pub unsafe extern "C" fn eq_sender_media_rate_bps(sender: *const eq_sender) -> u
     value(|| Ok(unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.status().media_rate_bps)).unwrap_or(0)
 }
 
-/// How the session stands. Set status->struct_size before.
+/// The state of the session. Set status->struct_size before.
 ///
 /// # Safety
 /// `sender` is null or open; `status` is null, or begins with its size and points to as many writable bytes.
@@ -409,8 +412,8 @@ pub unsafe extern "C" fn eq_sender_get_status(sender: *const eq_sender, status: 
     })
 }
 
-/// Ends each eq_sender_write that waits, now and later, with EQ_END; from any thread. Then join those threads and call eq_sender_close, which
-/// leaves unsent what waits.
+/// Makes every present and later eq_sender_write return EQ_END. Can be called from any thread. Then join those threads
+/// and call eq_sender_close, which discards waiting data.
 ///
 /// # Safety
 /// `sender` is null or open.
@@ -423,15 +426,15 @@ pub unsafe extern "C" fn eq_sender_stop(sender: *const eq_sender) -> eq_error {
     })
 }
 
-/// Sends what waits, for `timeout_ms` at the most (below 0: as long as it takes), says goodbye, and frees the sender. `summary` may be
-/// NULL; set its struct_size before. NULL for the sender is allowed.
+/// Sends waiting data for at most `timeout_ms` (negative: as long as necessary), says goodbye, and frees the sender.
+/// `summary` may be NULL; set its struct_size before. NULL for the sender is allowed.
 ///
-/// Returns EQ_OK, EQ_AGAIN where the time was over before all was sent, or EQ_E_SYSTEM where the session had failed; the sender is freed
-/// in any case.
+/// Returns EQ_OK, EQ_AGAIN if not all data was sent in time, or EQ_E_SYSTEM if the session had failed; the sender is
+/// freed in any case.
 ///
 /// # Safety
-/// `sender` is null or open, and nobody else uses it now or later; `summary` is null, or begins with its size and points to as many
-/// writable bytes.
+/// `sender` is null or open, and is not used by others now or later; `summary` is null, or begins with its size and
+/// points to that many writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_sender_close(
     sender: *mut eq_sender,

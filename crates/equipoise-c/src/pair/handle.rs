@@ -15,7 +15,7 @@ use crate::error::{Fault, eq_error};
 use crate::runtime;
 use crate::signal::{Deadline, Inbox, Source, locked};
 
-/// What a handle stands for. One thread may send while another receives.
+/// The state of a handle. One thread may send while another receives.
 pub(super) struct Handle {
     local: Option<SocketAddr>,
     arriving: Option<Inbox<Arriving>>,
@@ -25,18 +25,18 @@ pub(super) struct Handle {
     runtime: Arc<Runtime>,
 }
 
-/// The flow that is received.
+/// The flow being received.
 enum Arriving {
-    /// It has not begun.
+    /// No flow has arrived.
     Listener(PairListener),
     Receiver(PairReceiver),
     /// The handle was closed.
     Closed,
 }
 
-/// The flow that is sent.
+/// The flow being sent.
 enum Sending {
-    /// It will be made of this.
+    /// The configuration of the flow, before it is opened.
     Not(PairConfig),
     Flow(PairSender),
     /// The handle was closed.
@@ -77,7 +77,7 @@ impl Handle {
         self.local.map_or(0, |local| local.port())
     }
 
-    /// Sets a parameter of the flow that is to be sent.
+    /// Sets a parameter of the sending flow.
     pub(super) fn set(&self, parameter: &str) -> Result<(), Fault> {
         match &mut *locked(&self.sending) {
             Sending::Not(config) => settings::set(config, parameter),
@@ -85,7 +85,7 @@ impl Handle {
         }
     }
 
-    /// Opens the flow that is to be sent.
+    /// Opens the sending flow.
     pub(super) fn connect(&self, remote: SocketAddr) -> Result<(), Fault> {
         let mut sending = locked(&self.sending);
         let Sending::Not(config) = &*sending else {
@@ -118,7 +118,7 @@ impl Handle {
         })
     }
 
-    /// The next unit, of `most` bytes at most.
+    /// The next unit, at most `most` bytes.
     pub(super) fn recv(&self, most: usize, deadline: Deadline) -> Result<Vec<u8>, Fault> {
         let fits = |adu: &Adu| {
             if adu.data.len() > most {

@@ -7,7 +7,7 @@ use equipoise_pair::tpba::{ProbeInterval, Tolerance};
 
 use crate::error::{Fault, eq_error};
 
-/// What can be set.
+/// The names of the parameters.
 const KNOWN: &str = "packet_size, report_interval, patience, congestion_control, probe_interval, tolerance, running, \
                      adapt, reduction_factor, min_rate";
 

@@ -10,7 +10,7 @@ use crate::signal::locked;
 /// Every open handle by its number.
 static TABLE: Mutex<BTreeMap<c_int, Arc<Handle>>> = Mutex::new(BTreeMap::new());
 
-/// A new handle: the lowest number that is free, as with descriptors.
+/// A new handle: the lowest free number, as with descriptors.
 pub(super) fn open(local: Option<SocketAddr>) -> Result<c_int, Fault> {
     let handle = Arc::new(Handle::new(local)?);
     let mut table = locked(&TABLE);
@@ -20,12 +20,12 @@ pub(super) fn open(local: Option<SocketAddr>) -> Result<c_int, Fault> {
     Ok(number)
 }
 
-/// The handle of a number.
+/// The handle with this number.
 pub(super) fn get(number: c_int) -> Result<Arc<Handle>, Fault> {
     locked(&TABLE).get(&number).cloned().ok_or_else(|| unknown(number))
 }
 
-/// The handle of a number, which is free from now on.
+/// Removes the handle with this number, which is then free.
 pub(super) fn remove(number: c_int) -> Result<Arc<Handle>, Fault> {
     locked(&TABLE).remove(&number).ok_or_else(|| unknown(number))
 }

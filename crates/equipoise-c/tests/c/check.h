@@ -1,4 +1,4 @@
-/* What the tests share: a check that says where it failed, and a key. */
+/* Shared by the tests: a check that prints its location on failure, and a key. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -25,7 +25,7 @@ static inline void check_code(const char *file, int line, const char *call, int 
     }
 }
 
-/* Whether the last error names this. */
+/* Whether the last error contains this text. */
 #define SAYS(words) (strstr(eq_last_error_message(), words) != NULL)
 
 #define KEY "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="

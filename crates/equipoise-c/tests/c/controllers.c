@@ -1,11 +1,11 @@
-/* Controllers and pacer: the catalogue, each kind of feedback, NULL in every place, and bytes from a hostile peer. */
+/* Controllers and pacer: the catalogue, each kind of feedback, NULL for every argument, and hostile bytes. */
 #include <equipoise.h>
 
 #include "check.h"
 
 static const int64_t MS = 1000000;
 
-/* RFC 8888, Sec. 3.1: packets 0 to 2 of source 7, the middle one missing; by a receiver whose clock shows 1 s. */
+/* RFC 8888, Sec. 3.1: packets 0 to 2 of source 7, the middle one missing; with a receiver clock of 1 s. */
 static const uint8_t RFC8888[] = {0x8b, 205, 0, 6, 0, 0, 0, 9, 0, 0, 0, 7, 0, 0, 0, 3,
                                   0xa0, 0x0a, 0, 0, 0x80, 0x05, 0, 0, 0, 1, 0, 0};
 /* Transport-wide: base 0, three packets, reference time 1, the middle one missing; deltas of 1 ms. */
@@ -16,7 +16,7 @@ static void the_version_is_that_of_the_header(void) {
     CHECK(strcmp(eq_version(), EQ_VERSION) == 0);
 }
 
-/* If it fails, a program cannot list what it may choose from. */
+/* If it fails, a program cannot list the controllers. */
 static void the_catalogue_lists_every_controller_and_each_can_be_made(void) {
     CHECK(eq_controller_count() >= 10);
     CHECK(eq_controller_name(eq_controller_count()) == NULL && eq_controller_summary(99) == NULL);
@@ -44,7 +44,7 @@ static void the_catalogue_lists_every_controller_and_each_can_be_made(void) {
         if (result == EQ_OK) {
             CHECK(eq_controller_rate_bps(controller) > 0 && eq_controller_next_departure_ns(controller, 5) == 5);
             made++;
-        } else { /* it needs what feedback on packets does not provide */
+        } else { /* it needs more than per-packet feedback */
             CHECK(result == EQ_E_VALUE && controller == NULL);
         }
         eq_controller_free(controller);
@@ -73,7 +73,7 @@ static void what_is_wrong_is_named_with_what_would_be_right(void) {
     CHECK(SAYS("sizeof(eq_controller_options)"));
 }
 
-/* If it fails, a program with a mistake crashes in place of being told. */
+/* If it fails, a wrong call crashes instead of returning an error. */
 static void null_is_never_followed(void) {
     CHECK_CODE(EQ_E_ARGUMENT, eq_controller_new("equipoise", NULL, 0, NULL, 0, NULL));
     eq_controller *controller;
@@ -106,7 +106,7 @@ static void null_is_never_followed(void) {
     CHECK(strcmp(eq_error_name(12345), eq_strerror(-12345)) == 0);
 }
 
-/* A structure of an older program is shorter: what lies behind it is not the library's. */
+/* The structure of an older program is shorter: memory after it must not be touched. */
 static void a_shorter_structure_is_filled_as_far_as_it_goes(void) {
     eq_controller *controller;
     CHECK_CODE(EQ_OK, eq_controller_new("cbr", (const char *[]){"rate=2 Mbit/s"}, 1, NULL, 0, &controller));
@@ -128,7 +128,7 @@ static void feedback_in_either_format_is_joined_with_what_was_sent(void) {
         struct eq_controller_status status = {.struct_size = sizeof status};
         eq_controller *controller;
         CHECK_CODE(EQ_OK, eq_controller_new("gcc", NULL, 0, &options, 1000 * MS, &controller));
-        /* A stream that sends nothing may be somebody else's; numbers of the transport are nobody else's. */
+        /* An unknown SSRC may belong to another sender; transport-wide numbers are always ours. */
         eq_error early = eq_controller_rtcp(controller, 1001 * MS, formats[at].bytes, formats[at].length);
         CHECK_CODE(formats[at].kind == EQ_FEEDBACK_TWCC ? EQ_E_FEEDBACK : EQ_OK, early);
         for (uint64_t number = 0; number < 3; number++)
@@ -146,7 +146,7 @@ static void feedback_in_either_format_is_joined_with_what_was_sent(void) {
     }
 }
 
-/* The handle is a guest: what nobody acknowledges is not sent on for long. */
+/* The handle is a guest: without acknowledgements it soon stops sending. */
 static void silence_takes_the_rate_down(void) {
     struct eq_controller_options options = {.struct_size = sizeof options, .feedback = EQ_FEEDBACK_ACKS};
     eq_controller *controller;
@@ -180,7 +180,7 @@ static void arrays_name_packets_by_their_whole_numbers(void) {
     eq_controller_free(controller);
 }
 
-static uint64_t state = 88172645463325252ULL; /* xorshift (Marsaglia 2003): the same course every time */
+static uint64_t state = 88172645463325252ULL; /* xorshift (Marsaglia 2003): the same numbers every time */
 
 static uint64_t draw(uint64_t below) {
     state ^= state << 13;
@@ -189,7 +189,7 @@ static uint64_t draw(uint64_t below) {
     return state % below;
 }
 
-/* If it fails, whoever can send to this host can end the program. No code but EQ_E_INTERNAL is a fault. */
+/* If it fails, any sender can crash the program. Only EQ_E_INTERNAL is an error of the library. */
 static void a_hostile_peer_and_a_careless_caller_do_no_harm(void) {
     const char *names[] = {"equipoise", "gcc", "scream", "nada", "rap"};
     for (int round = 0; round < 400; round++) {
@@ -211,7 +211,7 @@ static void a_hostile_peer_and_a_careless_caller_do_no_harm(void) {
             case 1:
                 result = eq_controller_sent(controller, now, 7, draw(9) ? number++ : draw(UINT64_MAX), draw(20) ? 1200 : (size_t)draw(UINT64_MAX));
                 break;
-            case 2: /* feedback with some bytes changed, and its beginning made to name what was sent */
+            case 2: /* feedback with some bytes changed, whose first number is one that was sent */
                 memcpy(bytes, model, length);
                 for (uint64_t changes = draw(6); changes > 0; changes--) bytes[draw(length)] = (uint8_t)draw(256);
                 result = eq_controller_rtcp(controller, now, bytes, draw(5) ? length : (size_t)draw(length));

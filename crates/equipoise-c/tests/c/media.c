@@ -1,4 +1,4 @@
-/* Media between two ends in one process: what is written comes out, descriptors tell of it, and everything that waits ends. */
+/* Media between two ends in one process: data arrives, descriptors signal events, and every blocked call can be ended. */
 #define _POSIX_C_SOURCE 200809L
 #include <equipoise.h>
 #include <poll.h>
@@ -80,7 +80,7 @@ static void a_stream_comes_out_as_it_went_in_and_ends(void) {
     CHECK(summary.packets > LENGTH / 1200 && summary.bytes > LENGTH && summary.lost == 0 && !summary.ended_by_peer);
     size_t length;
     CHECK_CODE(EQ_END, eq_session_read(session, got, sizeof got, &length, NULL, 5000));
-    CHECK(is_readable(eq_session_fd(session), 0)); /* an end is never over */
+    CHECK(is_readable(eq_session_fd(session), 0)); /* the end stays signalled */
     struct eq_session_status end = {.struct_size = sizeof end};
     CHECK_CODE(EQ_OK, eq_session_get_status(session, &end));
     CHECK(end.end == EQ_GOODBYE && end.packets == summary.packets && end.missing == 0 && end.ssrc == 0x01020304);
@@ -102,10 +102,10 @@ static void rtp_packets_come_out_as_they_were(void) {
         CHECK_CODE(EQ_OK, eq_session_read(session, got, sizeof got, &length, NULL, 5000));
         CHECK(length == sizeof packet && memcmp(got, packet, length) == 0);
     }
-    /* A decoder that cannot go on is heard by the encoder. */
+    /* A decoder's request for a key frame reaches the encoder. */
     CHECK_CODE(EQ_OK, eq_session_request_key_frame(session));
     wait_for(sender, EQ_EVENT_KEY_FRAME);
-    /* The receiver ends first: the sender is told. */
+    /* The receiver ends first: the sender is notified. */
     eq_session_close(session);
     CHECK_CODE(EQ_OK, eq_receiver_close(receiver));
     wait_for(sender, EQ_EVENT_END);
@@ -116,7 +116,7 @@ static void rtp_packets_come_out_as_they_were(void) {
     CHECK(summary.ended_by_peer);
 }
 
-/* If it fails, a live encoder waits for the network, or never learns that it may go on. */
+/* If it fails, a live encoder blocks on the network, or is never told that it can continue. */
 static void where_there_is_no_room_the_descriptor_tells_when_there_is(void) {
     static const unsigned char frame[100000];
     char address[32];

@@ -1,4 +1,4 @@
-/* Flow pairs in one process: a handle that sends and receives, and everything that waits ends. */
+/* Flow pairs in one process: a handle that sends and receives; every blocked call can be ended. */
 #define _POSIX_C_SOURCE 200809L
 #include <equipoise_pair.h>
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ static int is_readable(int pair, int timeout_ms) {
     return poll(&polled, 1, timeout_ms) == 1;
 }
 
-/* If it fails, two programs that talk to each other need two handles each, and two ports. */
+/* If it fails, two programs that exchange data need two handles and two ports each. */
 static void one_handle_sends_and_receives(void) {
     int one = open_pair(), other = open_pair();
     static unsigned char unit[5000], got[EQ_ADU_MAX];
@@ -55,7 +55,7 @@ static void one_handle_sends_and_receives(void) {
     struct eq_pair_status status = {.struct_size = sizeof status};
     CHECK_CODE(EQ_OK, eq_pair_get_status(other, &status));
     CHECK(!status.is_running && !status.ended_by_peer && status.window_bytes > 0);
-    /* Each end's receiving ends when the other has closed. */
+    /* Receiving ends when the other end has closed. */
     CHECK_CODE(EQ_OK, eq_close(other));
     CHECK_CODE(EQ_END, eq_recv(one, got, sizeof got, 0));
     CHECK(is_readable(one, 0));
@@ -77,7 +77,7 @@ static void *sends(void *pair) {
     return NULL;
 }
 
-/* If it fails, a program hangs that closes a handle while one of its threads waits for it. */
+/* If it fails, closing a handle while another thread waits on it hangs the program. */
 static void whoever_waits_is_ended_by_shutting_down_and_by_closing(void) {
     const struct timespec moment = {0, 50000000};
     for (int by_close = 0; by_close < 2; by_close++) {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise_lab::live::{Setup, Stage, WindowControl};
 use equipoise_lab::record::IntervalRow;
-use equipoise_lab::result::{Report, Run as RunResult};
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::result::{Report, Run as RunResult, World};
+use equipoise_lab::scenario::{Flow, FlowKind, Scenario};
 use equipoise_lab::{Progress, live as live_world, report, sim as sim_world};
 
 use super::outputs::{Outputs, prepare};
@@ -16,6 +16,8 @@ use crate::error::CliError;
 use crate::outcome::{Outcome, catch_interrupt, checked, outcome};
 use crate::output::{Output, say};
 use crate::summary::{self, millis};
+use crate::views::Views;
+use crate::views::told::{Interval, Measured, Open, Start, Told, Way};
 
 /// `equipoise demo`.
 pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
@@ -43,7 +45,8 @@ pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
 fn in_both_worlds(scenario: &Scenario, options: &Demo, stop: &AtomicBool) -> Result<Report, CliError> {
     let seed = options.seed.unwrap_or(scenario.seed);
     say(options.quiet, &format!("{}\n", scenario.description));
-    let live = run_live(scenario, &setup(seed, options.namespaces), stop, options.quiet, &mut Outputs::default())?;
+    let watched = Watched { scenario, views: &Views::default(), quiet: options.quiet, run: 0, from_s: 0.0 };
+    let live = run_live(&watched, &setup(seed, options.namespaces), stop, &mut Outputs::default())?;
     let mut runs = sim_world::simulate_many(scenario, (seed, 1), None, |run| run, &|_| {})?;
     runs.push(live);
     let report = Report::new(scenario, seed, runs);
@@ -53,8 +56,8 @@ fn in_both_worlds(scenario: &Scenario, options: &Demo, stop: &AtomicBool) -> Res
 
 /// `equipoise live`.
 pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
-    let Live { file, run: options, namespaces, overlay } = options;
-    let (mut scenarios, mut outputs) = prepare(std::slice::from_ref(file), options)?;
+    let Live { file, run: options, namespaces, overlay, viewing } = options;
+    let (mut scenarios, mut outputs) = prepare(std::slice::from_ref(file), options, World::Live)?;
     // One file is one scenario.
     let scenario = scenarios.remove(0);
     let seed = options.seed.unwrap_or(scenario.seed);
@@ -64,25 +67,34 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     #[cfg(feature = "kernel")]
     let _symbiosis = crate::kernel::lend(*namespaces && scenario.wants_of_kernel(equipoise_kernel::NAME))?;
     let stop = catch_interrupt()?;
+    // The report is that of all runs, and not of what was seen on the way.
+    let views = Views::open(viewing, None, options.results.quiet, &stop)?;
+    views.check_stdout(outputs.take_stdout())?;
+    views.tell(Told::Start(Start {
+        version: env!("CARGO_PKG_VERSION"),
+        command: "live",
+        title: scenario.name.clone(),
+    }));
+    let quiet = options.results.quiet || views.takes_stdout() || outputs.take_stdout();
     let mut runs = Vec::new();
+    let mut from_s = 0.0;
     for number in 0..u64::from(options.runs) {
-        runs.push(run_live(
-            &scenario,
-            &setup(seed.wrapping_add(number), *namespaces),
-            &stop,
-            options.results.quiet,
-            &mut outputs,
-        )?);
+        let watched =
+            Watched { scenario: &scenario, views: &views, quiet: quiet || views.has_ui(), run: number, from_s };
+        let run = run_live(&watched, &setup(seed.wrapping_add(number), *namespaces), &stop, &mut outputs)?;
+        from_s += run.lasted_s;
+        runs.push(run);
         if stop.load(Ordering::Relaxed) {
             break;
         }
     }
+    views.finish(from_s)?;
     if *overlay {
         let simulated = (seed, runs.len() as u32);
         runs.extend(sim_world::simulate_many(&scenario, simulated, None, |run| run, &|_| {})?);
     }
     let report = Report::new(&scenario, seed, runs);
-    outputs.list(None, &report, options.results.quiet);
+    outputs.list(None, &report, quiet);
     let reports = [report];
     outputs.fulfil(&reports)?;
     let [report] = reports;
@@ -92,22 +104,76 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     })
 }
 
+/// One of several runs, and who watches it.
+struct Watched<'a> {
+    scenario: &'a Scenario,
+    views: &'a Views,
+    quiet: bool,
+    /// Its number, from 0, and for how long those before it lasted.
+    run: u64,
+    from_s: f64,
+}
+
+impl Watched<'_> {
+    /// The number of a flow's series.
+    fn series(&self, flow: usize) -> u64 {
+        self.run * self.scenario.flows.len() as u64 + flow as u64
+    }
+
+    /// The flows that have intervals, by number.
+    fn told(&self) -> impl Iterator<Item = (usize, &Flow)> {
+        let has_intervals = |flow: &Flow| matches!(flow.kind, FlowKind::Session { .. } | FlowKind::Multipath(_));
+        self.scenario.flows.iter().enumerate().filter(move |(_, flow)| has_intervals(flow))
+    }
+
+    /// Tells of the flows that have intervals.
+    fn begin(&self) {
+        for (flow, it) in self.told() {
+            let name = if self.run > 0 { format!("{}, run {}", it.name, self.run + 1) } else { it.name.clone() };
+            let open = Open { series: self.series(flow), at_s: self.from_s, name, direction: Way::Sent };
+            self.views.tell(Told::Open(open));
+        }
+    }
+
+    fn row(&self, row: IntervalRow) {
+        let Some(flow) = self.scenario.flows.iter().position(|flow| flow.name == row.flow) else { return };
+        let (series, at_s) = (self.series(flow), self.from_s + row.end_s);
+        let interval = Interval { series, at_s, measured: Measured::Flow(row) };
+        self.views.tell(Told::Interval(Box::new(interval)));
+    }
+
+    fn end(&self, at_s: f64) {
+        for (flow, _) in self.told() {
+            self.views.tell(Told::End { series: self.series(flow), at_s, why: "the run ended" });
+        }
+    }
+}
+
 fn run_live(
-    scenario: &Scenario,
+    watched: &Watched<'_>,
     setup: &Setup<'_>,
     stop: &AtomicBool,
-    quiet: bool,
     outputs: &mut Outputs,
 ) -> Result<RunResult, CliError> {
-    let mut table = Table::new(quiet, "live");
-    let mut trace = outputs.tracer(scenario);
-    let run = live_world::run(scenario, setup, stop, &mut |progress| match progress {
+    let mut table = Table::new(watched.quiet, "live");
+    let mut trace = outputs.tracer(watched.scenario);
+    watched.begin();
+    let run = live_world::run(watched.scenario, setup, stop, &mut |progress| match progress {
         Progress::Share(share) => table.bar.progress(share),
-        Progress::Interval(row) => table.row(&row),
-        Progress::Event { at, origin, flow, path, event } => trace.line(at, origin, (flow, path), &event),
+        Progress::Interval(row) => {
+            table.row(&row);
+            watched.row(row);
+        }
+        Progress::Event { at, origin, flow, path, half, event } => {
+            trace.line(at, origin, (flow, path, half), &event);
+            if path.is_none() {
+                watched.views.tell_of_breaker(watched.series(flow), watched.from_s + at.as_secs_f64(), &event);
+            }
+        }
         _ => {}
     })?;
     table.bar.finish();
+    watched.end(watched.from_s + run.lasted_s);
     Ok(run)
 }
 

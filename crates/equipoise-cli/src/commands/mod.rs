@@ -3,6 +3,7 @@
 #[cfg(feature = "live")]
 mod live;
 mod outputs;
+mod qlog;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,7 +14,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 use equipoise::control::{self, Entry, Kind};
 use equipoise_lab::pcapng::Pcapng;
-use equipoise_lab::result::{Report, Run as RunResult};
+use equipoise_lab::result::{Report, Run as RunResult, World};
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::{Progress, sim as sim_world};
 use equipoise_path::source;
@@ -34,7 +35,7 @@ pub(crate) fn sim(Sim { files, pcapng, run: options }: &Sim) -> Result<Outcome, 
         return Err(CliError::TraceOfSeveral);
     }
     let mut capture = pcapng.as_deref().map(Output::promise).transpose()?;
-    let (scenarios, mut outputs) = prepare(files, options)?;
+    let (scenarios, mut outputs) = prepare(files, options, World::Sim)?;
     let mut reports = Vec::new();
     for (file, scenario) in files.iter().zip(&scenarios) {
         let report = simulate(scenario, options, &mut outputs, capture.as_mut())?;
@@ -62,7 +63,9 @@ fn simulate(
         let mut trace = outputs.tracer(scenario);
         let mut progress = |progress| match progress {
             Progress::Share(share) => bar.progress(share),
-            Progress::Event { at, origin, flow, path, event } => trace.line(at, origin, (flow, path), &event),
+            Progress::Event { at, origin, flow, path, half, event } => {
+                trace.line(at, origin, (flow, path, half), &event);
+            }
             _ => {}
         };
         vec![match capture {

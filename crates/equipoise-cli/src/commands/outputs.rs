@@ -2,11 +2,12 @@ use std::path::{Path, PathBuf};
 
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_lab::packets::PacketLines;
-use equipoise_lab::result::Report;
+use equipoise_lab::result::{Report, World};
 use equipoise_lab::scenario::{Flow, FlowKind, Scenario, ScenarioError};
 use equipoise_lab::{report, trace};
-use equipoise_session::{Event, PathId};
+use equipoise_session::{Event, Half, PathId};
 
+use super::qlog::QlogFiles;
 use crate::args::{Changes, Run};
 use crate::error::CliError;
 use crate::output::{Output, say};
@@ -21,6 +22,7 @@ pub(super) struct Outputs {
     trace: Option<Output>,
     log: Option<Output>,
     packets: Option<(Output, PacketLines)>,
+    qlog: Option<QlogFiles>,
     /// What went wrong with what is written while the run went on.
     error: Option<CliError>,
 }
@@ -37,12 +39,12 @@ impl Tracer<'_> {
         &mut self,
         at: Span,
         origin: Instant<SenderClock>,
-        (flow, path): (usize, Option<PathId>),
+        (flow, path, half): (usize, Option<PathId>, Half),
         event: &Event,
     ) {
         let Some((name, paths)) = self.flows.get(flow) else { return };
         let path = path.and_then(|path| paths.get(usize::from(path.0))).copied();
-        let Outputs { trace, log, packets, error, .. } = self.outputs;
+        let Outputs { trace, log, packets, qlog, error, .. } = self.outputs;
         append(trace, error, || Some(trace::line(at, (name, path), origin, event)));
         append(log, error, || trace::decision(at, (name, path), event));
         if let Some((file, lines)) = packets
@@ -50,6 +52,12 @@ impl Tracer<'_> {
             && let Err(failed) = file.append(line)
         {
             *packets = None;
+            *error = Some(failed);
+        }
+        if let Some(files) = qlog
+            && let Err(failed) = files.records((flow, half), at, path, origin, event)
+        {
+            *qlog = None;
             *error = Some(failed);
         }
     }
@@ -63,7 +71,7 @@ impl Outputs {
 
     /// Whether the events of a run are wanted.
     pub(super) const fn wants_events(&self) -> bool {
-        self.trace.is_some() || self.log.is_some() || self.packets.is_some()
+        self.trace.is_some() || self.log.is_some() || self.packets.is_some() || self.qlog.is_some()
     }
 
     /// Whether all of every run is wanted.
@@ -71,12 +79,17 @@ impl Outputs {
         self.json.is_some() || self.intervals.is_some()
     }
 
+    /// Whether any of them goes to standard output, so that nothing else may.
+    pub(super) fn take_stdout(&self) -> bool {
+        let packets = self.packets.as_ref().map(|(file, _)| file);
+        let files = [self.json.as_ref(), self.intervals.as_ref(), self.trace.as_ref(), self.log.as_ref(), packets];
+        files.into_iter().any(|file| matches!(file, Some(Output::Stdout)))
+    }
+
     /// Prints a scenario's results, under its file if there are several.
     pub(super) fn list(&self, file: Option<&Path>, results: &Report, quiet: bool) {
         // Where the results themselves go to standard output, the table would spoil them.
-        let packets = self.packets.as_ref().map(|(file, _)| file);
-        let files = [self.json.as_ref(), self.intervals.as_ref(), self.trace.as_ref(), self.log.as_ref(), packets];
-        let quiet = quiet || files.into_iter().any(|file| matches!(file, Some(Output::Stdout)));
+        let quiet = quiet || self.take_stdout();
         if let Some(file) = file {
             say(quiet, &format!("{}: {}\n", file.display(), results.scenario));
         }
@@ -93,6 +106,9 @@ impl Outputs {
         }
         if let Some((file, lines)) = self.packets {
             file.fulfil(&lines.finish())?;
+        }
+        if let Some(qlog) = self.qlog {
+            qlog.finish()?;
         }
         if let Some(intervals) = self.intervals {
             intervals.fulfil(&Report::intervals_to_csv(results))?;
@@ -114,8 +130,8 @@ impl Outputs {
 }
 
 /// Reads the scenarios and opens all outputs, so that whatever is wrong is said before the first run begins.
-pub(super) fn prepare(files: &[PathBuf], options: &Run) -> Result<(Vec<Scenario>, Outputs), CliError> {
-    let of_one = [&options.trace, &options.log, &options.packets_csv];
+pub(super) fn prepare(files: &[PathBuf], options: &Run, world: World) -> Result<(Vec<Scenario>, Outputs), CliError> {
+    let of_one = [&options.trace, &options.log, &options.packets_csv, &options.qlog];
     if of_one.into_iter().any(Option::is_some) && files.len() > 1 {
         return Err(CliError::TraceOfSeveral);
     }
@@ -133,6 +149,7 @@ pub(super) fn prepare(files: &[PathBuf], options: &Run) -> Result<(Vec<Scenario>
         trace: promise(&options.trace)?,
         log: promise(&options.log)?,
         packets: promise(&options.packets_csv)?.map(|file| (file, PacketLines::default())),
+        qlog: None,
         error: None,
     };
     if let Some(trace) = &mut outputs.trace {
@@ -140,6 +157,9 @@ pub(super) fn prepare(files: &[PathBuf], options: &Run) -> Result<(Vec<Scenario>
     }
     if let Some((packets, _)) = &mut outputs.packets {
         packets.append(PacketLines::HEADER)?;
+    }
+    if let (Some(folder), [scenario]) = (&options.qlog, scenarios.as_slice()) {
+        outputs.qlog = Some(QlogFiles::promise(folder, scenario, options.seed.unwrap_or(scenario.seed), world)?);
     }
     Ok((scenarios, outputs))
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Compare) -> Result<Outcome, CliError> {
     let json = options.results.json.as_deref().map(Output::promise).transpose()?;
     let html = options.results.report.as_deref().map(Output::promise).transpose()?;
     let seed = options.seed.or_else(|| Some(variants.first()?.scenario.seed)).unwrap_or_default();
-    let plan = Plan { seed, runs: options.runs, threads: options.threads.map(usize::from).into() };
+    let plan = Plan { seed, runs: options.runs, execution: options.threads.map(usize::from).into() };
     let bar = Bar::new(options.results.quiet, "simulated");
     let comparison = compare::run(&variants, flow.as_deref(), &plan, &|share| bar.progress(share));
     let comparison = comparison.map_err(CliError::Compare)?;

@@ -69,7 +69,7 @@ pub(crate) enum CliError {
     #[error("the sweep cannot be run")]
     Sweep(#[source] SweepError),
     /// A trace is of one run.
-    #[error("--trace, --log, --packets-csv and --pcapng are of a single run, and several files are given")]
+    #[error("--trace, --log, --packets-csv, --qlog and --pcapng are of a single run, and several files are given")]
     TraceOfSeveral,
     /// There is no target that could be held.
     #[error("--check has nothing to check: no session of {} has a target", file.display())]

@@ -119,6 +119,17 @@ pub(crate) enum RealError {
     /// Bursts are of a rate.
     #[error("--rate-burst goes with a --rate that is not unlimited")]
     BurstOfNoRate,
+    /// Lines of two kinds would go to one place.
+    #[error("two outputs would be mixed on standard output")]
+    StdoutTwice,
+    /// What watches the run cannot be served.
+    #[error("cannot serve at {place}")]
+    Serve {
+        /// Where.
+        place: String,
+        /// Why.
+        source: io::Error,
+    },
     /// There is no such path, or it broke.
     #[error("the link failed")]
     Link(#[source] NetError),
@@ -140,6 +151,7 @@ impl RealError {
             | Self::Scheduler { .. }
             | Self::UnknownScheduler { .. }
             | Self::NoEnds
+            | Self::StdoutTwice
             | Self::Parallel { .. }
             | Self::BurstOfNoRate
             | Self::Net(NetError::SamePath { .. } | NetError::Paths { .. } | NetError::Wanted(_))
@@ -156,7 +168,7 @@ impl RealError {
             #[cfg(feature = "kernel")]
             Self::Kernel(_) => 4,
             Self::KeyNotWritten { .. } => 5,
-            Self::Live(_) | Self::Link(_) | Self::Host { .. } | Self::Net(_) => 4,
+            Self::Live(_) | Self::Link(_) | Self::Host { .. } | Self::Net(_) | Self::Serve { .. } => 4,
         }
     }
 
@@ -204,6 +216,8 @@ impl RealError {
                 "it takes the right CAP_NET_ADMIN: run it as root, or in a namespace of `unshare --user --map-root-user --net`, \
                  or have root make both devices for you with `ip tuntap add dev NAME mode tun user YOU`",
             ),
+            Self::StdoutTwice => Some("name a file for one of them, such as --json-stream=FILE"),
+            Self::Serve { .. } => Some("another program may have the port: name another one, or 0 for any free one"),
             #[cfg(feature = "kernel")]
             Self::Kernel(_) => None,
             Self::Link(_)

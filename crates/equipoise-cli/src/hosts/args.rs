@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use equipoise::units::{Rate, Span, UnitError};
 use equipoise_net::{Dscp, Via};
 
+use crate::views::args::Viewing;
+
 /// Options that both ends of a session have.
 #[derive(Debug, Args)]
 pub(crate) struct Ends {
@@ -28,6 +30,9 @@ pub(crate) struct Ends {
     /// Write the results as lines of JSON, one for each interval and one for all; without a file to standard output
     #[arg(short = 'J', long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
+    /// Write a report as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -67,7 +72,8 @@ pub(crate) struct Send {
     /// Seconds to send for; 0 for as long as there is something to send [default: 10, or as long as the payload lasts]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Span>,
-    /// The controller; `equipoise controllers` lists them [default: equipoise; ap with --target or --path]
+    /// The controller, one on each path where it goes by packets; `equipoise controllers` lists them [default: equipoise; ap with
+    /// --target or --path]
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,
     /// Delay to hold, for controllers that hold one [default: 20 ms]
@@ -82,7 +88,7 @@ pub(crate) struct Send {
     /// Rate at which a session starts [default: the controller's own]
     #[arg(long, value_name = "RATE")]
     pub(crate) start_rate: Option<Rate>,
-    /// Highest rate
+    /// Highest rate, of all paths together
     #[arg(long, value_name = "RATE", default_value = "15M")]
     pub(crate) max_rate: Rate,
     /// A constant rate instead of a controller's, such as 3M
@@ -100,7 +106,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     pub(crate) report_interval: Span,
     /// Have the receiver report on single packets, by RFC 8888 or transport-wide numbers [default: if the controller needs it]
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "path")]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) feedback: Option<FeedbackFormat>,
     /// Time between two such reports, 5 to 500 ms
     #[arg(long, value_name = "TIME", default_value = "50 ms", requires = "feedback")]
@@ -144,6 +150,8 @@ pub(crate) struct Send {
     /// Only IPv6
     #[arg(short = '6')]
     pub(crate) six: bool,
+    #[command(flatten)]
+    pub(crate) viewing: Viewing,
 }
 
 impl Send {
@@ -170,7 +178,7 @@ pub(crate) enum EcnField {
 pub(crate) enum FeedbackFormat {
     /// Congestion control feedback, with marks and times in 1/1024 s
     Rfc8888,
-    /// Transport-wide numbers, with times in 250 µs; not with --file or --rtp
+    /// Transport-wide numbers, with times in 250 µs; not with --file, --rtp or --path
     Twcc,
 }
 
@@ -227,6 +235,8 @@ pub(crate) struct Receive {
     /// --insecure]
     #[arg(long, value_name = "RATE", value_parser = rate_or_none)]
     pub(crate) reverse_limit: Option<Rate>,
+    #[command(flatten)]
+    pub(crate) viewing: Viewing,
 }
 
 impl Receive {

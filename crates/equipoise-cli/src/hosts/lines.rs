@@ -25,7 +25,7 @@ impl Heads {
 const SENT: &str =
     "     time       sent    allowed     waits   delay: mean   deviation  round trip    lost  decided by\n";
 
-const RECEIVED: &str = "     time     received  packets   delay since the first\n";
+const RECEIVED: &str = "     time     received  packets   delay since the first     95 % within    jitter    lost\n";
 
 /// The lines of an interval, and of its paths, under a name.
 pub(super) fn interval(name: &str, interval: &Interval) -> Vec<String> {
@@ -94,5 +94,13 @@ fn sent_line(name: &str, of: &SendInterval, decided_by: Option<&str>) -> String 
 
 fn received_line(of: &str, interval: &ReceiveInterval) -> String {
     let delay = interval.shown_delay_mean_s.map_or("-".to_owned(), |delay| format!("{:+.2} ms", delay * 1e3));
-    format!("{of} {:6.2} Mbit/s {:8}   {delay:>12}\n", interval.rate_bps / 1e6, interval.packets)
+    let millis = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |seconds| format!("{:.2} ms", seconds * 1e3));
+    format!(
+        "{of} {:6.2} Mbit/s {:8}   {delay:>21}   {:>13} {:>9} {:>7}\n",
+        interval.rate_bps / 1e6,
+        interval.packets,
+        millis(interval.delay_p95_s),
+        millis(interval.jitter_s),
+        interval.packets_lost.map_or_else(|| "-".to_owned(), |lost| lost.to_string()),
+    )
 }

@@ -5,10 +5,9 @@ mod input;
 mod lines;
 mod rate_socket;
 pub(crate) mod receive;
-mod results;
+pub(crate) mod results;
 mod rtcp;
 pub(crate) mod send;
-mod writer;
 
 use std::env;
 use std::fs;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::hosts::args::seconds;
+use crate::views::args::Viewing;
 use clap::{Args, ValueEnum};
 use equipoise::units::{Rate, Share, Size, Span, UnitError};
 use equipoise_path::link::{GilbertElliott, Jitter, QueueLimit};
@@ -36,9 +37,17 @@ pub(crate) struct Link {
     /// Write the statistics as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Write a report as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Seconds between two intervals of what is told while it runs
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub(crate) interval: Span,
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) viewing: Viewing,
     /// The path, both ways.
     #[command(flatten)]
     pub(crate) path: Path,

@@ -2,18 +2,22 @@
 
 pub(crate) mod args;
 
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 use equipoise::units::{Schedule, Span};
 use equipoise_lab::capacity::{steps_capacity, trace_capacity};
-use equipoise_lab::link::{BridgeConfig, Ends, Late, LinkDirection, LinkReport, run};
+use equipoise_lab::link::{BridgeConfig, Ends, Late, LinkDirection, LinkNews, LinkReport, run};
 use equipoise_path::link::{
     Capacity, Codel, Discipline, DualPi2, FqCodel, Loss, Pie, PipeConfig, Reordering, TokenBucket,
 };
 
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt};
-use crate::output::{Output, say};
+use crate::output::Output;
+use crate::views::Views;
+use crate::views::told::{Interval, Measured, Open, Start, Told, Way};
+use crate::writer::Screen;
 use args::{Aqm, Link, Path, RateLimit};
 
 /// Ours: overtaken by a packet every 2.4 ms, as media has them, and by no whole frame of video.
@@ -24,25 +28,47 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
     let ends = ends(options)?;
     let forward = path(&options.path)?;
     let back = path(&options.back.over(&options.path))?;
-    let config = BridgeConfig { forward, back, seed: options.seed, spin: options.spin };
     let json = options.json.as_deref().map(Output::promise).transpose()?;
-    let quiet = options.quiet || matches!(json, Some(Output::Stdout));
     let stop = catch_interrupt()?;
-    let report = run(&ends, &config, options.time, &stop, &mut |address| {
-        let place = match (&ends, address) {
-            (Ends::Udp { target, .. }, Some(address)) => format!("{address} to {target}"),
-            (Ends::Interfaces { first, second }, _) => format!("between {first} and {second}"),
-            (Ends::Tun { first, second }, _) => format!("between the TUN devices {first} and {second}"),
-            (Ends::Udp { listen, target }, None) => format!("{listen} to {target}"),
-        };
-        say(quiet, &format!("carrying {place}\n"));
+    let views = Views::open(&options.viewing, options.report.as_deref(), options.quiet, &stop)?;
+    views.check_stdout(matches!(json, Some(Output::Stdout)))?;
+    let sample_interval = views.is_watched().then_some(options.interval);
+    let config = BridgeConfig { forward, back, seed: options.seed, spin: options.spin, sample_interval };
+    let screen = Screen::new(options.quiet || matches!(json, Some(Output::Stdout)), &views);
+    let report = run(&ends, &config, options.time, &stop, &mut |news| match news {
+        LinkNews::Ready(address) => begin(&ends, address, (&screen, &views)),
+        LinkNews::Interval { forward, back } => {
+            for (series, path) in (0..).zip([forward, back]) {
+                let interval = Interval { series, at_s: path.end_s, measured: Measured::Path(path) };
+                views.tell(Told::Interval(Box::new(interval)));
+            }
+        }
     })
     .map_err(RealError::Link)?;
-    say(quiet, &summary(&report));
+    screen.say(&summary(&report));
+    let viewed = views.finish(report.lasted_s);
+    screen.finish();
+    viewed?;
     json.map_or(Ok(()), |json| json.fulfil(&report.to_json()))?;
     // Without a time Ctrl-C is how it is meant to end.
     let cut_short = options.time.is_some() && stop.load(Ordering::Relaxed);
     Ok(if cut_short { Outcome::Interrupted } else { Outcome::Complete })
+}
+
+/// Says between what it carries, and tells of both directions.
+fn begin(ends: &Ends, address: Option<SocketAddr>, (screen, views): (&Screen, &Views)) {
+    let place = match (ends, address) {
+        (Ends::Udp { target, .. }, Some(address)) => format!("{address} to {target}"),
+        (Ends::Interfaces { first, second }, _) => format!("between {first} and {second}"),
+        (Ends::Tun { first, second }, _) => format!("between the TUN devices {first} and {second}"),
+        (Ends::Udp { listen, target }, None) => format!("{listen} to {target}"),
+    };
+    let title = format!("carrying {place}");
+    screen.say(&format!("{title}\n"));
+    views.tell(Told::Start(Start { version: env!("CARGO_PKG_VERSION"), command: "link", title }));
+    for (series, name) in (0..).zip(["forward", "back"]) {
+        views.tell(Told::Open(Open { series, at_s: 0.0, name: name.to_owned(), direction: Way::Carried }));
+    }
 }
 
 /// Between what it lies.

@@ -25,7 +25,7 @@ pub(super) fn run(options: &Bars) -> Result<Outcome, CliError> {
         seed: common.seed.unwrap_or(bars::SEED),
         runs: options.runs.unwrap_or(usual),
         aqm: common.aqm.as_deref().and_then(Aqm::find),
-        threads: common.threads.map(usize::from).into(),
+        execution: common.threads.map(usize::from).into(),
     };
     let bar = Bar::new(common.results.quiet, "simulated");
     let result = bars::run(&variants, (&catalogue, &controllers), &plan, &|share| bar.progress(share));

@@ -8,6 +8,7 @@ use crate::bar::Bar;
 use crate::error::CliError;
 use crate::outcome::{Outcome, catch_interrupt, outcome};
 use crate::output::say;
+use crate::waiting::in_words;
 
 /// Live runs that can be run.
 pub(super) struct Live<'a> {
@@ -62,26 +63,5 @@ fn in_class(error: SuiteError) -> CliError {
     match error {
         SuiteError::Live(error) => error.into(),
         error => CliError::Suite(error),
-    }
-}
-
-/// A time to wait in words: "45 s", "7 min", "2 h 5 min".
-fn in_words(seconds: f64) -> String {
-    let minutes = (seconds / 60.0).round() as u64;
-    match (minutes / 60, minutes % 60) {
-        (0, 0..2) => format!("{seconds:.0} s"),
-        (0, minutes) => format!("{minutes} min"),
-        (hours, minutes) => format!("{hours} h {minutes} min"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_to_wait_is_said_in_what_one_counts_it_by() {
-        let found = [45.0, 89.0, 412.0, 3_599.0, 7_500.0].map(in_words);
-        assert_eq!(found, ["45 s", "89 s", "7 min", "1 h 0 min", "2 h 5 min"]);
     }
 }

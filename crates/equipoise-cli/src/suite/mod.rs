@@ -111,7 +111,7 @@ fn all(asked: &Asked, options: &Common) -> Result<Outcome, CliError> {
         seed: options.seed.unwrap_or(FIRST_SEED),
         runs: asked.runs,
         aqm: options.aqm.as_deref().and_then(Aqm::find),
-        threads: options.threads.map(usize::from).into(),
+        execution: options.threads.map(usize::from).into(),
     };
     #[cfg(feature = "live")]
     let live =

@@ -3,15 +3,13 @@
 use equipoise_lab::metrics::{self, Metric};
 use equipoise_lab::result::{FlowResult, FlowSummary, Run, WorldSummary};
 
-use super::name;
-
 /// Columns of a terminal that a table may take.
 const WIDTH: usize = 100;
 
 /// The means of a world's runs, and what disturbed them.
 pub(super) fn of(summary: &WorldSummary, runs: &[&Run]) -> String {
     let [first, .., last] = runs else { return String::new() };
-    let world = name(summary.world).trim_end();
+    let world = summary.world.name();
     let mut text = format!(
         "{world}: {} runs, seeds {} to {}; mean ± 95 % confidence interval over the runs\n",
         summary.runs, first.seed, last.seed

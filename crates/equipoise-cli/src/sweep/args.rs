@@ -33,7 +33,7 @@ pub(crate) struct Sweep {
     /// How many runs of each point, each with its own seed [default: 1]
     #[arg(long, requires = "files", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: Option<u32>,
-    /// Run only the I-th of N shares, from 1; shares may run at the same time, on any machines
+    /// Run only the I-th of N shares, counted from 1 or from 0; shares may run at the same time, on any machines
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
     /// Write the rows of all runs to one file of Parquet; without files, nothing is run

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use equipoise_lab::sweep::Progress;
 
 use crate::bar::Bar;
+use crate::waiting::in_words;
 
 /// Time between two lines.
 const EVERY: Duration = Duration::from_secs(10);
@@ -37,31 +38,10 @@ impl Meter {
         }
         let left = (now - *begun).mul_f64((planned - done) as f64 / done as f64);
         // Without standard error there is nowhere to say it.
-        let _ = writeln!(anstream::stderr(), "{done} of {planned} runs, {} left", in_words(left));
+        let _ = writeln!(anstream::stderr(), "{done} of {planned} runs, {} left", in_words(left.as_secs_f64()));
     }
 
     pub(super) fn finish(self) {
         self.bar.finish();
-    }
-}
-
-/// A time as a person says it.
-fn in_words(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_is_said_in_the_unit_that_fits() {
-        let said = [0, 119, 120, 7199, 7260].map(|seconds| in_words(Duration::from_secs(seconds)));
-        assert_eq!(said, ["0 s", "119 s", "2 min", "119 min", "2 h 1 min"]);
     }
 }

@@ -1,6 +1,7 @@
 //! What a simulated run gives to other programs: a capture, packets, intervals and decisions.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -104,11 +105,56 @@ fn capture_packets_intervals_and_log_say_the_same_as_the_results() {
     );
 }
 
+/// The records of a file, each a JSON text of its own.
+fn records(file: &str) -> Vec<Value> {
+    let text = fs::read_to_string(file).expect("written");
+    let records = text.split('\u{1e}').skip(1);
+    records.map(|record| serde_json::from_str(record).expect("a record is JSON")).collect()
+}
+
+/// A session beside background traffic, one of live media, and one over two paths: each end has a file, and what left and came is what the results have.
+#[test]
+fn qlog_has_a_file_for_each_end_and_says_the_same_as_the_results() {
+    for (name, ends) in [("demo-short", 2), ("call", 2), ("two-paths", 2)] {
+        let folder = Folder::new();
+        let [results, out] = ["run.json", "qlog"].map(|name| folder.file(name));
+        done(&["sim", &scenario(name), "--json", &results, "--qlog", &out, "--quiet"]);
+        let flows = json(&results)["runs"][0]["flows"].as_array().expect("a list").clone();
+        let names: Vec<_> = fs::read_dir(&out).expect("made").map(|file| file.expect("readable").file_name()).collect();
+        assert_eq!(names.len(), ends, "{name}: {names:?}");
+        for (place, flow) in flows.iter().enumerate() {
+            let file =
+                |end: &str| format!("{out}/{}-{}-{end}.sqlog", place + 1, flow["name"].as_str().expect("a name"));
+            if fs::metadata(file("sender")).is_err() {
+                continue;
+            }
+            for (end, event, key) in [
+                ("sender", "quic:packet_sent", "packets_sent"),
+                ("receiver", "quic:packet_received", "packets_received"),
+            ] {
+                let records = records(&file(end));
+                assert_eq!(records[0]["serialization_format"], "application/qlog+json-seq", "{name}");
+                assert_eq!(records[0]["trace"]["common_fields"]["group_id"], flow["name"]);
+                let count = records.iter().filter(|record| record["name"] == event).count() as u64;
+                assert_eq!(Some(count), flow[key].as_u64(), "{name}: {key} of {}", flow["name"]);
+                let paths = records.iter().filter(|record| record["tuple"].is_string()).count();
+                assert_eq!(paths > 0, name == "two-paths", "{name}: {paths} events of paths");
+            }
+        }
+        let again = folder.file("again");
+        done(&["sim", &scenario(name), "--qlog", &again, "--quiet"]);
+        for file in names {
+            let bytes = |folder: &str| fs::read(Path::new(folder).join(&file)).expect("written");
+            assert!(bytes(&out) == bytes(&again), "{name}: the bytes of {file:?} depend on more than the seed");
+        }
+    }
+}
+
 #[test]
 fn what_is_of_one_run_is_refused_for_several() {
     let folder = Folder::new();
     let (demo, out) = (scenario("demo-short"), folder.file("out"));
-    for option in ["--pcapng", "--log", "--packets-csv"] {
+    for option in ["--pcapng", "--log", "--packets-csv", "--qlog"] {
         let runs = run(&["sim", &demo, option, &out, "--runs", "2"]);
         assert_eq!(runs.status.code(), Some(2), "{}", said(&runs));
         let files = run(&["sim", &demo, &demo, option, &out]);

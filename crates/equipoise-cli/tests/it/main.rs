@@ -29,4 +29,5 @@ mod support;
 mod sweep;
 mod tun;
 mod tutorial;
+mod views;
 mod words;

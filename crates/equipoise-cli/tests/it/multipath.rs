@@ -182,7 +182,8 @@ fn a_file_comes_out_as_it_went_in(delays: [u64; 2], numbers: u32, least: u64) {
 #[test]
 fn a_path_that_cannot_be_is_named_with_what_could() {
     let send = |more: &[&str]| run(&[&["send", "127.0.0.1", "--insecure"], more].concat());
-    let cases: [(&[&str], i32, &str); 9] = [
+    let by_packet = ["--path", "lo", "--controller", "equipoise", "--feedback", "twcc"];
+    let cases: [(&[&str], i32, &str); 11] = [
         (&["--path", "nosuch0"], 4, "there is no network interface \"nosuch0\" here; there are"),
         (&["--path", "192.0.2.77"], 4, "no interface here has the IPv4 address 192.0.2.77"),
         (&["--path", "lo", "--path", "127.0.0.1"], 2, "path 127.0.0.1 is path lo; name each path once"),
@@ -192,6 +193,8 @@ fn a_path_that_cannot_be_is_named_with_what_could() {
         (&["--path", "lo", "--scheduler-set", "longest_step=2"], 2, "`longest_step` is 2"),
         (&["--path", "lo", "--scheduler-period", "10 ms"], 4, "must be a report interval, 1 s, or more"),
         (&["--path", "lo", "-B", "127.0.0.1"], 2, "cannot be used with"),
+        (&["--path", "lo", "--feedback", "rfc8888"], 4, "over several with a law for each"),
+        (&by_packet, 4, "feedback of RFC 8888 works with any"),
     ];
     for (arguments, code, words) in cases {
         let output = send(arguments);

@@ -1,4 +1,4 @@
-//! A call through GStreamer: an encoder's video over a bottleneck in steps, by one element or another.
+//! A call through GStreamer: an encoder's video over a bottleneck with capacity steps, with one element or another.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -12,7 +12,7 @@ use gst::prelude::*;
 
 use crate::path::{Path, STEPS_BPS, Seen};
 
-/// The sender. `{bwe}` is the name of the element, with further properties perhaps; nothing else differs.
+/// The sender. `{bwe}` is the name of the element, possibly with properties; nothing else differs.
 const SENDER: &str = "
     rtpbin name=rtp rtp-profile=avpf
     videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=1 ! video/x-raw,width=640,height=360,framerate=25/1
@@ -27,7 +27,7 @@ const SENDER: &str = "
     udpsrc name=in address=127.0.0.1 port=0 ! application/x-rtcp ! rtp.recv_rtcp_sink_0
 ";
 
-/// The receiver, which reports by transport-wide feedback.
+/// The receiver, which sends transport-wide feedback.
 const RECEIVER: &str = "
     rtpbin name=rtp rtp-profile=avpf latency=200
     udpsrc name=in address=127.0.0.1 port=0
@@ -37,47 +37,47 @@ const RECEIVER: &str = "
     rtp.send_rtcp_src_0 ! udpsink name=out host=127.0.0.1 close-socket=false sync=false async=false
 ";
 
-/// How long a phase has to get used to its capacity.
+/// Time for a call to adapt to the capacity of a phase.
 pub(crate) const SETTLING: Span = Span::from_secs(5);
 
-/// What became of a call.
+/// Results of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     pub(crate) phases: Vec<Phase>,
-    /// Waits at the bottleneck: mean and 95th percentile over all packets.
+    /// Queueing delay at the bottleneck: mean and 95th percentile over all packets.
     pub(crate) queueing_mean_s: f64,
     pub(crate) queueing_p95_s: f64,
-    /// Waits in the element.
+    /// Waiting time in the element.
     pub(crate) pacing_p95_s: f64,
     pub(crate) dropped: u64,
     pub(crate) encoded: usize,
     pub(crate) decoded: usize,
 }
 
-/// A phase of a constant capacity; all but the queueing from [`SETTLING`] on.
+/// A phase of constant capacity. All values except the queueing delay are from [`SETTLING`] on.
 #[derive(Clone, Debug)]
 pub(crate) struct Phase {
     pub(crate) capacity_bps: f64,
-    /// What the encoder is asked for at the end of the settling.
+    /// The bitrate requested from the encoder at the end of [`SETTLING`].
     pub(crate) asked_then_bps: f64,
-    /// What it is asked for, over time.
+    /// The mean bitrate requested from the encoder.
     pub(crate) asked_bps: f64,
-    /// What it makes.
+    /// The bitrate that it produces.
     pub(crate) made_bps: f64,
-    /// What goes through the bottleneck, as IP packets.
+    /// The rate of IP packets through the bottleneck.
     pub(crate) delivered_bps: f64,
-    /// Of all the phase's packets.
+    /// Over all packets of the phase.
     pub(crate) queueing_p95_s: f64,
 }
 
-/// What is noted while a call runs.
+/// Values recorded while a call runs.
 #[derive(Default)]
 struct Notes {
-    /// Bitrates that the encoder was asked for.
+    /// Bitrates requested from the encoder.
     asked: Vec<(Time, f64)>,
-    /// Bits of frames.
+    /// Sizes of frames, in bits.
     made: Vec<(Time, f64)>,
-    /// When packets came to the element that have not left it.
+    /// Arrival times of packets that are still in the element.
     within: VecDeque<Time>,
     paced: Vec<Span>,
     decoded: usize,
@@ -85,14 +85,14 @@ struct Notes {
 
 type Book = Arc<Mutex<Notes>>;
 
-/// Runs a call whose sender has the element `bwe`, with phases of this length.
+/// Runs a call with the element `bwe` at the sender, with phases of this length.
 pub(crate) fn run(bwe: &str, phase: Span) -> Result<Report, Box<dyn Error>> {
     let clock = Clock::new();
     let sender = Pipeline::new(&SENDER.replace("{bwe}", bwe))?;
     let receiver = Pipeline::new(RECEIVER)?;
     let book = Book::default();
     watch(&sender, &receiver, &clock, &book)?;
-    // A second for the first frame to be there.
+    // Leaves a second until the first frame.
     let begin = clock.now() + Span::from_secs(1);
     let path = Path::new(&clock, (begin, phase), (sender.address()?, receiver.address()?))?;
     let (entrance, exit) = path.ends()?;
@@ -111,7 +111,7 @@ pub(crate) fn run(bwe: &str, phase: Span) -> Result<Report, Box<dyn Error>> {
     Ok(report(&notes, &seen, dropped, (begin, phase)))
 }
 
-/// Lets the encoder follow the element, and notes what both do.
+/// Makes the encoder follow the element, and records both.
 fn watch(sender: &Pipeline, receiver: &Pipeline, clock: &Clock, book: &Book) -> Result<(), Box<dyn Error>> {
     let (encoder, bwe) = (sender.element("encoder")?, sender.element("bwe")?);
     let note = |then: fn(&mut Notes, Time, f64)| {
@@ -180,7 +180,7 @@ fn report(notes: &Notes, seen: &[Seen], dropped: u64, (begin, phase): (Time, Spa
     }
 }
 
-/// Bitrates are looked at so often in a phase.
+/// Number of bitrate samples per phase.
 const STEPS: i64 = 100;
 
 /// 95th percentile, in s.
@@ -191,14 +191,14 @@ fn p95(of: impl Iterator<Item = Span>) -> f64 {
     sorted.get(at).map_or(0.0, |wait| wait.as_secs_f64())
 }
 
-/// A pipeline with one UDP socket, at `in` and `out`, which ends with it.
+/// A pipeline with one UDP socket, at its elements `in` and `out`; it stops on drop.
 struct Pipeline(gst::Pipeline);
 
 impl Pipeline {
     fn new(launch: &str) -> Result<Self, Box<dyn Error>> {
         let pipeline = gst::parse::launch(launch)?.downcast::<gst::Pipeline>().map_err(|_| "no pipeline")?;
         let pipeline = Self(pipeline);
-        // The one that listens opens the socket, before the other one would open one of its own.
+        // The receiving element opens the socket first; otherwise the other one would open its own.
         let source = pipeline.element("in")?;
         source.set_state(gst::State::Ready)?;
         pipeline.element("out")?.set_property("socket", source.property::<glib::Object>("used-socket"));
@@ -210,7 +210,7 @@ impl Pipeline {
         self.0.by_name(name).ok_or_else(|| format!("no element {name:?}"))
     }
 
-    /// Where its socket listens.
+    /// The address of its socket.
     fn address(&self) -> Result<SocketAddr, Box<dyn Error>> {
         let port: i32 = self.element("in")?.property("port");
         Ok((Ipv4Addr::LOCALHOST, u16::try_from(port)?).into())
@@ -224,7 +224,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The first error that an element has posted, if any.
+    /// The first error posted by an element, if any.
     fn check(&self) -> Result<(), Box<dyn Error>> {
         let error = self.0.bus().and_then(|bus| bus.pop_filtered(&[gst::MessageType::Error]));
         match error.as_ref().map(|message| message.view()) {
@@ -236,7 +236,7 @@ impl Pipeline {
 
 impl Drop for Pipeline {
     fn drop(&mut self) {
-        // There is nobody to hear of it.
+        // An error cannot be reported from `drop`.
         let _ = self.0.set_state(gst::State::Null);
     }
 }

@@ -1,4 +1,4 @@
-//! Two pipelines, a bottleneck in steps between them, and a table of what an element made of it:
+//! Two pipelines with a stepped bottleneck between them, and a table of an element's results:
 //!
 //! ```console
 //! $ cargo run --release -p equipoise-gst --example steps

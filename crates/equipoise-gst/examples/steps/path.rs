@@ -1,4 +1,4 @@
-//! The bottleneck between both pipelines, and what went through it.
+//! The bottleneck between both pipelines, and the packets through it.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -8,22 +8,22 @@ use equipoise::units::{Rate, Schedule, Span};
 use equipoise_net::{Clock, Emulator, EmulatorConfig, Passed, Protocol, Route, Time, Watcher};
 use equipoise_path::link::{LinkConfig, LinkStats, QueueLimit};
 
-/// The capacities, one after another (RFC 8867, Sec. 5.1).
+/// The capacities in order (RFC 8867, Sec. 5.1).
 pub(crate) const STEPS_BPS: [u64; 4] = [1_000_000, 2_500_000, 600_000, 1_000_000];
-/// One way, without a queue.
+/// One-way delay without a queue.
 const PROPAGATION: Span = Span::from_millis(50);
-/// The queue in front of the bottleneck; what finds it full is dropped.
+/// The length of the bottleneck's queue; packets that find it full are dropped.
 const QUEUE: Span = Span::from_millis(300);
-/// The way back is never the bottleneck.
+/// The rate of the return path, which is never the bottleneck.
 const BACK: Rate = Rate::from_bps(100_000_000);
 
-/// An emulated path, with each packet that went through it towards the receiver.
+/// An emulated path that records each packet towards the receiver.
 pub(crate) struct Path {
     emulator: Emulator,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-/// A packet that came through.
+/// A packet that passed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) at: Time,
@@ -55,12 +55,12 @@ impl Path {
         Ok(Self { emulator: Emulator::start(clock, config)?, seen })
     }
 
-    /// Where the sender has to send to, and where its packets come from for the receiver.
+    /// The address that the sender sends to, and the address that its packets come from at the receiver.
     pub(crate) fn ends(&self) -> Result<(SocketAddr, SocketAddr), &'static str> {
         self.emulator.entrance(0).zip(self.emulator.exit(0)).ok_or("the path has no ends")
     }
 
-    /// Ends the path: the packets that went through, and how many were dropped.
+    /// Ends the path; returns the packets that passed, and the number dropped.
     pub(crate) fn stop(self) -> Result<(Vec<Seen>, u64), Box<dyn Error>> {
         let report = self.emulator.stop()?;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -1,7 +1,7 @@
-use std::error::Error;
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use equipoise::error::Chain;
 use equipoise::units::{Instant, SenderClock, Span};
 use gst::glib;
 use gst::prelude::*;
@@ -18,16 +18,17 @@ static CATEGORY: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("rtpequipoisebwe", gst::DebugColorFlags::empty(), Some(about))
 });
 
-/// Upstream's thread puts into the flow, a task of the source pad takes out, and feedback comes on a third thread.
+/// Upstream's thread adds packets to the flow, a task of the source pad removes them, and feedback arrives on a third
+/// thread.
 #[derive(Debug)]
 pub(crate) struct Bwe {
     sink: gst::Pad,
     src: gst::Pad,
     settings: Mutex<Settings>,
     state: Mutex<State>,
-    /// Something came, or the pads have been stopped.
+    /// Signalled when something arrived, or the pads were stopped.
     changed: Condvar,
-    /// The clock by which `rtpsession` stamps what leaves.
+    /// The clock with which `rtpsession` stamps outgoing packets.
     clock: gst::Clock,
 }
 
@@ -35,13 +36,13 @@ pub(crate) struct Bwe {
 struct State {
     /// `None` before PAUSED.
     flow: Option<Flow>,
-    /// What upstream is answered, and whether the task goes on.
+    /// The result returned to upstream, and whether the task continues.
     result: Result<gst::FlowSuccess, gst::FlowError>,
-    /// The identifier of transport-wide numbers in the packets.
+    /// The identifier of the header extension with the transport-wide sequence number.
     extension: Option<u8>,
-    /// It has been said that packets have no room for a number.
+    /// Whether the warning about packets without this extension was posted.
     has_warned: bool,
-    /// What the task has taken out of the flow is on its way downstream.
+    /// Whether an item removed by the task is being pushed downstream.
     is_passing: bool,
 }
 
@@ -93,7 +94,7 @@ impl Bwe {
             }
             gst::EventView::Caps(caps) => {
                 let mut state = self.state();
-                // Streams of one session may come by a funnel, and not all of them with numbers.
+                // A funnel may combine several streams of one session, and not all of them have the extension.
                 state.extension = extension_of(caps.caps()).or(state.extension);
             }
             _ => {}
@@ -111,7 +112,7 @@ impl Bwe {
 
     fn sink_query(&self, pad: &gst::Pad, query: &mut gst::QueryRef) -> bool {
         if query.is_serialized() {
-            // It is about what comes after all that waits.
+            // The query concerns the data after all that is waiting.
             let waits = |state: &mut State| {
                 let is_empty = state.flow.as_ref().is_none_or(Flow::is_empty) && !state.is_passing;
                 state.result.is_ok() && !is_empty
@@ -158,31 +159,31 @@ impl Bwe {
         self.state().result = Ok(gst::FlowSuccess::Ok);
         let weak = self.obj().downgrade();
         self.src.start_task(move || {
-            // The element stops its task before it goes.
+            // The element stops its task before it is freed.
             if let Some(element) = weak.upgrade() {
                 element.imp().turn();
             }
         })
     }
 
-    /// Lets nothing pass any more, and forgets what waits.
+    /// Stops passing data, and discards all that waits.
     fn stop(&self, why: gst::FlowError) {
         let mut state = self.state();
         state.result = Err(why);
         let events = state.flow.as_mut().map(Flow::flush).unwrap_or_default();
         drop(state);
         self.changed.notify_all();
-        // What describes the stream goes on to describe it, as behind a `queue`.
+        // Sticky events that describe the stream are kept, as in a `queue`.
         let is_kept = |event: &&gst::Event| {
             event.is_sticky() && !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos)
         };
         for event in events.iter().filter(is_kept) {
-            // It fails for a pad that is stopped, which has no stream.
+            // It fails for a stopped pad, which has no stream.
             let _ = self.src.store_sticky_event(event);
         }
     }
 
-    /// One round of the task: waits for what passes next, and lets it pass.
+    /// One iteration of the task: waits for the next item, and pushes it.
     fn turn(&self) {
         let mut state = self.state();
         let now = self.now();
@@ -198,7 +199,7 @@ impl Bwe {
             && !tells
             && !warns
         {
-            // With the lock since the question, so that nothing is missed.
+            // The lock was held since the check, so no change is missed.
             self.wait(state, until.map(|until| until - now));
             return;
         }
@@ -214,7 +215,7 @@ impl Bwe {
         let result = match turn {
             Turn::Buffer(buffer) => self.src.push(buffer),
             Turn::Event(event) => {
-                // What downstream thinks of an event it says of the next buffer.
+                // Downstream's reaction to an event is returned with the next buffer.
                 self.src.push_event(event);
                 Ok(gst::FlowSuccess::Ok)
             }
@@ -233,7 +234,7 @@ impl Bwe {
         }
     }
 
-    /// Downstream has taken what passed, or has not.
+    /// Handles the result of a push.
     fn passed(&self, result: Result<gst::FlowSuccess, gst::FlowError>) {
         let mut state = self.state();
         state.is_passing = false;
@@ -248,9 +249,9 @@ impl Bwe {
             }
         }
         drop(state);
-        // A query may have waited for this.
+        // A query may be waiting for this.
         self.changed.notify_all();
-        // Otherwise upstream learns of it with its next buffer.
+        // Otherwise upstream gets the error with its next buffer.
         if let Err(error) = result
             && was_ending
             && !matches!(error, gst::FlowError::Flushing | gst::FlowError::Eos)
@@ -270,15 +271,9 @@ impl Bwe {
         );
     }
 
-    /// Says on the bus what is wrong with the properties.
+    /// Posts an error about the properties on the bus.
     fn refuse(&self, error: &SettingsError) -> gst::StateChangeError {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(error) = source {
-            text = format!("{text}: {error}");
-            source = error.source();
-        }
-        gst::element_imp_error!(self, gst::LibraryError::Settings, ("{text}"));
+        gst::element_imp_error!(self, gst::LibraryError::Settings, ("{}", Chain(error)));
         gst::StateChangeError
     }
 }
@@ -334,7 +329,7 @@ impl ObjectImpl for Bwe {
     fn constructed(&self) {
         self.parent_constructed();
         for pad in [&self.sink, &self.src] {
-            // It fails for a pad of the same name alone.
+            // It fails only if a pad of this name exists.
             let _ = self.obj().add_pad(pad);
         }
     }
@@ -346,7 +341,7 @@ impl ObjectImpl for Bwe {
     fn set_property(&self, _: usize, value: &glib::Value, property: &glib::ParamSpec) {
         let mut settings = self.settings();
         let text = || value.get::<Option<String>>().ok().flatten().unwrap_or_default();
-        // GObject has checked types and ranges.
+        // GObject has already checked types and ranges.
         let bps = |now| value.get::<u32>().unwrap_or(now);
         match property.name() {
             "estimated-bitrate" => settings.estimated_bps = bps(settings.estimated_bps),
@@ -408,7 +403,7 @@ impl ElementImpl for Bwe {
 
     fn change_state(&self, change: gst::StateChange) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
         match change {
-            // What is wrong is said before anything starts.
+            // Invalid properties are reported before anything starts.
             gst::StateChange::NullToReady => {
                 let settings = self.settings().clone();
                 settings.guest(self.now()).map_err(|error| self.refuse(&error))?;

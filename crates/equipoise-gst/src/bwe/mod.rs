@@ -1,4 +1,4 @@
-//! The element: pads, properties, threads.
+//! The element: pads, properties and threads.
 
 use gst::glib;
 use gst::prelude::*;
@@ -11,7 +11,7 @@ glib::wrapper! {
     pub(crate) struct Bwe(ObjectSubclass<imp::Bwe>) @extends gst::Element, gst::Object;
 }
 
-/// Enters the element into a plugin.
+/// Registers the element with a plugin.
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gst::Element::register(Some(plugin), "rtpequipoisebwe", gst::Rank::NONE, Bwe::static_type())
 }

@@ -3,14 +3,14 @@ use equipoise::control::Fate;
 use super::*;
 
 const MILLI: u64 = 1_000_000;
-/// What `rtpsession` begins to count at, just before a wrap.
+/// The first number of `rtpsession`, just before a wrap.
 const THEIRS: u16 = 65_530;
 
 fn packet(payload: u32) -> PacketInfo {
     PacketInfo { payload, whole: payload + 20, is_numbered: true, ..PacketInfo::default() }
 }
 
-/// Twenty packets of different sizes, one each 10 ms.
+/// Twenty packets of different sizes, one every 10 ms.
 fn departures() -> Departures {
     let mut departures = Departures::new();
     for number in 0..20 {
@@ -23,7 +23,7 @@ fn size(number: u64) -> u32 {
     900 + (number * 37 % 100) as u32
 }
 
-/// What is said of our packet `number`, which arrived 50 ms after it left.
+/// The status of our packet `number`, which arrived 50 ms after it was sent.
 fn status(number: u64) -> Status {
     let left_ns = number * 10 * MILLI + 20_000;
     let sequence = THEIRS.wrapping_add(number as u16);
@@ -34,7 +34,8 @@ fn numbers(news: &News) -> Vec<u64> {
     news.packets.iter().map(|packet| packet.number).collect()
 }
 
-/// If it fails, the numbers of `rtpsession` and ours do not meet, and laws hear of packets that they never sent.
+/// If it fails, the numbers of `rtpsession` do not match ours, and laws get feedback about packets that were never
+/// sent.
 #[test]
 fn packets_are_found_by_time_and_size_whatever_the_other_count_is() {
     let mut departures = departures();
@@ -45,14 +46,14 @@ fn packets_are_found_by_time_and_size_whatever_the_other_count_is() {
     assert_eq!(news.packets[2].fate, Fate::Lost);
     assert_eq!(news.packets[3].departed, time(50 * MILLI));
     assert_eq!(news.round_trip, Some(Span::from_millis(250)));
-    // Those before are not under way any more as far as is known.
+    // Earlier packets no longer count as in flight.
     assert_eq!(departures.in_flight(), Size::from_bytes(14_000));
-    // Told again, in another order, with holes: nothing is told twice.
+    // Reported again, in another order, with gaps: no packet is reported twice.
     let news = departures.on_statuses(now, &[status(9), status(5), status(7), status(7)]);
     assert_eq!(numbers(&news), [7, 9]);
 }
 
-/// A `queue` behind the element lets packets come to `rtpsession` later, and all at once.
+/// A `queue` after the element delays packets to `rtpsession`, and releases them all at once.
 #[test]
 fn a_queue_behind_the_element_does_no_harm() {
     let mut departures = departures();
@@ -70,7 +71,7 @@ fn a_count_that_begins_anew_is_found_again() {
     assert_eq!(numbers(&news), [6, 7]);
 }
 
-/// If it fails, whoever can send an event upstream can say what has arrived.
+/// If it fails, anyone who can send an event upstream can forge arrivals.
 #[test]
 fn what_fits_no_packet_that_left_is_refused() {
     let foreign = [
@@ -97,9 +98,9 @@ fn the_receivers_clock_wraps_and_goes_back_without_a_leap() {
     let first = clock.take(wrap - 5 * MILLI);
     assert_eq!(clock.take(3 * MILLI) - first, Span::from_millis(8));
     assert_eq!(clock.take(wrap - MILLI) - first, Span::from_millis(4));
-    // Without a wrap in what GStreamer says.
+    // GStreamer's value does not wrap here.
     assert_eq!(clock.take(wrap + 9 * MILLI) - first, Span::from_millis(14));
-    // Whatever comes, no time is out of reach.
+    // Any time can be followed by any other.
     for ns in [u64::MAX, 0, wrap / 2, wrap / 2 + 1, u64::MAX / 2] {
         clock.take(ns);
     }

@@ -28,14 +28,14 @@ fn bwe(harness: &Harness) -> gst::Element {
     }
 }
 
-/// An RTP packet with room for a transport-wide number.
+/// An RTP packet with the extension for a transport-wide number.
 fn packet(number: u16, payload: usize) -> gst::Buffer {
     let [high, low] = number.to_be_bytes();
     let header = [0x90, 0x60, high, low, 0, 0, 0, 1, 0, 0, 0, 7, 0xBE, 0xDE, 0, 1, 0x31, 0, 0, 0];
     gst::Buffer::from_slice([&header[..], &vec![0; payload]].concat())
 }
 
-/// The number of packets that pass within `time`.
+/// The packets that pass within `time`.
 fn pulled(harness: &mut Harness, time: Duration) -> Vec<gst::Buffer> {
     let (end, mut buffers) = (Instant::now() + time, Vec::new());
     while Instant::now() < end {
@@ -47,10 +47,10 @@ fn pulled(harness: &mut Harness, time: Duration) -> Vec<gst::Buffer> {
     buffers
 }
 
-/// The structure of `rtpsession`'s event, of what is said of packets.
+/// The structure of `rtpsession`'s event with these packets.
 fn packets(packets: impl IntoIterator<Item = impl ToSendValue>) -> gst::Structure {
     let packets = glib::ValueArray::new(packets.into_iter().map(|packet| packet.to_send_value()));
-    // SAFETY: the array holds values that may be sent, and nobody else has it.
+    // SAFETY: the array contains only sendable values, and nothing else refers to it.
     let packets = unsafe { glib::SendValue::unsafe_from(packets.to_value().into_raw()) };
     let mut structure = gst::Structure::new_empty("RTPTWCCPackets");
     structure.set_value("packets", packets);
@@ -102,7 +102,7 @@ fn lists_pass_as_what_they_hold() {
     }
 }
 
-/// What breaks otherwise: after a seek or a reconnection old packets come, or none at all.
+/// If it fails, old packets come after a seek or a reconnection, or none at all.
 #[test]
 fn a_flush_drops_what_waits_and_then_packets_pass_again() {
     let mut harness = harness("controller=cbr controller-params=\"rate=10 kbit/s\"");
@@ -136,7 +136,7 @@ fn states_go_up_and_down_whatever_waits() {
     while harness.pull().expect("a packet").size() != 30 {}
 }
 
-/// If it fails, packets do not find their feedback in a pipeline as they do in the unit tests.
+/// If it fails, packets are not matched with feedback in a pipeline as they are in the unit tests.
 #[test]
 fn feedback_moves_the_estimate_and_tells_the_encoder() {
     let mut harness = harness("estimated-bitrate=200000 min-bitrate=50000");
@@ -153,7 +153,7 @@ fn feedback_moves_the_estimate_and_tells_the_encoder() {
         for _ in 0..3 {
             harness.push(packet(number, 300)).expect("taken");
             harness.pull().expect("a packet");
-            // As rtpsession does it, behind the element, and an empty path.
+            // As done by rtpsession after the element, with an empty path.
             let left = clock.time();
             told.push(status(u32::from(number.wrapping_add(65_500)), 300, left, left + ClockTime::SECOND));
             number += 1;
@@ -169,7 +169,7 @@ fn feedback_moves_the_estimate_and_tells_the_encoder() {
     assert_eq!(stats.get::<u64>("reports-refused"), Ok(0), "{stats}");
 }
 
-/// Events of anybody: missing fields, wrong types, absurd numbers, times that go back, packets that never left.
+/// Arbitrary events: missing fields, wrong types, absurd numbers, times that go back, packets that were never sent.
 #[test]
 fn hostile_events_neither_end_it_nor_raise_the_rate() {
     let mut harness = harness("estimated-bitrate=200000");

@@ -1,6 +1,7 @@
 use std::process::{Command, Output};
 
-/// `gst-inspect-1.0` of what has the plugin's folder as its only one, with warnings as errors; `None` without that command.
+/// Runs `gst-inspect-1.0` with the plugin's folder as the only one, and warnings as errors; `None` if the command is
+/// missing.
 fn inspect(what: &str) -> Option<Output> {
     let built = std::env::current_exe().expect("a path").with_file_name("libgstequipoise.so");
     let folder = std::env::temp_dir().join(format!("equipoise-gst-{}", std::process::id()));
@@ -17,7 +18,7 @@ fn inspect(what: &str) -> Option<Output> {
     output
 }
 
-/// If it fails, GStreamer does not take the library for a plugin, or has something to say about it.
+/// If it fails, GStreamer does not accept the library as a plugin, or reports a problem.
 #[test]
 fn gst_inspect_knows_plugin_and_element_and_has_no_complaint() {
     let asked = [

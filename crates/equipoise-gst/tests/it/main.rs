@@ -1,4 +1,4 @@
-//! The element among others of GStreamer: in a harness, and in a call over a bottleneck.
+//! The element with other GStreamer elements: in a harness, and in a call over a bottleneck.
 #![allow(clippy::print_stdout, reason = "what a call made of its path")]
 
 #[expect(dead_code, reason = "only the example prints all of it")]
@@ -13,7 +13,7 @@ mod steps;
 
 use std::sync::Once;
 
-/// GStreamer with the element.
+/// Initialises GStreamer and registers the element.
 fn init() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The law in integers (Kodama 2009, Eq. 10, 15, 18), bit by bit what `equipoise::control::window::symbiosis::fixed`
- * computes; a test compares the two. Forms, largest values and how it differs from floating point are listed there.
+ * The law in integers (Kodama 2009, Eq. 10, 15, 18), bit by bit equal to `equipoise::control::window::symbiosis::fixed`;
+ * a test compares the two. Formats, maximum values and differences from floating point are listed there.
  *
- * Plain C without a kernel: `u64` and `u32` have to be there. No 128-bit integer, no signed division, and every divisor is
- * above zero.
+ * Plain C that also compiles outside of a kernel; `u64` and `u32` must be defined. No 128-bit integers, no signed
+ * division, and every divisor is above zero.
  */
 #ifndef EQUIPOISE_FIXED_H
 #define EQUIPOISE_FIXED_H
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) u64 decay_series(u64 x)
 	return FIXED_ONE - ((x * sum) >> 30);
 }
 
-/* Eq. 10: the window, in Q20 segments, so many microseconds after it was `window`; 0 without a path or a window. */
+/* Eq. 10: the window, in Q20 segments, some microseconds after it was `window`; 0 without a path or a window. */
 static inline __attribute__((always_inline)) u64 law_window(const struct law *law, struct path path, u64 window,
 							    u32 elapsed_us)
 {
@@ -179,7 +179,7 @@ static inline __attribute__((always_inline)) u64 square_root(u64 rest)
 	int i;
 
 	for (i = 0; i < 21; i++) {
-		/* 1 or 0 without a branch: the verifier would follow 2^21 ways. */
+		/* 1 or 0 without a branch: the verifier would follow 2^21 paths. */
 		take = 1 - ((rest - root - bit) >> 63);
 		rest -= take * (root + bit);
 		root = (root >> 1) + take * bit;
@@ -201,10 +201,10 @@ static inline __attribute__((always_inline)) u64 oscillated(u64 window, u64 stre
 }
 
 /*
- * A train of segments on its way: sums over its last acknowledgements, each counted from its first one. Segments in bytes,
- * times in us. A fluid link that is never idle in between carries K; what came in is the train and the others' A' = K - A:
+ * A train of segments: sums over its last acknowledgements, each relative to its first one. Segments in bytes,
+ * times in us. A fluid link that is never idle forwards K; it receives the train and the cross traffic A' = K - A:
  * A = (segments - K (growth of the delay)) / (time of sending), in Q10 segments/s; at most K, at least a hundredth of it.
- * 0 where the sums tell nothing.
+ * 0 if the sums give no result.
  */
 static inline __attribute__((always_inline)) u64 train_available(u64 capacity, u64 bytes, u64 segment_bytes,
 								 u64 sent_us, u64 acked_us)

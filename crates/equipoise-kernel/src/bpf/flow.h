@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* What the program keeps of each socket, and what is set: as the loader in Rust reads and writes them. */
+/* The program's state of each socket, and its parameters, in the layout used by the loader in Rust. */
 #ifndef EQUIPOISE_FLOW_H
 #define EQUIPOISE_FLOW_H
 
-/* Capacities that are kept: the median of so many trains. */
+/* Number of stored capacities: the median is over this many trains. */
 #define CAPACITIES 8
 
 /* Parameters, in Q20. */
@@ -20,25 +20,25 @@ struct flow {
 	/* K and A in Q10 segments/s; 0 before they are measured. */
 	u64 capacity;
 	u64 available;
-	/* gamma in Q20, as noise leaves it. */
+	/* gamma in Q20, lowered by noise. */
 	u64 gamma;
 	struct noise noise;
 	u64 last_step_us;
 	u64 min_round_trip_us;
 
-	/* Trains that told something, and all. */
+	/* Trains with a result, and all trains. */
 	u32 trains_judged;
 	u32 trains;
 	u32 losses;
 	u32 timeouts;
 
-	/* The kernel's state of congestion, and what it was when it undid a reduction. */
+	/* The kernel's congestion state, and its value when it undid a reduction. */
 	u32 state;
 	u32 undo_window;
 	u32 undone;
 	u32 retransmit_first;
 
-	/* The train under way. */
+	/* The train in flight. */
 	u32 train;
 	u32 segment_bytes;
 	u32 start;
@@ -46,7 +46,7 @@ struct flow {
 	u32 end;
 	u32 hold_until;
 	u32 need;
-	/* The connection's window while the train has a smaller one; 0 for none. */
+	/* The connection's window while the train uses a smaller one; 0 for none. */
 	u32 lent;
 	u64 spacing_bytes_per_s;
 	/* Of the whole train, in Q10 segments/s. */
@@ -56,19 +56,19 @@ struct flow {
 	u64 first_sent_us;
 	u64 first_acked_us;
 	u32 first_bytes;
-	/* The last one of its burst, counted from the first. */
+	/* The last one of its burst, relative to the first. */
 	u32 burst_bytes;
 	u64 burst_sent_us;
 	u64 burst_acked_us;
-	/* Sums over its last ones, counted from the first. */
+	/* Sums over its last ones, relative to the first. */
 	u64 tail_bytes;
 	u64 tail_sent_us;
 	u64 tail_acked_us;
 
-	/* Times for a segment, in ns, of the last trains. */
+	/* Times per segment, in ns, of the last trains. */
 	u32 gaps_ns[CAPACITIES];
 	u32 gaps;
-	/* Trains in a row that were slower than what is available. */
+	/* Consecutive trains that were slower than the available bandwidth. */
 	u32 clear;
 	/* A result far from the others that the next may confirm; 0 for none. */
 	u64 set_aside;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * What the programs need of the kernel's types: these fields and no others. Where they are is found out when the program
+ * The fields of the kernel's types that the programs need. Their offsets are determined when the program
  * is loaded, from the kernel's own BTF.
  */
 #ifndef EQUIPOISE_KERNEL_H
@@ -40,7 +40,7 @@ enum bpf_map_type {
 #define TCP_CA_Recovery 3
 #define TCP_CA_Loss 4
 
-/* The first of include/net/tcp.h's events: something is sent, and nothing was under way. */
+/* The first of include/net/tcp.h's events: data is sent while none was in flight. */
 enum tcp_ca_event {
 	CA_EVENT_TX_START,
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * Reno and CUBIC of this kernel, with a window that may be set from outside: what is written for a socket becomes its
- * congestion window when it next sends with nothing under way, once (Tobe 1999, Sec. 4: the return to probing).
+ * Reno and CUBIC of this kernel, with a window that can be set from outside: the value stored for a socket becomes its
+ * congestion window once, when it next sends with no data in flight (Tobe 1999, Sec. 4: the return to probing).
  *
- * At that moment the kernel's own reset after idleness has already been made, so that it is undone, too.
+ * At that time the kernel has already reset the window after an idle time, so this is undone, too.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -11,7 +11,7 @@
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-/* Segments; 0 for nothing to set. The key is a file descriptor for user space. */
+/* Segments; 0 for none. For user space the key is a file descriptor. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

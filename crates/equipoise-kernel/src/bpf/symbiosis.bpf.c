@@ -32,15 +32,15 @@ extern void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked) __ksym;
 
 /* No pacing. */
 #define UNLIMITED (~0UL)
-/* Least window, in segments: one alone would wait for the receiver's timer. Ours. */
+/* Minimum window, in segments: a single segment would wait for the receiver's timer. Ours. */
 #define LEAST_WINDOW 2
-/* An acknowledgement after so long is no step of the law, in us: the least timeout (RFC 6298, Sec. 2.4). */
+/* An acknowledgement after more than this is not a step of the law, in us: the minimum timeout (RFC 6298, Sec. 2.4). */
 #define LONGEST_PAUSE_US 1000000
 /* RFC 5681, Eq. 4. */
 #define LEAST_THRESHOLD 2
 /*
- * The pace is so much above window / round trip, in tenths: 2 in slow start, as Linux has it for its own controls, and
- * 1.2 otherwise, so that the window decides and not the pace.
+ * The pacing rate over window / round trip, in tenths: 2 in slow start, as in Linux's own controls, and
+ * 1.2 otherwise, so that the window is the limit and not the pacing.
  */
 #define PACE_SLOW_START 20
 #define PACE_ELSE 12
@@ -67,7 +67,7 @@ static __always_inline u32 in_flight(const struct tcp_sock *tp)
 
 #include "train.h"
 
-/* The window that a train had for itself is the connection's again. */
+/* Restores the connection's window after a train. */
 static __always_inline void take_back(struct flow *flow, struct tcp_sock *tp)
 {
 	if (flow->lent)
@@ -84,7 +84,7 @@ void BPF_PROG(symbiosis_init, struct sock *sk)
 	sk->sk_pacing_rate = UNLIMITED;
 	if (!flow)
 		return;
-	/* A socket may come back to it from another control. */
+	/* A socket may return to it from another control. */
 	__builtin_memset(flow, 0, sizeof(*flow));
 	train_begin_first(flow, tcp(sk));
 }
@@ -140,11 +140,11 @@ void BPF_PROG(symbiosis_set_state, struct sock *sk, u8 state)
 		flow->undone = 0;
 		train_give_up(flow);
 	}
-	/* Back from a reduction: the window is the threshold, unless the kernel took the reduction back. */
+	/* After a reduction the window is the threshold, unless the kernel undid the reduction. */
 	if ((flow->state == TCP_CA_Recovery || flow->state == TCP_CA_CWR) && state <= TCP_CA_Disorder) {
 		u32 window = tp->snd_ssthresh;
 
-		/* Or the compiler makes one load of two, which the verifier takes from one kind of memory only. */
+		/* Otherwise the compiler merges two loads, which the verifier accepts for one kind of memory only. */
 		barrier_var(window);
 		if (flow->undone)
 			window = flow->undo_window;
@@ -156,14 +156,14 @@ void BPF_PROG(symbiosis_set_state, struct sock *sk, u8 state)
 	flow->state = state;
 }
 
-/* Recovery ends where the threshold is; until then one segment leaves for each that arrived. */
+/* Recovery ends at the threshold; until then one segment is sent for each that arrived. */
 static __always_inline void recover(struct flow *flow, struct tcp_sock *tp, u32 acked)
 {
 	u32 under_way = in_flight(tp), window = under_way + acked;
 
 	if (window > tp->snd_ssthresh)
 		window = tp->snd_ssthresh;
-	/* The first lost segment is sent again whatever is under way (RFC 5681, Sec. 3.2). */
+	/* The first lost segment is retransmitted whatever is in flight (RFC 5681, Sec. 3.2). */
 	if (flow->retransmit_first && window <= under_way)
 		window = under_way + 1;
 	flow->retransmit_first = 0;
@@ -200,7 +200,7 @@ static __always_inline void step(struct flow *flow, const struct parameters *set
 		}
 		next = oscillated(next, set->oscillation, elapsed, sum);
 	}
-	/* No train fits into a small window: what was measured is old, and Reno's growth takes the place of a slower one. */
+	/* No train fits into a small window: the measurement is old, and Reno's growth is used if it is faster. */
 	if (limited && next > flow->window && flow->window < LEAST_TRAIN_WINDOW * WINDOW_ONE && path_checked(&path)) {
 		u64 reno = flow->window + elapsed * WINDOW_ONE / (round_trip | 1);
 
@@ -210,7 +210,7 @@ static __always_inline void step(struct flow *flow, const struct parameters *set
 	flow->window = next < LEAST_WINDOW * WINDOW_ONE ? LEAST_WINDOW * WINDOW_ONE : next;
 }
 
-/* The window that the connection has, trains aside, in segments. */
+/* The connection's window without the effect of trains, in segments. */
 static __always_inline u32 window_of(const struct flow *flow, const struct tcp_sock *tp, u32 reno)
 {
 	u32 window = flow->window ? flow->window >> 20 : reno;

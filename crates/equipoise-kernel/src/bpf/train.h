@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * Inline measurement of K and A by trains of the connection's own segments (Kodama 2009, Sec. 2.2.1), simplified to what
- * runs in the kernel. What the text leaves open is ours:
+ * Inline measurement of K and A with trains of the connection's own segments (Kodama 2009, Sec. 2.2.1), simplified for
+ * the kernel. What the text leaves open is ours:
  *
- * 1. Hold: the window is kept to what is under way until a burst's room is gathered, for one round trip at most.
- * 2. Burst: a third of the train leaves at once. From its first acknowledgement to its last one the narrowest link gave
- *    one segment after the other: K. The median over eight trains counts.
- * 3. Spaced: the others leave by TCP's own pacing, at a rate somewhat above the available bandwidth known so far.
- * 4. Judge: K (growth of the delay) from the first acknowledgement to the last ones is what came in beyond K:
- *    A = R - K g. Without growth, R was below what is available, and two such trains in a row raise A.
+ * 1. Hold: the window is limited to the data in flight until there is room for a burst, for one round trip at most.
+ * 2. Burst: a third of the train is sent at once. The narrowest link forwards it one segment after the other, so K
+ *    follows from its first acknowledgement to its last one. The median over eight trains is used.
+ * 3. Spaced: the other segments are sent by TCP's own pacing, at a rate somewhat above the A known so far.
+ * 4. Evaluate: K (growth of the delay) from the first acknowledgement to the last ones is the excess over K:
+ *    A = R - K g. Without growth, R was below the available bandwidth, and two such trains in a row raise A.
  */
 #ifndef EQUIPOISE_TRAIN_H
 #define EQUIPOISE_TRAIN_H
@@ -21,7 +21,7 @@ enum {
 	TRAIN_AWAITED,
 };
 
-/* Fewest segments of a train, and of a window that has one; most segments. Ours. */
+/* Minimum segments of a train, minimum window for a train, maximum segments of a train. Ours. */
 #define LEAST_TRAIN 8
 #define LEAST_TRAIN_WINDOW 11
 #define MOST_TRAIN 64
@@ -31,22 +31,22 @@ enum {
 #define LEAST_BURST 4
 #define MOST_BURST 12
 #define FIRST_BURST 8
-/* The last sixth of a train tells the growth of the delay. Ours. */
+/* The growth of the delay is taken from the last sixth of a train. Ours. */
 #define TAIL_PART 6
-/* A burst is one where its sending took less than a sixteenth of its arriving: others slip in between for no longer. Ours. */
+/* A burst counts if its sending time is below 1/16 of its arrival time, so that little cross traffic is in between. Ours. */
 #define BURST_CLOSE 16
-/* The delay of a train that is slower than the available bandwidth grows by less than a thirty-second. Ours. */
+/* If a train is slower than the available bandwidth, its delay grows by less than 1/32. Ours. */
 #define CLEAR_PART 32
-/* A train that came out with less than half of its rate tells nothing. Ours. */
+/* A train that arrives at less than half of its rate gives no result. Ours. */
 #define PLANNED_PART 2
-/* A result so far from the others may be a step: 1/6 of K. Ours. */
+/* A result further from the others than this may be a step: 1/6 of K. Ours. */
 #define FAR_PART 6
-/* How far a train is sent above what seems available: a tenth and a quarter of K in turn. Ours. */
+/* Excess of a train's rate over the A known so far: alternately 1/10 and 1/4 of K. Ours. */
 #define ABOVE_PART(turn) ((turn) & 1 ? 4 : 10)
-/* Round trips between trains once there is a result. Ours: a hold costs, and the path may change. */
+/* Round trips between trains once there is a result. Ours: a hold costs throughput, but the path may change. */
 #define PAUSE_ROUND_TRIPS 4
 
-/* The first window goes out in one: its first segments are a burst already. */
+/* The first window is sent at once, so its first segments already are a burst. */
 static __always_inline void train_begin_first(struct flow *flow, const struct tcp_sock *tp)
 {
 	flow->segment_bytes = tp->mss_cache;
@@ -61,7 +61,7 @@ static __always_inline void train_give_up(struct flow *flow)
 	flow->first_bytes = 0;
 }
 
-/* A timeout discards all that was measured (Kodama 2009, Sec. 2.2.2). */
+/* A timeout discards all measurements (Kodama 2009, Sec. 2.2.2). */
 static __always_inline void measurement_forget(struct flow *flow)
 {
 	train_give_up(flow);
@@ -72,8 +72,8 @@ static __always_inline void measurement_forget(struct flow *flow)
 }
 
 /*
- * The median of the gaps that are kept; of an even number the upper one. Branches would cost the verifier every order of
- * them, so comparisons are the sign of a difference.
+ * The median of the stored gaps; the upper one if their number is even. With branches the verifier would have to check
+ * every order of them, so comparisons use the sign of a difference.
  */
 static __always_inline u64 median_gap(const struct flow *flow)
 {
@@ -90,7 +90,7 @@ static __always_inline u64 median_gap(const struct flow *flow)
 			no_larger += there & ((other - gap - 1) >> 63);
 		}
 		chosen = ((i - count) >> 63) & ((smaller - count / 2 - 1) >> 63) & ((count / 2 - no_larger) >> 63);
-		/* Of equal ones any. */
+		/* Any of equal ones. */
 		median = chosen ? gap : median;
 	}
 	return median;
@@ -108,7 +108,7 @@ static __always_inline void judge_burst(struct flow *flow)
 	if (gap == 0 || gap > 0xFFFFFFFF)
 		return;
 	flow->gaps_ns[flow->gaps & (CAPACITIES - 1)] = gap;
-	/* Stays where it is in the ring when it would overflow. */
+	/* Keeps its position in the ring when it would overflow. */
 	flow->gaps = flow->gaps == 0xFFFFFFF0 ? CAPACITIES : flow->gaps + 1;
 	gap = median_gap(flow);
 	if (gap)
@@ -125,24 +125,24 @@ static __always_inline void measured(struct flow *flow, u64 available)
 	flow->trains_judged++;
 }
 
-/* The train was slower than what is available. */
+/* The train was slower than the available bandwidth. */
 static __always_inline void judge_clear(struct flow *flow, u64 rate)
 {
 	flow->set_aside = 0;
 	flow->clear++;
 	if (!flow->available) {
-		/* A bound next to nothing is no measurement: slow start goes on, and the next train is faster. */
+		/* A very low bound is not a measurement: slow start continues, and the next train is faster. */
 		if (rate * 2 >= flow->capacity)
 			measured(flow, rate);
 	} else if (rate <= flow->available) {
-		/* Says nothing new. */
+		/* Not a new result. */
 		flow->clear = 0;
 	} else if (flow->clear > 1) {
 		measured(flow, rate);
 	}
 }
 
-/* The train met a queue that grew: one far from the others waits for the next one to agree. */
+/* The train met a growing queue. A result far from the others waits for the next one to agree. */
 static __always_inline void judge_queued(struct flow *flow, u64 found)
 {
 	u64 known = flow->available, aside = flow->set_aside;
@@ -155,7 +155,7 @@ static __always_inline void judge_queued(struct flow *flow, u64 found)
 	else if (apart(found, known) <= far)
 		measured(flow, toward(known, found, 2));
 	else if (aside && (aside > known) == (found > known))
-		/* Of the two the one nearer to what was known: either may be the worse for a stall. */
+		/* Of the two, the one nearer to the known value: a stall may have distorted either. */
 		measured(flow, apart(aside, known) < apart(found, known) ? aside : found);
 	else
 		flow->set_aside = found;
@@ -169,7 +169,7 @@ static __always_inline void train_judge(struct flow *flow)
 		rate = train_rate(flow->tail_bytes, flow->segment_bytes, flow->tail_sent_us);
 		if (flow->tail_acked_us > flow->tail_sent_us)
 			growth = flow->tail_acked_us - flow->tail_sent_us;
-		/* Nothing, or held up on the way out: acknowledgements or segments did not come in time. */
+		/* No result, or the train was delayed: acknowledgements or segments did not come in time. */
 		if (rate * PLANNED_PART < flow->planned_rate || rate == 0)
 			return;
 		if (growth * CLEAR_PART < flow->tail_sent_us)
@@ -180,7 +180,7 @@ static __always_inline void train_judge(struct flow *flow)
 	}
 }
 
-/* An acknowledgement that may be of the train; `round_trip` of its last segment, not above zero where there is none. */
+/* An acknowledgement, possibly of the train; `round_trip` is that of its last segment, zero or below if unknown. */
 static __always_inline void train_on_ack(struct flow *flow, const struct tcp_sock *tp, u64 now, long round_trip)
 {
 	u32 acked = tp->snd_una - flow->start, all = flow->end - flow->start;
@@ -191,7 +191,7 @@ static __always_inline void train_on_ack(struct flow *flow, const struct tcp_soc
 	if (round_trip > 0 && before(flow->start, tp->snd_una) && acked <= all) {
 		sent = now - round_trip;
 		if (flow->first_bytes == 0) {
-			/* Beyond the burst it did not see what waited before the train. */
+			/* After the burst, it no longer includes what waited before the train. */
 			if (before(flow->burst_end, tp->snd_una)) {
 				train_give_up(flow);
 				return;
@@ -225,7 +225,7 @@ static __always_inline void train_on_ack(struct flow *flow, const struct tcp_soc
 	}
 }
 
-/* Segments of a train in a window of so many. */
+/* Segments of a train for a window of this many segments. */
 static __always_inline u32 train_length(u32 window)
 {
 	u32 small = window * 3 / 4, length = window * 2 / 5;
@@ -235,7 +235,7 @@ static __always_inline u32 train_length(u32 window)
 	return length > MOST_TRAIN ? MOST_TRAIN : length;
 }
 
-/* A new train: how long, how fast, and how much room it takes to send it. */
+/* A new train: its length, its rate, and the room needed to send it. */
 static __always_inline void train_plan(struct flow *flow, const struct tcp_sock *tp, u32 window)
 {
 	u32 total = train_length(window), burst = total / 3, need;
@@ -249,9 +249,9 @@ static __always_inline void train_plan(struct flow *flow, const struct tcp_sock 
 	rate = flow->available ? flow->available + flow->capacity / ABOVE_PART(flow->trains) : flow->capacity;
 	rate = rate < own + own / 16 ? own + own / 16 : rate;
 	rate = least(rate, flow->capacity + flow->capacity / 16);
-	/* The burst takes no time, the others take the more: the train as a whole has the rate. */
+	/* The burst takes no time and the others take longer, so that the whole train has the rate. */
 	flow->spacing_bytes_per_s = (rate * bytes >> 10) * (total - burst) / (total ? total : 1);
-	/* While the spaced part is sent, acknowledgements give room at the connection's own rate. */
+	/* While the spaced part is sent, acknowledgements make room at the connection's own rate. */
 	need = burst;
 	if (rate > own && rate)
 		need += (total - burst) * (rate - own) / rate;
@@ -273,7 +273,7 @@ static __always_inline void train_start(struct flow *flow, const struct tcp_sock
 	flow->train = TRAIN_BURST;
 }
 
-/* Moves the train on, given the connection's window in segments. */
+/* Advances the train, given the connection's window in segments. */
 static __always_inline void train_schedule(struct flow *flow, const struct tcp_sock *tp, u64 now, u32 window, int limited)
 {
 	u32 under_way = in_flight(tp);
@@ -298,12 +298,12 @@ static __always_inline void train_schedule(struct flow *flow, const struct tcp_s
 	}
 	if (flow->train == TRAIN_SPACED && !before(tp->snd_nxt, flow->end))
 		flow->train = TRAIN_AWAITED;
-	/* Everything came back and the train is not even sent: there was nothing to send. */
+	/* Everything is acknowledged but the train is not sent: the application had no data. */
 	if (flow->train >= TRAIN_BURST && tp->snd_una == tp->snd_nxt && before(flow->start, tp->snd_una))
 		train_give_up(flow);
 }
 
-/* How much may be under way just now. */
+/* The data that may be in flight now. */
 static __always_inline u32 train_window(const struct flow *flow, const struct tcp_sock *tp, u32 window)
 {
 	u32 under_way = in_flight(tp), most = window;

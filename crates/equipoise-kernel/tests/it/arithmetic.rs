@@ -1,4 +1,5 @@
-//! The functions that the program runs in the kernel, compiled for this machine, beside the core's: bit by bit.
+//! Compiles the functions that the program runs in the kernel for this machine, and compares them with the core's bit
+//! by bit.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,7 +9,7 @@ use equipoise::control::window::symbiosis::fixed::{FixedLaw, FixedNoise, FixedPa
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
-/// What the C functions answer to these lines.
+/// The results of the C functions for these lines.
 fn answers(lines: &str) -> Vec<u64> {
     let folder = std::env::temp_dir().join(format!("equipoise-arithmetic-{}-{}", std::process::id(), lines.len()));
     fs::create_dir_all(&folder).expect("a temporary folder");
@@ -38,7 +39,7 @@ fn answers(lines: &str) -> Vec<u64> {
     String::from_utf8_lossy(&output.stdout).lines().map(|line| line.parse().expect("a number")).collect()
 }
 
-/// Numbers of all sizes.
+/// Random numbers of all magnitudes.
 struct Numbers(Pcg64Mcg);
 
 impl Numbers {
@@ -94,7 +95,7 @@ fn noise_and_oscillation_of_kernel_and_heart_are_the_same_bits() {
     assert_eq!(answers(&lines), expected);
 }
 
-/// The fluid model in floating point: a link of capacity K, others that send at c, and a train at R.
+/// The fluid model in floating point: a link of capacity K, other flows at c, and a train at R.
 #[test]
 fn a_train_finds_what_a_fluid_link_leaves() {
     const SEGMENT: u64 = 1448;
@@ -104,7 +105,7 @@ fn a_train_finds_what_a_fluid_link_leaves() {
             let (others, own) = (others * capacity, own * capacity);
             let segments = 60.0_f64;
             let sent_us = segments / own * 1e6;
-            // Both arrive for as long as the train is sent; the link carries them at K.
+            // Both arrive for as long as the train is sent; the link forwards them at K.
             let acked_us = sent_us * (own + others) / capacity;
             let bytes = segments as u64 * SEGMENT;
             lines.push_str(&format!(
@@ -120,12 +121,12 @@ fn a_train_finds_what_a_fluid_link_leaves() {
     }
     for (found, (expected, rounding)) in answers(&lines).iter().zip(expected) {
         let found = *found as f64 / 1024.0;
-        // Times are rounded to microseconds, and rates to a thousandth of a segment a second.
+        // Times are rounded to microseconds, and rates to a thousandth of a segment per second.
         assert!((found - expected).abs() <= 2.0 * rounding + expected * 1e-3 + 0.01, "{found} {expected}");
     }
 }
 
-/// Nothing of nothing, and no number that traps: a program in the kernel has to live with any timestamps.
+/// Useless and absurd trains: a program in the kernel must return a result for any timestamps, without a trap.
 #[test]
 fn trains_that_tell_nothing_and_absurd_ones_have_an_answer() {
     let (mut numbers, mut lines) =

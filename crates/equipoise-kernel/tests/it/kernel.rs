@@ -1,4 +1,4 @@
-//! The program in this machine's kernel; what needs network namespaces is in `equipoise-cli`'s tests.
+//! The program in this machine's kernel; tests that need network namespaces are in `equipoise-cli`.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use equipoise_kernel::{KernelError, Parameters, load};
 use crate::machine::Machine;
 use crate::skip;
 
-/// The verifier's word, on this kernel. If it fails, no user of it can load the program.
+/// Checks that this kernel's verifier accepts the program. If it fails, nobody can load it.
 #[test]
 fn the_kernel_takes_the_program_once_and_its_parameters() {
     let _machine = Machine::alone();
@@ -25,7 +25,7 @@ fn the_kernel_takes_the_program_once_and_its_parameters() {
     // Connections of an earlier load may still be closing.
     equipoise_kernel::sockets().expect("the reader loads too");
     drop(loaded);
-    // The kernel takes it away a moment later.
+    // The kernel removes it a moment later.
     let begin = Instant::now();
     while equipoise_kernel::is_loaded() {
         assert!(begin.elapsed() < Duration::from_secs(5), "it is still there");

@@ -1,8 +1,8 @@
-//! The program's arithmetic against the core's, and the program in this machine's kernel.
+//! Compares the program's arithmetic with the core's, and runs the program in this machine's kernel.
 
 mod arithmetic;
 mod kernel;
-/// Tests of the command load the same program, and there is one for the whole machine.
+/// Tests of the command load the same program, which can be loaded only once per machine.
 #[expect(dead_code, reason = "what is registered once per kernel cannot be shared")]
 #[path = "../../../equipoise-cli/tests/it/machine.rs"]
 mod machine;
@@ -10,8 +10,8 @@ mod preset;
 
 use equipoise_kernel::KernelError;
 
-/// Prints that a test is skipped if the kernel or a missing right is the `reason` why a program cannot be loaded; panics
-/// for any other.
+/// Prints that a test is skipped if `reason` is missing kernel support or a missing privilege; panics for any other
+/// reason.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn skip(reason: &KernelError) {
     let lacks = match reason {

@@ -13,7 +13,7 @@ use equipoise_kernel::{KernelError, PresetWindow};
 use crate::machine::Machine;
 use crate::skip;
 
-/// The congestion window of the connection from `port`, as `ss` tells it.
+/// The congestion window of the connection from `port`, as reported by `ss`.
 fn window(port: u16) -> u32 {
     let ss = Command::new("ss").args(["-tinH", &format!("sport = :{port}")]).output().expect("iproute2 is there");
     let said = String::from_utf8_lossy(&ss.stdout).into_owned();
@@ -21,8 +21,8 @@ fn window(port: u16) -> u32 {
     window.unwrap_or_else(|| panic!("no window in {said:?}"))
 }
 
-/// After idleness the kernel takes a window back to ten segments, or leaves it where it was. If the test fails, flow pairs
-/// begin their probing periods with either of these, and not with what their law says.
+/// After an idle time the kernel resets a window to ten segments, or leaves it unchanged. If the test fails, flow pairs
+/// begin their probing periods with one of these windows, and not with that of their law.
 #[test]
 fn a_connection_takes_the_window_that_was_set_when_it_sends_again_and_has_its_law_otherwise() {
     the_window_is_taken(&["reno"]);
@@ -57,7 +57,7 @@ fn the_window_is_taken(laws: &[&str]) {
         // Idle for longer than the retransmission timeout, after which the kernel resets windows.
         sleep(Duration::from_millis(500));
         let grown = window(port);
-        // Above what an idle window is reset to, and below it.
+        // Above and below the value after a reset.
         for segments in [13, 4] {
             preset.set(stream.as_fd(), segments).expect("a connection");
             sleep(Duration::from_millis(500));

@@ -3,6 +3,7 @@
 //! The same seed draws the same background traffic in each variant, so differences are taken run by run: what chance does to both
 //! variants alike cancels out, and fewer runs decide.
 
+mod over_time;
 mod pareto;
 mod result;
 
@@ -13,8 +14,10 @@ use thiserror::Error;
 use crate::metrics::{DELIVERED, Metric};
 use crate::result::{FlowResult, Mean, Run};
 use crate::scenario::{FlowKind, Scenario};
-use crate::sim::{self, SimError, Threads};
+use crate::sim::{self, Execution, SimError};
 
+use over_time::{Course, MOST_RUNS};
+pub use over_time::{Moment, OverTime};
 pub use pareto::Place;
 pub use result::{Comparison, Difference, FlowComparison, MetricComparison, Sample, VariantResult, Word};
 
@@ -34,8 +37,8 @@ pub struct Plan {
     pub seed: u64,
     /// Runs of each variant.
     pub runs: u32,
-    /// The threads; the results do not depend on them.
-    pub threads: Threads,
+    /// The threads, and what ends it early.
+    pub execution: Execution,
 }
 
 /// Why variants cannot be compared.
@@ -112,11 +115,14 @@ pub fn run(
     let jobs: Vec<_> = jobs.collect();
     let done = AtomicU32::new(0);
     let keep = |run: Run| {
-        let kept: Vec<_> = flows.iter().map(|flow| values(&run, flow)).collect();
+        let compared = run.flows.iter().find(|found| found.name == flow);
+        let is_kept = run.seed.wrapping_sub(plan.seed) < MOST_RUNS;
+        let course = compared.filter(|_| is_kept).map(Course::of);
+        let kept = Kept { values: flows.iter().map(|flow| values(&run, flow)).collect(), course };
         progress(f64::from(done.fetch_add(1, Ordering::Relaxed) + 1) / jobs.len() as f64);
         kept
     };
-    let runs = sim::simulate_each(&jobs, plan.threads.clone(), keep)?;
+    let runs = sim::simulate_each(&jobs, plan.execution.clone(), keep)?;
     let by_variant: Vec<_> = runs.chunks(plan.runs.max(1) as usize).collect();
     let compared = flows.iter().enumerate().map(|(place, flow)| compare_flow(flow, &by_variant, place));
     let compared: Vec<_> = compared.collect();
@@ -125,6 +131,10 @@ pub fn run(
         seed: plan.seed,
         runs: plan.runs,
         places: compared.iter().find(|found| found.name == flow).map(pareto::places).unwrap_or_default(),
+        over_time: by_variant
+            .iter()
+            .map(|runs| OverTime::of(runs.iter().filter_map(|run| run.course.as_ref())))
+            .collect(),
         flow,
         variants: variants.iter().map(VariantResult::of).collect(),
         flows: compared,
@@ -197,12 +207,17 @@ fn values(run: &Run, flow: &SharedFlow) -> Vec<Option<f64>> {
     flow.metrics.iter().map(|metric| metric.of(found?).filter(|value| value.is_finite())).collect()
 }
 
-/// The values of a run, by flow and metric.
-type Values = Vec<Vec<Option<f64>>>;
+/// What is kept of a run.
+struct Kept {
+    /// By flow and metric.
+    values: Vec<Vec<Option<f64>>>,
+    /// Of the flow whose delay is set against its rate.
+    course: Option<Course>,
+}
 
-fn compare_flow(flow: &SharedFlow, variants: &[&[Values]], place: usize) -> FlowComparison {
+fn compare_flow(flow: &SharedFlow, variants: &[&[Kept]], place: usize) -> FlowComparison {
     let metric = |(index, metric): (usize, &&'static Metric)| {
-        let of_run = |run: &Values| run.get(place).and_then(|values| values.get(index)).copied().flatten();
+        let of_run = |run: &Kept| run.values.get(place).and_then(|values| values.get(index)).copied().flatten();
         let values: Vec<Vec<_>> = variants.iter().map(|runs| runs.iter().map(of_run).collect()).collect();
         let first = values.first().cloned().unwrap_or_default();
         let sample = |(number, values): (usize, Vec<Option<f64>>)| Sample {
@@ -227,7 +242,7 @@ mod tests {
     }
 
     fn plan(threads: usize) -> Plan {
-        Plan { seed: 3, runs: 4, threads: Some(threads).into() }
+        Plan { seed: 3, runs: 4, execution: Some(threads).into() }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use super::{Place, Variant};
+use super::{OverTime, Place, Variant};
 use crate::metrics::Metric;
 use crate::result::{Mean, json};
 use crate::statistics::mean_95;
@@ -20,6 +20,8 @@ pub struct Comparison {
     pub variants: Vec<VariantResult>,
     /// Delay and rate of that flow, in the order of the variants.
     pub places: Vec<Place>,
+    /// That flow over time, in the order of the variants.
+    pub over_time: Vec<OverTime>,
     /// The flows that all variants have, background traffic left out.
     pub flows: Vec<FlowComparison>,
 }

@@ -1,5 +1,6 @@
 //! The emulated path as a program: traffic of others goes through it, and its counters come out as JSON.
 
+mod interval;
 mod settings;
 
 use std::net::SocketAddr;
@@ -11,18 +12,34 @@ pub use equipoise_net::{BridgeConfig, NetError};
 use equipoise_path::link::LinkStats;
 use serde::{Deserialize, Serialize};
 
+pub use interval::LinkInterval;
 pub use settings::{
     BucketSettings, CapacitySettings, DisciplineSettings, Ends, JitterSettings, LossSettings, PathSettings,
     QueueSettings, RateStep,
 };
 
 use crate::result::Stall;
+use interval::Sampled;
 
 /// How often it is looked whether the end has come.
 const LOOK: Span = Span::from_millis(20);
 
-/// Carries traffic between `ends` until `stop` is set, or for as long as `time`; `ready` is told when it begins, with the
-/// address at which a relay listens.
+/// What a path tells while it carries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkNews {
+    /// It begins, at this address if it is a relay.
+    Ready(Option<SocketAddr>),
+    /// An interval is over.
+    Interval {
+        /// From the clients to the target, or from the first interface to the second.
+        forward: LinkInterval,
+        /// The other way.
+        back: LinkInterval,
+    },
+}
+
+/// Carries traffic between `ends` until `stop` is set, or for as long as `time`; `tell` hears of its beginning, and of each interval if
+/// the configuration samples any.
 ///
 /// # Errors
 /// [`NetError`] where there is no such path or no right to it, or where it broke.
@@ -31,7 +48,7 @@ pub fn run(
     config: &BridgeConfig,
     time: Option<Span>,
     stop: &AtomicBool,
-    ready: &mut dyn FnMut(Option<SocketAddr>),
+    tell: &mut dyn FnMut(LinkNews),
 ) -> Result<LinkReport, NetError> {
     let clock = Clock::new();
     let bridge = match ends {
@@ -39,12 +56,17 @@ pub fn run(
         Ends::Interfaces { first, second } => Bridge::between(&clock, config, first, second)?,
         Ends::Tun { first, second } => Bridge::tun(&clock, config, first, second)?,
     };
-    ready(bridge.address());
+    tell(LinkNews::Ready(bridge.address()));
     let start = clock.now();
+    let mut last = Sampled::of(bridge.start_time());
     let ended = || stop.load(Ordering::Relaxed) || time.is_some_and(|time| clock.now() - start >= time);
     while bridge.is_running() && !ended() {
         let end = time.map_or(Span::MAX, |time| time - (clock.now() - start));
         clock.sleep_until(clock.now() + LOOK.min(end));
+        for sample in bridge.samples() {
+            let (forward, back) = last.until(&sample);
+            tell(LinkNews::Interval { forward, back });
+        }
     }
     Ok(LinkReport::new(&bridge.stop()?, LinkSettings::new(ends, config, time)))
 }

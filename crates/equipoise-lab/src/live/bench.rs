@@ -10,6 +10,7 @@ use equipoise_net::{
     Clock, Emulator, EmulatorConfig, EmulatorReport, Host, HostStats, NetError, Place, Protocol, Route, Running,
     RunningTcp, Socket, TcpEnds, TestBed, Watcher, WebEnds, run_endpoint,
 };
+use equipoise_session::Half;
 
 use super::ground::{Ground, Note, Poster};
 use super::outages::Outages;
@@ -187,11 +188,13 @@ impl Bench {
                 (Sockets::Stream(ends), FlowKind::Tcp(tcp)) => {
                     let supply = tcp::supply(flow, tcp, (index, ground.seed))
                         .map_err(|source| LiveError::Ends { flow: flow.name.clone(), source })?;
-                    let poster = Poster { flow: index, receives: None, post: post.clone(), load: None };
+                    let poster =
+                        Poster { flow: index, half: Half::Sending, receives: None, post: post.clone(), load: None };
                     bench.streams.push(tcp::run(scenario, (flow, tcp, supply), ground, ends, poster)?);
                 }
                 (Sockets::Web(ends), FlowKind::Tcp(TcpFlow { web: Some(web), stop, .. })) => {
-                    let poster = Poster { flow: index, receives: None, post: post.clone(), load: None };
+                    let poster =
+                        Poster { flow: index, half: Half::Sending, receives: None, post: post.clone(), load: None };
                     bench.streams.push(tcp::run_web(scenario, (flow, *web, *stop), ground, *ends, poster)?);
                 }
                 // Its hosts are those of the flow before it.
@@ -230,7 +233,7 @@ impl Bench {
     ) -> Result<(), LiveError> {
         let flow = &scenario.flows[index];
         let failed = |source| LiveError::Ends { flow: flow.name.clone(), source };
-        let poster = |load| Poster { flow: index, receives: None, post: post.clone(), load };
+        let poster = |half, load| Poster { flow: index, half, receives: None, post: post.clone(), load };
         let [near_name, far_name] = [format!("near-{index}"), format!("far-{index}")];
         let (origin, seed) = (ground.origin.assume_clock(), ground.seed);
         let probe = self.emulator.load_probe(hosts.first, flow.direction == Direction::Back);
@@ -243,8 +246,8 @@ impl Bench {
         if let FlowKind::Multipath(config) = &flow.kind {
             let (near, far) = ends::multipath(flow, config, (index, seed), origin).map_err(failed)?;
             let near = Outages::new(near, scenario.paths_of(flow), origin);
-            self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
-            self.near.push(Box::new(run_endpoint(near, near_host, poster(None))?));
+            self.far.push(Box::new(run_endpoint(far, far_host, poster(Half::Receiving, None))?));
+            self.near.push(Box::new(run_endpoint(near, near_host, poster(Half::Sending, None))?));
             return Ok(());
         }
         if flow.part.is_some() {
@@ -252,7 +255,9 @@ impl Bench {
             // The media back are of the same hosts; they were started with those there.
             let Some(ways) = ends::both_ways(scenario, index, &loads) else { return Ok(()) };
             let (near, far) = ends::duplex(ways, seed, origin).map_err(failed)?;
-            let poster = |flow, receives, load| Poster { flow, receives: Some(receives), post: post.clone(), load };
+            let half = Half::Sending;
+            let poster =
+                |flow, receives, load| Poster { flow, half, receives: Some(receives), post: post.clone(), load };
             let [there, _] = loads;
             let told = probe.filter(|_| there.is_shared()).map(|probe| (probe, there));
             self.far.push(Box::new(run_endpoint(far, far_host, poster(index + 1, index, None))?));
@@ -266,15 +271,15 @@ impl Bench {
                 let how = (controller, *report_interval, &load);
                 let shared = (playout, &mut self.groups);
                 let (near, far) = ends::session(flow, how, (index, seed), shared, origin).map_err(failed)?;
-                self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
+                self.far.push(Box::new(run_endpoint(far, far_host, poster(Half::Receiving, None))?));
                 let told = probe.filter(|_| load.is_shared()).map(|probe| (probe, load));
-                self.near.push(Box::new(run_endpoint(near, near_host, poster(told))?));
+                self.near.push(Box::new(run_endpoint(near, near_host, poster(Half::Sending, told))?));
             }
             FlowKind::Background { traffic, rate } => {
                 let source = ends::source(flow, (traffic, rate), index, seed, origin).map_err(failed)?;
                 let (near, far) = ends::background(flow, source, index, seed).map_err(failed)?;
-                self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
-                self.near.push(Box::new(run_endpoint(near, near_host, poster(None))?));
+                self.far.push(Box::new(run_endpoint(far, far_host, poster(Half::Receiving, None))?));
+                self.near.push(Box::new(run_endpoint(near, near_host, poster(Half::Sending, None))?));
             }
             FlowKind::Tcp(_) | FlowKind::Multipath(_) | FlowKind::Pair(_) => {}
         }

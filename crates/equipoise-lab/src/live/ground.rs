@@ -29,8 +29,8 @@ pub(super) struct Note {
 }
 
 pub(super) enum Said {
-    /// A session's or a background's end did or saw something, on one of its paths where it has several.
-    Event(Option<PathId>, Event),
+    /// This end of a session or of background traffic did or saw something, on one of its paths where it has several.
+    Event(Option<PathId>, Half, Event),
     /// A TCP connection is like this.
     Tcp(TcpReading),
     /// Web traffic is like this, and completed these fetches.
@@ -46,7 +46,9 @@ pub(super) enum Said {
 /// Posts what a flow's end says to the main thread, and knows the load of its path where that is wanted.
 pub(super) struct Poster {
     pub(super) flow: usize,
-    /// The flow whose media the end receives, if that is another one than the flow whose media it sends.
+    /// What the end does of the flow's media.
+    pub(super) half: Half,
+    /// The flow whose media the end receives, if it sends those of `flow`.
     pub(super) receives: Option<usize>,
     pub(super) post: Post<Note>,
     pub(super) load: Option<(LoadProbe, PathLoad)>,
@@ -64,12 +66,13 @@ impl Observer for Poster {
         if let (Event::ReportRequested { .. }, Some((probe, cell))) = (event, &mut self.load) {
             probe.load(now).into_iter().for_each(|load| cell.set(load));
         }
-        let flow = self.receives.filter(|_| event.half() == Half::Receiving).unwrap_or(self.flow);
-        self.tell(Note { at: now, flow, said: Said::Event(None, *event) });
+        let other = self.receives.filter(|_| event.half() == Half::Receiving);
+        let (flow, half) = other.map_or((self.flow, self.half), |flow| (flow, Half::Receiving));
+        self.tell(Note { at: now, flow, said: Said::Event(None, half, *event) });
     }
 
     fn on_path_event(&mut self, now: Time, path: PathId, event: &Event) {
-        self.tell(Note { at: now, flow: self.flow, said: Said::Event(Some(path), *event) });
+        self.tell(Note { at: now, flow: self.flow, said: Said::Event(Some(path), self.half, *event) });
     }
 
     fn on_stream(&mut self, now: Time, read: Size) {

@@ -268,7 +268,7 @@ impl Watch {
     fn record(&mut self, Note { at, flow, said }: Note, progress: &mut dyn FnMut(Progress)) {
         let at = at - self.origin;
         match said {
-            Said::Event(path, event) => {
+            Said::Event(path, half, event) => {
                 if let Event::MediaReceived { sequence, .. } = event
                     && let Some(waited) = self.under_way.get_mut(flow).and_then(|flow| flow.on_received(sequence))
                 {
@@ -278,7 +278,7 @@ impl Watch {
                     Some(path) => self.recorder.on_path_event(at, flow, path, &event),
                     None => self.recorder.on_event(at, flow, &event),
                 }
-                progress(Progress::Event { at, origin: self.origin.assume_clock(), flow, path, event });
+                progress(Progress::Event { at, origin: self.origin.assume_clock(), flow, path, half, event });
             }
             Said::Tcp(reading) => {
                 self.recorder.on_tcp(at, flow, &reading);

@@ -4,6 +4,7 @@ use std::sync::mpsc::Sender as Post;
 
 use equipoise_net::NetError;
 use equipoise_net::flow_pair::{PairEnds, PairHosts, PairPlan, PairState, RunningPair};
+use equipoise_session::Half;
 
 use super::ground::{Ground, Note, Poster};
 use super::{LiveError, tcp};
@@ -34,8 +35,8 @@ pub(super) fn run(
 ) -> Result<RunningPair, LiveError> {
     let (near, far) = ends::pair_ends(flow, pair, (index, ground.seed), ground.origin.assume_clock());
     let plan = PairPlan { start: ground.origin + flow.start, adu: pair.adu, near, far };
-    let poster = || Poster { flow: index, post: post.clone(), receives: None, load: None };
-    ends.run(plan, poster(), poster()).map_err(|error| match error {
+    let poster = |half| Poster { flow: index, half, post: post.clone(), receives: None, load: None };
+    ends.run(plan, poster(Half::Sending), poster(Half::Receiving)).map_err(|error| match error {
         NetError::Pair(source) => LiveError::Ends { flow: flow.name.clone(), source: source.into() },
         error => error.into(),
     })
@@ -90,13 +91,13 @@ mod tests {
     #[test]
     fn what_an_end_sees_is_posted_with_its_time_and_flow() {
         let (post, notes) = mpsc::channel();
-        let mut poster = Poster { flow: 2, post, receives: None, load: None };
+        let mut poster = Poster { flow: 2, half: Half::Receiving, post, receives: None, load: None };
         let (number, size) = (7, Size::from_bytes(5120));
         let event = Event::AduReceived { number, missing: 0, over: Transport::Tcp, size };
         poster.on_event(Time::from_nanos(5), &event);
         poster.on_stream(Time::from_nanos(6), size);
         let found: Vec<_> = notes.try_iter().map(|note| (note.at.as_nanos(), note.flow, note.said)).collect();
-        assert!(matches!(found[0], (5, 2, Said::Event(None, seen)) if seen == event));
+        assert!(matches!(found[0], (5, 2, Said::Event(None, Half::Receiving, seen)) if seen == event));
         assert!(matches!(found[1], (6, 2, Said::Stream(read)) if read == size));
     }
 }

@@ -7,7 +7,7 @@ use crate::result::{DelayResult, DelayShare};
 
 /// One-way delays: exact moments, and quantiles to three digits.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Delays {
+pub struct Delays {
     moments: Moments,
     histogram: Histogram,
 }
@@ -19,8 +19,9 @@ const DECADES: u32 = 3;
 const POINTS_A_DECADE: u32 = 20;
 
 impl Delays {
+    /// Takes one more delay; one below a microsecond counts as that in the quantiles.
     #[inline]
-    pub(super) fn push(&mut self, delay: Span) {
+    pub fn push(&mut self, delay: Span) {
         self.push_all(once(delay));
     }
 
@@ -42,7 +43,8 @@ impl Delays {
         self.histogram.merge(&other.histogram);
     }
 
-    pub(super) fn result(&self) -> DelayResult {
+    /// Mean, variance and quantiles of all that it took; each is `None` of none.
+    pub fn result(&self) -> DelayResult {
         let total = self.histogram.count();
         let ranks = [0.5, 0.95, 0.99, 1.0].map(|share: f64| (share * total as f64).ceil() as u64);
         let [p50_s, p95_s, p99_s, max_s] =

@@ -26,6 +26,7 @@ use equipoise_session::{Event, PathId};
 
 use crate::result::{FlowResult, MediaResult, Stall};
 use crate::scenario::Scenario;
+pub use delays::Delays;
 use flow::FlowRecord;
 pub(crate) use frames::{Arrived, LiveRecord};
 use phases::PhaseRecord;

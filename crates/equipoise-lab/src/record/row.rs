@@ -1,5 +1,7 @@
-/// A control interval of a session that has just ended, for the live table.
-#[derive(Clone, Debug, PartialEq)]
+use serde::Serialize;
+
+/// A control interval of a session that has just ended, for those who watch.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IntervalRow {
     /// The flow's name.
     pub flow: String,

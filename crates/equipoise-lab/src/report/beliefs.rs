@@ -2,7 +2,7 @@
 
 use super::chart::{Layer, Shape, Style};
 use super::charts::name_of;
-use super::figure::{Figure, Shown, over_time};
+use super::figure::{Figure, Question, Shown, over_time};
 use crate::result::{BeliefResult, Report};
 
 const COLORS: [&str; 6] =
@@ -12,7 +12,7 @@ const COLORS: [&str; 6] =
 pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
     let Some(first) = shown.iter().find(|shown| !shown.flow.beliefs.is_empty()) else { return Vec::new() };
     let beliefs = &first.flow.beliefs;
-    let world = super::figure::look(first.run.world).1;
+    let world = first.world;
     let line = |name: &str, color, dash, of: &dyn Fn(&BeliefResult) -> f64| Layer {
         name: name.to_owned(),
         style: Style { color, dash, width: 1.6 },
@@ -50,11 +50,12 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     );
     vec![
         Figure {
+            question: Question::When,
             title: format!("{name}: what the law believed of rates, and why the rate changed"),
             chart: Some(rates),
             note,
         },
-        Figure::of(format!("{name}: what the law believed of delays"), delays),
+        Figure::of(Question::When, format!("{name}: what the law believed of delays"), delays),
     ]
 }
 

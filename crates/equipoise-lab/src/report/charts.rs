@@ -1,14 +1,24 @@
 //! Which charts a report has: delay over time, rates over time, the delay's distribution.
 
 use super::chart::{Axis, Chart, Layer, Mark, Shape, Style};
-use super::figure::{Figure, Shown, heights, look, middle, ms, nice, over_time, shades, step_marks, time_axis};
+use super::figure::{
+    Figure, Question, Shown, end_s, heights, middle, ms, nice, over_time, shades, step_marks, time_axis,
+};
 use super::format::millis;
 use super::worlds::worlds;
 use super::{beliefs, distribution, pair, paths, spread, tcp};
 use crate::result::{IntervalResult, Report, StepKind};
 
+/// The figures of all controlled flows and of the links.
+pub(super) fn figures(report: &Report) -> Vec<Figure> {
+    let flows = report.runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
+    let controlled = flows.iter().enumerate().filter(|(_, flow)| flow.controller.is_some());
+    let of_flows = controlled.flat_map(|(index, _)| of_flow(report, index));
+    of_flows.chain(tcp::queues(report, &worlds(report))).collect()
+}
+
 /// The figures of one controlled flow.
-pub(super) fn figures(report: &Report, flow: usize) -> Vec<Figure> {
+fn of_flow(report: &Report, flow: usize) -> Vec<Figure> {
     let shown: Vec<_> = worlds(report).iter().filter_map(|world| Shown::of(world, flow)).collect();
     let Some(Shown { flow: first, .. }) = shown.first() else { return Vec::new() };
     if first.tcp.is_some() {
@@ -20,8 +30,7 @@ pub(super) fn figures(report: &Report, flow: usize) -> Vec<Figure> {
         distribution::figure(flow, &shown),
     ];
     figures.extend(beliefs::figures(report, flow, &shown));
-    // Behind the rate of all of them together.
-    figures.splice(2..2, paths::figures(report, flow, &shown));
+    figures.extend(paths::figures(report, flow, &shown));
     if first.pair.is_some() {
         for figure in &mut figures {
             figure.title.push_str(", RTP half");
@@ -29,11 +38,6 @@ pub(super) fn figures(report: &Report, flow: usize) -> Vec<Figure> {
         figures.splice(0..0, pair::figures(report, flow, &shown));
     }
     figures
-}
-
-/// The figures of the links.
-pub(super) fn link_figures(report: &Report) -> Vec<Figure> {
-    tcp::queues(report, &worlds(report))
 }
 
 /// Dashes of a target: unlike those of the worlds and of the steps.
@@ -52,7 +56,7 @@ pub(super) fn target_mark(target_ms: f64, label: String) -> Mark {
 fn delay_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {
     let mut layers = Vec::new();
     for shown in shown {
-        let (style, world) = look(shown.run.world);
+        let Shown { style, world, .. } = *shown;
         if let [only] = shown.runs.as_slice() {
             let band =
                 |interval: &IntervalResult| (middle(interval), ms(interval.delay_p50_s), ms(interval.delay_p95_s));
@@ -76,12 +80,9 @@ fn delay_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure 
         verticals: step_marks(report),
         shades: shades(report, shown),
     };
-    let note = if cut {
-        format!("The axis ends at {top} ms so that the target can be told; what lies above is drawn at its edge.")
-    } else {
-        String::new()
-    };
-    Figure { title: format!("{}: one-way delay over time", name_of(shown)), chart: Some(chart), note }
+    let note = if cut { format!("The axis ends at {top} ms so that the target can be told.") } else { String::new() };
+    let title = format!("{}: one-way delay over time", name_of(shown));
+    Figure { question: Question::Held, title, chart: Some(chart), note }
 }
 
 /// The flow's name.
@@ -109,24 +110,27 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 }
 
 fn rate_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {
+    /// Dashes of planned loads, and of capacities.
+    const DASHES: [(StepKind, &str); 2] = [(StepKind::Load, "2 3"), (StepKind::Capacity, "10 4")];
     let mut layers = Vec::new();
-    let capacities = scheduled(report, StepKind::Capacity);
-    let dashes = ["2 3", "10 4", "10 3 2 3", "1 4"];
-    for (number, (name, points)) in scheduled(report, StepKind::Load).into_iter().chain(capacities).enumerate() {
-        let dash = dashes.get(number % dashes.len()).copied().unwrap_or_default();
-        let style = Style { color: "var(--context)", dash, width: 1.6 };
-        layers.push(Layer { name, style, shape: Shape::Steps(points) });
+    // One of a kind is grey; of several, each has a colour that is no world's and no mark's.
+    for (kind, dash) in DASHES {
+        let lines = scheduled(report, kind);
+        let colors = if lines.len() > 1 { &paths::COLORS[3..] } else { &["var(--context)"] };
+        for ((name, points), color) in lines.into_iter().zip(colors.iter().cycle()) {
+            layers.push(Layer { name, style: Style { color, dash, width: 1.6 }, shape: Shape::Steps(points) });
+        }
     }
     let name = name_of(shown);
     for shown in shown {
-        let (style, world) = look(shown.run.world);
+        let Shown { style, world, .. } = *shown;
         let rate = |interval: &IntervalResult| (middle(interval), interval.rate_bps / 1e6);
         let rates = shown.series(|flow| &flow.intervals, rate);
         layers.extend(spread::layers(style, &format!("{world}: sending rate of {name}"), &rates));
     }
     let title = "Sending rate of each control interval over time, with background load and capacity".to_owned();
     let chart = over_time(report, shown, (format!("rate-{flow}"), title), "rate of IP packets (Mbit/s)", layers);
-    Figure::of(format!("{name}: sending rate over time"), chart)
+    Figure::of(Question::Cost, format!("{name}: sending rate over time"), chart)
 }
 
 /// Planned rates over the whole run, in Mbit/s, of everything of a kind.
@@ -136,7 +140,7 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
         StepKind::Capacity => "capacity of",
         StepKind::Load => "planned load of",
     };
-    for step in report.steps.iter().filter(|step| step.kind == kind && step.at_s <= report.duration_s) {
+    for step in report.steps.iter().filter(|step| step.kind == kind && step.at_s <= end_s(report)) {
         let name = format!("{what} {}", step.name);
         let point = (step.at_s, step.rate_bps as f64 / 1e6);
         match lines.iter_mut().find(|line| line.0 == name) {
@@ -147,7 +151,7 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
     for (_, points) in &mut lines {
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         if let Some(&(_, last)) = points.last() {
-            points.push((report.duration_s, last));
+            points.push((end_s(report), last));
         }
     }
     // An access link that is far wider than anything sent would flatten the rest.

@@ -1,16 +1,18 @@
 //! The page of a comparison: delay against rate, paired differences, and the scenarios as they were run.
 
 use super::chart::{Axis, Chart, Layer, Shape, Style};
-use super::figure::nice;
+use super::figure::{heights, nice};
 use super::format::{NOTHING, escape};
-use super::head;
 use super::paths::COLORS;
-use super::tables::table;
-use crate::compare::{Comparison, FlowComparison, MetricComparison, Place, Sample, VariantResult, Word};
+use super::table::{Column, Table};
+use super::{HANDLING, head};
+use crate::compare::{
+    Comparison, FlowComparison, MetricComparison, Moment, OverTime, Place, Sample, VariantResult, Word,
+};
 use crate::result::Mean;
 
 /// Signs of the variants in their order, by the dashes that stand for them.
-const SIGNS: [&str; 5] = ["", "6 3", "2 3", "9 3 2 3", "1 4"];
+const SIGNS: [&str; 5] = ["", "6 3", "2 3", "9 3 2 3", "4 2 1 2"];
 
 /// The comparison as a page.
 pub fn comparison_html(comparison: &Comparison) -> String {
@@ -20,10 +22,12 @@ pub fn comparison_html(comparison: &Comparison) -> String {
     page.push_str(&format!("<h1>{}</h1>\n", escape(&title)));
     page.push_str(&about(comparison));
     page.push_str(&format!("<h2>{}: delay against rate</h2>\n{}", escape(&comparison.flow), pareto(comparison)));
+    page.push_str(&format!("<h2>{}: over time</h2>\n{}", escape(&comparison.flow), over_time(comparison)));
     for flow in &comparison.flows {
         page.push_str(&format!("<h2>{}: differences</h2>\n{}", escape(&flow.name), differences(comparison, flow)));
     }
     page.push_str(READING);
+    page.push_str(HANDLING);
     page.push_str("<h2>The variants</h2>\n");
     for VariantResult { name, description, scenario_text, .. } in &comparison.variants {
         page.push_str(&format!(
@@ -90,7 +94,6 @@ fn pareto(comparison: &Comparison) -> String {
 }
 
 fn layers(comparison: &Comparison, scale: &Scale) -> Vec<Layer> {
-    let nth = |all: &[&'static str], number: usize| all.get(number % all.len()).copied().unwrap_or_default();
     let mut layers = Vec::new();
     let mut front = Vec::new();
     for (number, (variant, place)) in comparison.variants.iter().zip(&comparison.places).enumerate() {
@@ -101,7 +104,7 @@ fn layers(comparison: &Comparison, scale: &Scale) -> Vec<Layer> {
         if is_filled {
             front.push((x[1], y[1]));
         }
-        let style = Style { color: nth(&COLORS, number), dash: nth(&SIGNS, number), width: 1.8 };
+        let style = style(number);
         let name = format!("{}{optimal}", variant.name);
         layers.push(Layer { name, style, shape: Shape::Estimate { x, y, is_filled } });
     }
@@ -112,6 +115,66 @@ fn layers(comparison: &Comparison, scale: &Scale) -> Vec<Layer> {
         layers.push(Layer { name, style, shape: Shape::Line(front) });
     }
     layers
+}
+
+/// The look of a variant: the colour and, of points, the sign by the dashes that stand for it.
+fn style(number: usize) -> Style {
+    let nth = |all: &[&'static str]| all.get(number % all.len()).copied().unwrap_or_default();
+    Style { color: nth(&COLORS), dash: nth(&SIGNS), width: 1.8 }
+}
+
+/// The flow's delay and rate over time, all variants in one chart.
+fn over_time(comparison: &Comparison) -> String {
+    let charts = [
+        course(comparison, "delay-over-time", "one-way delay (ms)", &|it| &it.delay_mean_s, 1e3),
+        course(comparison, "rate-over-time", "rate (Mbit/s)", &|it| &it.rate_bps, 1e-6),
+    ];
+    let runs = comparison.over_time.iter().map(|it| it.runs).max().unwrap_or(0);
+    let note = format!(
+        "<p class=\"note\">Lines are at each moment the median of {runs} runs, bands go from their 10th to their 90th percentile. Where fewer \
+         than half of the runs have a value, there is a gap.</p>\n"
+    );
+    charts.concat() + &note
+}
+
+/// A quantity over time: the median of each variant, and its band.
+fn course(
+    comparison: &Comparison,
+    id: &str,
+    unit: &'static str,
+    of: &dyn Fn(&OverTime) -> &[Moment],
+    scale: f64,
+) -> String {
+    let scaled = |value: Option<f64>| value.map_or(f64::NAN, |value| value * scale);
+    let mut layers = Vec::new();
+    for (number, (variant, found)) in comparison.variants.iter().zip(&comparison.over_time).enumerate() {
+        let moments = of(found);
+        if moments.is_empty() {
+            continue;
+        }
+        let band = moments.iter().map(|it| (it.at_s, scaled(it.p10), scaled(it.p90))).collect();
+        let median = moments.iter().map(|it| (it.at_s, scaled(it.median))).collect();
+        let (style, name) = (style(number), &variant.name);
+        layers.push(Layer { name: format!("{name}: 10 % to 90 %"), style, shape: Shape::Band(band) });
+        layers.push(Layer { name: format!("{name}: median"), style, shape: Shape::Line(median) });
+    }
+    if layers.is_empty() {
+        return String::new();
+    }
+    let last = comparison.over_time.iter().filter_map(|found| of(found).last()).map(|moment| moment.at_s.ceil());
+    let highest = heights(&layers).into_iter().fold(0.1, f64::max);
+    let chart = Chart {
+        id: id.to_owned(),
+        title: format!("{}: {unit} over time, a line a variant", comparison.flow),
+        x: Axis::new("time (s)", 0.0, last.fold(0.0, f64::max)),
+        y: Axis::new(unit, 0.0, nice(highest * 1.02)),
+        categories: Vec::new(),
+        layers,
+        horizontals: Vec::new(),
+        verticals: Vec::new(),
+        shades: Vec::new(),
+    };
+    format!("<figure>\n{}</figure>\n", chart.to_html())
 }
 
 /// Where a variant is drawn: lower end, mean and upper end of its rate in Mbit/s and of its delay in milliseconds.
@@ -189,38 +252,35 @@ fn ends(mean: &Mean) -> [f64; 3] {
 /// Means and paired differences of a flow: rows of a metric for each variant.
 fn differences(comparison: &Comparison, flow: &FlowComparison) -> String {
     let first = comparison.variants.first().map_or("", |variant| variant.name.as_str());
-    let heads = [
-        ("", "variant".to_owned()),
-        ("", "mean ± 95 %".to_owned()),
-        (" class=\"text\"", "which is".to_owned()),
-        ("", format!("difference from {} ± 95 %", escape(first))),
-    ];
-    let heads: String = heads.map(|(class, head)| format!("<th scope=\"col\"{class}>{head}</th>")).concat();
-    let rows: String = flow.metrics.iter().map(|metric| rows(comparison, metric)).collect();
-    table(&format!("Differences of {}", flow.name), &heads, &rows)
+    let mut table = Table::new(&format!("Differences of {}", flow.name))
+        .column("variant", Column::Text)
+        .column("mean ± 95 %", Column::Number)
+        .column("which is", Column::Text)
+        .column(&format!("difference from {first} ± 95 %"), Column::Number);
+    for metric in flow.metrics.iter().filter(|metric| metric.variants.iter().any(says_something)) {
+        table.group(&metric.metric.label());
+        for (variant, sample) in comparison.variants.iter().zip(&metric.variants) {
+            table.push(row(metric, &variant.name, sample));
+        }
+    }
+    table.to_html()
 }
 
-fn rows(comparison: &Comparison, metric: &MetricComparison) -> String {
-    if metric.variants.iter().all(|sample| sample.mean.is_none()) {
-        return String::new();
-    }
-    let row = |(name, sample): (&str, &Sample)| {
-        let mean = sample.mean.map(|mean| metric.metric.mean(mean.mean, mean.half_width()));
-        let difference = sample.difference.map(|difference| metric.difference(&difference.mean));
-        let [mean, difference] = [mean, difference].map(|cell| cell.unwrap_or_else(|| NOTHING.to_owned()));
-        let word = match sample.difference.map(|difference| difference.word) {
-            Some(decided @ (Word::Less | Word::More)) => format!("<strong>{}</strong>", decided.text()),
-            Some(other) => other.text().to_owned(),
-            None => String::new(),
-        };
-        let name = escape(name);
-        format!(
-            "<tr><th scope=\"row\">{name}</th><td>{mean}</td><td class=\"text\">{word}</td><td>{difference}</td></tr>\n"
-        )
+/// Whether a variant has anything of a metric but zeros.
+fn says_something(sample: &Sample) -> bool {
+    sample.values.iter().flatten().any(|value| *value != 0.0)
+}
+
+fn row(metric: &MetricComparison, name: &str, sample: &Sample) -> Vec<String> {
+    let mean = sample.mean.map(|mean| metric.metric.mean(mean.mean, mean.half_width()));
+    let difference = sample.difference.map(|difference| metric.difference(&difference.mean));
+    let [mean, difference] = [mean, difference].map(|cell| cell.unwrap_or_else(|| NOTHING.to_owned()));
+    let word = match sample.difference.map(|difference| difference.word) {
+        Some(decided @ (Word::Less | Word::More)) => format!("<strong>{}</strong>", decided.text()),
+        Some(other) => other.text().to_owned(),
+        None => String::new(),
     };
-    let names = comparison.variants.iter().map(|variant| variant.name.as_str());
-    let rows: String = names.zip(&metric.variants).map(row).collect();
-    format!("<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"4\">{}</th></tr>\n{rows}", metric.metric.label())
+    vec![escape(name), mean, word, difference]
 }
 
 #[cfg(test)]
@@ -236,20 +296,24 @@ mod tests {
             Variant { name: name.to_owned(), scenario: scenario.expect("a right scenario") }
         };
         let variants: Vec<_> = names.into_iter().zip([300, 2000]).map(variant).collect();
-        compare::run(&variants, None, &Plan { seed: 1, runs: 3, threads: Some(1).into() }, &|_| {}).expect("it runs")
+        compare::run(&variants, None, &Plan { seed: 1, runs: 3, execution: Some(1).into() }, &|_| {}).expect("it runs")
     }
 
     #[test]
     fn the_page_has_the_chart_the_differences_and_both_scenarios() {
         let page = comparison_html(&compared(["quick", "slow"]));
-        for words in
-            ["delivered rate (Mbit/s)</text>", "Pareto-optimal", "difference from quick ± 95 %", "95th percentile (ms)"]
-        {
+        for words in [
+            "delivered rate (Mbit/s)</p>",
+            "Pareto-optimal",
+            "slow: median",
+            "difference from quick ± 95 %",
+            "95th percentile (ms)",
+        ] {
             assert!(page.contains(words), "{words}");
         }
         assert_eq!(page.matches("<summary>The scenario as it was run</summary>").count(), 2);
-        assert_eq!(page.matches("viewBox=\"0 0 900 340\"").count(), 1);
-        assert!(!page.contains("src=") && !page.contains("href=") && !page.contains("<script"));
+        assert_eq!(page.matches("<svg class=\"plot\"").count(), 3, "delay against rate, and both over time");
+        assert!(!page.contains("src=") && !page.contains("href="));
     }
 
     /// On a linear axis a delay of 7 ms and one of 11 ms lie on each other beside one of 180 ms.
@@ -288,6 +352,7 @@ mod tests {
             !page.contains("<b>")
                 && page.contains("Not drawn, as delay or rate was not measured: &lt;b&gt;, &quot;slow&quot; &amp; co.")
         );
+        comparison.over_time.clear();
         comparison.variants.clear();
         comparison.flows.clear();
         assert!(comparison_html(&comparison).ends_with("</html>\n"));

@@ -2,7 +2,7 @@
 
 use super::chart::{Axis, Chart, Layer, Shape};
 use super::charts::{name_of, target_mark, target_of};
-use super::figure::{Figure, Shown, look, nice};
+use super::figure::{Figure, Question, Shown, nice};
 use super::format::millis;
 use super::spread;
 use crate::result::{DelayShare, FlowResult};
@@ -21,11 +21,16 @@ pub(super) fn figure(flow: usize, shown: &[Shown<'_>]) -> Figure {
     let curves: Vec<Vec<_>> = shown.iter().map(curves).collect();
     let delays = || curves.iter().flatten().flatten().map(|point| point.0);
     let (Some(least), Some(longest)) = (delays().reduce(f64::min), delays().reduce(f64::max)) else {
-        return Figure { title, chart: None, note: "No packet arrived after the warm-up.".to_owned() };
+        return Figure {
+            question: Question::Cost,
+            title,
+            chart: None,
+            note: "No packet arrived after the warm-up.".to_owned(),
+        };
     };
     let mut layers = Vec::new();
     for (shown, curves) in shown.iter().zip(&curves) {
-        let (style, world) = look(shown.run.world);
+        let Shown { style, world, .. } = *shown;
         layers.extend(match curves.as_slice() {
             [only] => vec![Layer { name: world.to_owned(), style, shape: Shape::Line(only.clone()) }],
             several => {
@@ -49,7 +54,7 @@ pub(super) fn figure(flow: usize, shown: &[Shown<'_>]) -> Figure {
     let note = "So many of the packets took this long or longer: the 95th percentile is where 5 % are left, the 99th where 1 % are. The \
         curve goes down to one packet in a thousand, or to the last one of fewer; nothing of it is cut off."
         .to_owned();
-    Figure { title, chart: Some(chart), note }
+    Figure { question: Question::Cost, title, chart: Some(chart), note }
 }
 
 /// The curves of all runs that have one.
@@ -98,7 +103,8 @@ fn above_the_axis(mut layers: Vec<Layer>) -> Vec<Layer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::{flow, run};
+    use crate::report::figure::look;
+    use crate::report::tests::flow;
     use crate::result::World;
 
     /// Read off the chart, the 95th percentile was one of what is left of the 99th, and the tail was gone.
@@ -110,8 +116,8 @@ mod tests {
             .map(|(at, share)| (at.round() as i64, (share * 100.0).round() as i64))
             .collect();
         assert_eq!(rounded, [(5, 200), (19, 70), (60, 0), (192, -100)], "100 %, 5 %, 1 % and 0.1 %");
-        let run = run(World::Sim, 1, 0.0082);
-        let drawn = |flow| figure(0, &[Shown { run: &run, flow, runs: vec![flow] }]);
+        let (style, world) = look(World::Sim);
+        let drawn = |flow| figure(0, &[Shown { world, style, flow, runs: vec![flow] }]);
         let chart = drawn(&flow).chart.expect("something to draw").to_html();
         for label in [">100<", ">10<", ">1<", ">0.1<", ">200<", "packets with at least this delay (%)"] {
             assert!(chart.contains(label), "{label}: {chart}");

@@ -3,10 +3,23 @@
 use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
 use super::media;
 use super::worlds::InWorld;
-use crate::result::{FlowResult, IntervalResult, Report, Run, World};
+use crate::result::{FlowResult, IntervalResult, Report, World};
+
+/// What a reader asks, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Did it hold?
+    Held,
+    /// What did it cost?
+    Cost,
+    /// What happened when?
+    When,
+}
 
 /// A chart with the words that go with it.
 pub(super) struct Figure {
+    /// Which question it answers.
+    pub(super) question: Question,
     pub(super) title: String,
     /// `None` if there is nothing to draw.
     pub(super) chart: Option<Chart>,
@@ -16,15 +29,17 @@ pub(super) struct Figure {
 
 impl Figure {
     /// A chart that needs no note.
-    pub(super) const fn of(title: String, chart: Chart) -> Self {
-        Self { title, chart: Some(chart), note: String::new() }
+    pub(super) const fn of(question: Question, title: String, chart: Chart) -> Self {
+        Self { question, title, chart: Some(chart), note: String::new() }
     }
 }
 
 /// A flow in one world.
 pub(super) struct Shown<'a> {
-    /// The first run, and the flow in it.
-    pub(super) run: &'a Run,
+    /// The world's name, and how its lines look.
+    pub(super) world: &'static str,
+    pub(super) style: Style,
+    /// The flow in the first run.
     pub(super) flow: &'a FlowResult,
     /// The flow in all runs, the first among them.
     pub(super) runs: Vec<&'a FlowResult>,
@@ -33,9 +48,8 @@ pub(super) struct Shown<'a> {
 impl<'a> Shown<'a> {
     /// Flow number `index` in the runs of a world, if they have it.
     pub(super) fn of(world: &InWorld<'a>, index: usize) -> Option<Self> {
-        let run = world.runs.first()?;
-        let runs = world.runs.iter().filter_map(|run| run.flows.get(index)).collect();
-        Some(Self { run, flow: run.flows.get(index)?, runs })
+        let runs: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)).collect();
+        Some(Self { world: world.name, style: world.style, flow: world.runs.first()?.flows.get(index)?, runs })
     }
 
     /// Points over time of every run that has some.
@@ -113,13 +127,24 @@ pub(super) fn nice(value: f64) -> f64 {
 
 /// The horizontal axis of a chart over the run.
 pub(super) fn time_axis(report: &Report) -> Axis {
-    Axis::new("time (s)", 0.0, report.duration_s)
+    Axis::new("time (s)", 0.0, end_s(report))
+}
+
+/// When the last flow of all runs ended: what follows is empty. The planned end if that is not known.
+pub(super) fn end_s(report: &Report) -> f64 {
+    let last = |flow: &FlowResult| {
+        let interval = flow.intervals.last().map(|interval| interval.end_s);
+        let sample = flow.tcp.as_ref().and_then(|tcp| tcp.samples.last()).map(|sample| sample.at_s);
+        let received = flow.received.last().map(|sample| sample.at_s);
+        [interval, sample, received].into_iter().flatten().reduce(f64::max)
+    };
+    let ends = report.runs.iter().flat_map(|run| &run.flows).filter_map(last).filter(|end| *end > 0.0);
+    ends.reduce(f64::max).map_or(report.duration_s, |end| end.min(report.duration_s))
 }
 
 /// The steps within the run, those of one moment together, and the beginnings of other phases.
 pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
-    let mut steps: Vec<_> =
-        report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < report.duration_s).collect();
+    let mut steps: Vec<_> = report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < end_s(report)).collect();
     steps.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
     let together = steps.chunk_by(|one, other| (one.at_s - other.at_s).abs() < 1e-9);
     let mark = |steps: &[&crate::result::Step]| {

@@ -2,21 +2,13 @@
 
 use super::chart::Mark;
 use super::figure::STEP_DASH;
-use super::tables::{over_runs, table, world_heads};
+use super::table::{Column, Table};
+use super::tables::{add, of_world, of_worlds, over_runs, world_heads};
 use super::worlds::{InWorld, worlds};
 use crate::metrics::{self, Metric};
 use crate::result::{MediaResult, PhaseResult, Report};
 
-/// What all media did together in each world; empty without media.
-pub(super) fn section(report: &Report) -> String {
-    let worlds = worlds(report);
-    if worlds.iter().all(|world| results(world).next().is_none()) {
-        return String::new();
-    }
-    format!("<h2>All media</h2>\n{}{}{READING}", together(&worlds), phases(&worlds))
-}
-
-/// What the words of the tables mean.
+/// What the words of the table of phases mean.
 const READING: &str = "<p class=\"note\">A phase lasts from one planned change to the next. <em>Used</em> is what media received of the \
     capacity that background traffic leaves, or of the sum of their greatest rates if that is less. A wait in queues has no propagation, no jitter \
     and no transmission of the packet itself; <em>calm</em> leaves out the second after each fall of the capacity. Media have <em>converged</em> \
@@ -28,25 +20,24 @@ fn results<'a>(world: &InWorld<'a>) -> impl Iterator<Item = &'a MediaResult> {
     world.runs.iter().filter_map(|run| run.media.as_ref()).collect::<Vec<_>>().into_iter()
 }
 
-/// The metrics of the whole run, the worlds side by side.
-fn together(worlds: &[InWorld<'_>]) -> String {
-    let row = |metric: &Metric<MediaResult>| {
+/// What all media did together in the whole run, the worlds side by side; empty without media.
+pub(super) fn together(report: &Report) -> String {
+    let worlds = worlds(report);
+    let mut table = Table::new("Metrics of all media together")
+        .column("metric", Column::Text)
+        .numbers(world_heads(&worlds, "mean of"));
+    for metric in metrics::RUN {
         let of_world = |world: &InWorld<'_>| results(world).filter_map(|media| metric.of(media)).collect::<Vec<_>>();
-        let measured: Vec<_> = worlds.iter().map(of_world).collect();
-        let cell = |values: &Vec<f64>| format!("<td>{}</td>", over_runs(values, metric.scale, metric.decimals));
-        let cells: String = measured.iter().map(cell).collect();
-        let was_measured = measured.iter().any(|values| !values.is_empty());
-        was_measured.then(|| format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", metric.label()))
-    };
-    let rows: String = metrics::RUN.iter().filter_map(row).collect();
-    let head = format!("<th scope=\"col\">metric</th>{}", world_heads(worlds, "mean of"));
-    table("Metrics of all media together", &head, &rows)
+        add(&mut table, metric, &worlds.iter().map(of_world).collect::<Vec<_>>());
+    }
+    table.to_html()
 }
 
-/// The phases, one below the other, in every world.
-fn phases(worlds: &[InWorld<'_>]) -> String {
-    let mut rows = String::new();
-    for world in worlds {
+/// The phases, one below the other, in every world; empty without media.
+pub(super) fn phases(report: &Report) -> String {
+    let worlds = worlds(report);
+    let mut table = of_worlds("Phases", "phase", &worlds).numbers(metrics::PHASE.iter().map(Metric::label));
+    for world in &worlds {
         let longest = results(world).max_by_key(|media| media.phases.len());
         for (number, phase) in longest.into_iter().flat_map(|media| &media.phases).enumerate() {
             let cell = |metric: &Metric<PhaseResult>| {
@@ -54,19 +45,14 @@ fn phases(worlds: &[InWorld<'_>]) -> String {
                     .filter_map(|media| media.phases.get(number))
                     .filter_map(|phase| metric.of(phase))
                     .collect();
-                format!("<td>{}</td>", over_runs(&values, metric.scale, metric.decimals))
+                over_runs(&values, metric.scale, metric.decimals)
             };
-            let cells: String = metrics::PHASE.iter().map(cell).collect();
-            let (start_s, end_s, world) = (phase.start_s, phase.end_s, world.name);
-            rows.push_str(&format!(
-                "<tr><th scope=\"row\">{start_s} s to {end_s} s</th><td class=\"text\">{world}</td>{cells}</tr>\n"
-            ));
+            let first = of_world(format!("{} s to {} s", phase.start_s, phase.end_s), world, &worlds);
+            table.push(first.into_iter().chain(metrics::PHASE.iter().map(cell)).collect());
         }
     }
-    let columns: String =
-        metrics::PHASE.iter().map(|metric| format!("<th scope=\"col\">{}</th>", metric.label())).collect();
-    let head = format!("<th scope=\"col\">phase</th><th scope=\"col\" class=\"text\">world</th>{columns}");
-    table("Phases", &head, &rows)
+    let html = table.to_html();
+    if html.is_empty() { html } else { html + READING }
 }
 
 /// The beginnings of phases at which no rate takes a step: flows come or go.

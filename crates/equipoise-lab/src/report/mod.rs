@@ -2,29 +2,24 @@
 //!
 //! Everything that comes from a scenario is text to be escaped; nothing is fetched; equal results give equal bytes.
 
-mod area;
-mod axes;
 mod beliefs;
 pub mod chart;
 mod charts;
 mod comparison;
 mod distribution;
-mod drawing;
 mod figure;
 mod format;
-mod marks;
 mod media;
 mod pair;
 mod paths;
-mod shapes;
 mod spread;
 mod suite;
 mod suite_charts;
+pub mod table;
 mod tables;
 mod tcp;
 #[cfg(test)]
 pub(crate) mod tests;
-mod ticks;
 mod worlds;
 
 use format::counted;
@@ -35,7 +30,7 @@ use crate::result::{FlowResult, Report, TcpResult, WebResult};
 use crate::verdict::Judgement;
 use chart::Chart;
 pub use comparison::comparison_html;
-use figure::Figure;
+use figure::{Figure, Question};
 pub use suite::suite_html;
 use worlds::{InWorld, worlds};
 
@@ -61,32 +56,35 @@ fn scenario(report: &Report, prefix: &str) -> String {
     let title = escape(&report.scenario);
     let mut page = format!("<h1>{title}</h1>\n<p>{}</p>\n", escape(&report.description));
     page.push_str(&about(report));
-    page.push_str("<h2>Did it hold?</h2>\n");
-    for world in worlds(report) {
-        page.push_str(&verdicts(&world));
+    let all = charts::figures(report);
+    let answers = |asked: Question| -> String {
+        all.iter().filter(|found| found.question == asked).map(|found| figure(found, prefix)).collect()
+    };
+    let verdicts: String = worlds(report).iter().map(verdicts).collect();
+    for (question, answer) in [
+        ("Did it hold?", verdicts + &answers(Question::Held)),
+        ("What did it cost?", answers(Question::Cost)),
+        ("What happened when?", media::phases(report) + &answers(Question::When)),
+        ("Numbers", numbers(report)),
+    ] {
+        if !answer.is_empty() {
+            page.push_str(&format!("<h2>{question}</h2>\n{answer}"));
+        }
     }
-    for (index, flow) in report.runs.first().map(|run| run.flows.as_slice()).unwrap_or_default().iter().enumerate() {
-        page.push_str(&flow_section(report, (index, flow), prefix));
-    }
-    page.push_str(&media::section(report));
-    page.push_str("<h2>Links</h2>\n");
-    page.extend(charts::link_figures(report).into_iter().map(|found| figure(found, prefix)));
-    page.push_str(&tables::links(report));
-    page.push_str("<h2>Counters</h2>\n");
-    page.push_str(&tables::counters(report));
-    page.push_str(READING);
+    page.push_str(&reading(report));
     page.push_str(&format!("<h2>Scenario</h2>\n<pre tabindex=\"0\">{}</pre>\n", escape(&report.scenario_text)));
     page
 }
 
-/// The beginning of a page with this title: all down to the opened body, with the style of every report.
+/// The beginning of a page with this title: all down to the opened body, with the style and the script of every report.
 pub fn head(title: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{} – Equipoise</title>\n\
-         <style>\n{}</style>\n</head>\n<body>\n",
+         <style>\n{}</style>\n<script type=\"module\">\n{}</script>\n</head>\n<body>\n",
         escape(title),
         include_str!("style.css"),
+        include_str!("script.js"),
     )
 }
 
@@ -104,9 +102,25 @@ const READING: &str = "<h2>How to read this</h2>\n\
     named above; both ends share one clock. The live bottleneck is an emulator on the same host: what it adds by waking \
     late is in the delays, and stated here. Where several runs are shown, figures are means over the runs with their \
     95 % confidence interval (Student's t), and counters are totals; charts then show at each moment the median of the runs and the \
-    band between their 10th and 90th percentile, where half of the runs or more have a value, and the first run as a thin line.</p>\n\
-    <p>In the charts, simulated lines are dashed and live ones solid; the upper edge of a band is dashed \
-    or solid likewise. Where nothing was measured, a line has a gap and a table a dash (–).</p>\n";
+    band between their 10th and 90th percentile, where half of the runs or more have a value, and the first run as a thin line.</p>\n";
+
+/// How to read the page, and what its charts and tables leave out.
+fn reading(report: &Report) -> String {
+    let dashes = if worlds(report).len() > 1 {
+        "Simulated lines are dashed and live ones solid; the upper edge of a band is dashed or solid likewise. "
+    } else {
+        ""
+    };
+    format!(
+        "{READING}<p>{dashes}Where nothing was measured, a line has a gap and a table a dash (–). A line of more points than can be drawn keeps the first, the least, the largest and the last of each of some hundred \
+         stretches.</p>\n{HANDLING}"
+    )
+}
+
+/// How to use the charts of a page.
+const HANDLING: &str = "<p>Point at a chart, or go along it with the arrow keys, for its values; drag across it, pinch, or press + and − for \
+    a part, and 0 or a double click for the whole. Charts over the same time show the same part. <em>Values</em> below a chart has them as a \
+    table. Without scripts, and in print, the charts stand as they are. Counts that are zero throughout are left out of tables.</p>\n";
 
 fn about(report: &Report) -> String {
     let mut text = format!(
@@ -235,25 +249,38 @@ fn lateness(world: &InWorld<'_>) -> Option<String> {
     Some(format!("the emulated bottleneck let packets go {median} late in the median, {largest} at the most."))
 }
 
-fn figure(Figure { title, chart, note }: Figure, prefix: &str) -> String {
-    let chart = chart.map(|chart| Chart { id: format!("{prefix}{}", chart.id), ..chart }.to_html()).unwrap_or_default();
-    let note = if note.is_empty() { note } else { format!("<p class=\"note\">{}</p>\n", escape(&note)) };
-    format!("<figure>\n<h3>{}</h3>\n{chart}{note}</figure>\n", escape(&title))
+fn figure(Figure { title, chart, note, .. }: &Figure, prefix: &str) -> String {
+    let named = |chart: &Chart| Chart { id: format!("{prefix}{}", chart.id), ..chart.clone() }.to_html();
+    let chart = chart.as_ref().map(named).unwrap_or_default();
+    let note = if note.is_empty() { String::new() } else { format!("<p class=\"note\">{}</p>\n", escape(note)) };
+    format!("<figure>\n<h3>{}</h3>\n{chart}{note}</figure>\n", escape(title))
 }
 
-/// One flow: figures where it is controlled, and its metrics.
-fn flow_section(report: &Report, (index, flow): (usize, &FlowResult), prefix: &str) -> String {
-    let controller = flow.controller.as_deref().unwrap_or("background");
-    let split = flow.split.as_ref().map(|split| format!(", split by {}", escape(split))).unwrap_or_default();
-    let mut text = format!("<h2>{} ({}{split})</h2>\n", escape(&flow.name), escape(controller));
-    if flow.controller.is_some() {
-        text.extend(charts::figures(report, index).into_iter().map(|found| figure(found, prefix)));
-        text.push_str("<h3>Metrics</h3>\n");
+/// All numbers as tables: of each controlled flow, of all media, of links, of what was counted, and of background traffic.
+fn numbers(report: &Report) -> String {
+    let mut text = String::new();
+    let mut background = String::new();
+    for (index, flow) in report.runs.first().map(|run| run.flows.as_slice()).unwrap_or_default().iter().enumerate() {
+        let name = escape(&flow.name);
+        let metrics = tables::metrics(report, index, flow);
+        let Some(controller) = &flow.controller else {
+            background.push_str(&format!("<h3>{name}</h3>\n{metrics}"));
+            continue;
+        };
+        let split = flow.split.as_ref().map(|split| format!(", split by {}", escape(split))).unwrap_or_default();
+        text.push_str(&format!("<h3>{name} ({}{split})</h3>\n{metrics}", escape(controller)));
+        text.push_str(&titled("Paths", &tables::paths(report, index, flow)));
     }
-    text.push_str(&tables::metrics(report, index, flow));
-    if !flow.paths.is_empty() {
-        text.push_str("<h3>Paths</h3>\n");
-        text.push_str(&tables::paths(report, index, flow));
+    text.push_str(&titled("All media", &media::together(report)));
+    text.push_str(&titled("Links", &tables::links(report)));
+    text.push_str(&titled("Counters", &tables::counters(report)));
+    if !background.is_empty() {
+        text.push_str(&format!("<details>\n<summary>Background traffic</summary>\n{background}</details>\n"));
     }
     text
+}
+
+/// A table below its title; nothing without a table.
+fn titled(title: &str, table: &str) -> String {
+    if table.is_empty() { String::new() } else { format!("<h3>{title}</h3>\n{table}") }
 }

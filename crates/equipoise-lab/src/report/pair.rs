@@ -1,7 +1,7 @@
 //! The chart of a flow pair: its rate at the receiver over both transports.
 
 use super::charts::name_of;
-use super::figure::{Figure, Shown, look, over_time};
+use super::figure::{Figure, Question, Shown, over_time};
 use super::format::{counted, escape};
 use super::spread;
 use super::worlds::InWorld;
@@ -11,14 +11,14 @@ use crate::result::{FlowResult, PairResult, ReceivedSample, Report};
 pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
     let mut layers = Vec::new();
     for shown in shown {
-        let (style, world) = look(shown.run.world);
+        let Shown { style, world, .. } = *shown;
         let sample = |sample: &ReceivedSample| (sample.at_s, sample.rate_bps / 1e6);
         let runs = shown.series(|flow| &flow.received, sample);
         layers.extend(spread::layers(style, &format!("{world}: IP packets at the receiver"), &runs));
     }
     let title = format!("{}: rate at the receiver over time", name_of(shown));
     let chart = over_time(report, shown, (format!("received-{flow}"), title.clone()), "rate (Mbit/s)", layers);
-    vec![Figure::of(title, chart)]
+    vec![Figure::of(Question::Cost, title, chart)]
 }
 
 /// What a flow pair achieved, and how often it ran.

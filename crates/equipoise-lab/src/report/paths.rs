@@ -1,7 +1,7 @@
 //! Charts of a flow over several paths: what each of them carries, and how long it takes.
 
 use super::chart::{Layer, Style};
-use super::figure::{Figure, Shown, look, middle, ms, over_time};
+use super::figure::{Figure, Question, Shown, middle, ms, over_time};
 use super::spread;
 use crate::result::{IntervalResult, Report};
 
@@ -25,7 +25,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     let figure = |what: &str, id: &str, unit, of: &dyn Fn(&IntervalResult) -> f64| {
         let title = format!("{}: {what} of each path over time", first.name);
         let chart = over_time(report, shown, (format!("{id}-{flow}"), title.clone()), unit, layers(shown, of));
-        Figure::of(title, chart)
+        Figure::of(Question::When, title, chart)
     };
     vec![
         figure("sending rate", "path-rate", "rate of IP packets (Mbit/s)", &|interval| interval.rate_bps / 1e6),
@@ -37,7 +37,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
 fn layers(shown: &[Shown<'_>], of: &dyn Fn(&IntervalResult) -> f64) -> Vec<Layer> {
     let mut layers = Vec::new();
     for shown in shown {
-        let (style, world) = look(shown.run.world);
+        let Shown { style, world, .. } = *shown;
         for (place, (path, color)) in shown.flow.paths.iter().zip(COLORS.iter().cycle()).enumerate() {
             let point = |interval: &IntervalResult| (middle(interval), of(interval));
             let runs = shown.series(|flow| flow.paths.get(place).map_or(&[], |path| path.intervals.as_slice()), point);

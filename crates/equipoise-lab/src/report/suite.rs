@@ -1,10 +1,9 @@
 //! The page of a suite: one table of all cases and controllers, and a section for each case.
 
 use super::format::{NOTHING, escape};
-use super::tables::table;
-use super::{head, suite_charts};
+use super::table::{Column, Table};
+use super::{HANDLING, head, suite_charts};
 use crate::metrics::{self, Metric};
-use crate::result::MediaResult;
 use crate::suite::{
     CaseFlow, CaseResult, Estimate, FlowKind, Machine, NotRun, PhaseResult, SuiteResult, bars, rfc8867,
 };
@@ -12,7 +11,7 @@ use crate::suite::{
 /// Wider than other pages: charts stand side by side.
 const STYLE: &str = "<style>\nbody { max-width: 100rem; }\n\
     .side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); gap: 0 1.5rem; }\n\
-    .side figure { min-width: 0; }\n.side .chart svg { min-width: 30rem; }\n.side h4 { margin: 0.6rem 0 0; font-size: 0.95rem; }\n</style>\n</head>";
+    .side figure { min-width: 0; }\n.side h4 { margin: 0.6rem 0 0; font-size: 0.95rem; }\n</style>\n</head>";
 
 /// A suite's result as a page.
 pub fn suite_html(result: &SuiteResult) -> String {
@@ -33,6 +32,7 @@ pub fn suite_html(result: &SuiteResult) -> String {
     if result.live_runs.is_some() {
         page.push_str(READING_LIVE);
     }
+    page.push_str(HANDLING);
     page.push_str("</body>\n</html>\n");
     page
 }
@@ -78,20 +78,15 @@ fn variants(case: &[CaseResult]) -> Vec<&[CaseResult]> {
 fn overview(result: &SuiteResult) -> String {
     let controllers = result.controllers();
     let cases = cases(result);
-    let mut rows = String::new();
+    let mut table = Table::new("All cases and controllers").column("case", Column::Text).numbers(&controllers);
     for row in result.rows() {
-        let cell = |name: &&str| {
-            let found = row.of(name).map_or_else(|| NOTHING.to_owned(), CaseResult::in_short);
-            format!("<td>{found}</td>")
-        };
-        let cells: String = controllers.iter().map(cell).collect();
+        let cell = |name: &&str| row.of(name).map_or_else(|| NOTHING.to_owned(), CaseResult::in_short);
         let (case, variant) = (escape(&row.case), escape(&row.label()));
         let number = cases.iter().position(|case| case.first().is_some_and(|first| first.case == row.case));
         let name = number.map_or_else(|| case.clone(), |number| format!("<a href=\"#case-{number}\">{case}</a>"));
-        rows.push_str(&format!("<tr><th scope=\"row\">{name} {variant}</th>{cells}</tr>\n"));
+        table.push(std::iter::once(format!("{name} {variant}")).chain(controllers.iter().map(cell)).collect());
     }
-    let heads: String = controllers.iter().map(|name| format!("<th scope=\"col\">{}</th>", escape(name))).collect();
-    table("All cases and controllers", &format!("<th scope=\"col\">case</th>{heads}"), &rows)
+    table.to_html()
 }
 
 /// A row for each bar, a column for each law, and the verdict; nothing where there are no bars.
@@ -100,22 +95,21 @@ fn judged(result: &SuiteResult) -> String {
         return String::new();
     }
     let controllers = result.controllers();
-    let row = |bar: &bars::BarResult| {
-        let laws: String = controllers.iter().map(|law| format!("<td>{}</td>", bar.of(law))).collect();
+    let mut table = Table::new("Bars")
+        .column("case", Column::Text)
+        .column("quantity", Column::Text)
+        .column("bar", Column::Number)
+        .numbers(&controllers)
+        .column("verdict", Column::Text);
+    for bar in &result.bars {
         let [case, variant, label, verdict] =
             [&bar.case, &bar.variant, &bar.label(), &bar.verdict()].map(|it| escape(it));
-        let limit = bar.limit_in_short();
-        format!(
-            "<tr><th scope=\"row\">{case} {variant}</th><td class=\"text\">{label}</td><td>{limit}</td>{laws}<td class=\"text\">{verdict}</td></tr>\n"
-        )
-    };
-    let rows: String = result.bars.iter().map(row).collect();
-    let laws: String = controllers.iter().map(|name| format!("<th scope=\"col\">{}</th>", escape(name))).collect();
-    let head = format!(
-        "<th scope=\"col\">case</th><th scope=\"col\" class=\"text\">quantity</th><th scope=\"col\">bar</th>{laws}<th scope=\"col\" class=\"text\">verdict</th>"
-    );
+        let first = [format!("{case} {variant}"), label, bar.limit_in_short()];
+        let laws = controllers.iter().map(|law| bar.of(law));
+        table.push(first.into_iter().chain(laws).chain([verdict]).collect());
+    }
     let (all, notes) = (result.verdicts(), bars::FOOTNOTES.join("; "));
-    format!("<h2>Bars</h2>\n<p>{all}</p>\n{}<p class=\"note\">{notes}.</p>\n", table("Bars", &head, &rows))
+    format!("<h2>Bars</h2>\n<p>{all}</p>\n{}<p class=\"note\">{notes}.</p>\n", table.to_html())
 }
 
 /// What could not be run, by its reason.
@@ -123,16 +117,17 @@ fn not_run(all: &[NotRun]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let row = |found: &NotRun| {
+    let mut table = Table::new("What was not run")
+        .column("case", Column::Text)
+        .column("controller", Column::Text)
+        .column("why", Column::Text);
+    for found in all {
         let NotRun { case, variant, reason, .. } = found;
         let controller = &found.controller_in_words();
         let [case, variant, controller, reason] = [case, variant, controller, reason].map(|text| escape(text));
-        format!(
-            "<tr><th scope=\"row\">{case} {variant}</th><td class=\"text\">{controller}</td><td class=\"text\">{reason}</td></tr>\n"
-        )
-    };
-    let head = "<th scope=\"col\">case</th><th scope=\"col\" class=\"text\">controller</th><th scope=\"col\" class=\"text\">why</th>";
-    format!("<h2>Not run</h2>\n{}", table("What was not run", head, &all.iter().map(row).collect::<String>()))
+        table.push(vec![format!("{case} {variant}"), controller, reason]);
+    }
+    format!("<h2>Not run</h2>\n{}", table.to_html())
 }
 
 fn case_section(result: &SuiteResult, number: usize, case: &[CaseResult]) -> String {
@@ -150,15 +145,15 @@ fn case_section(result: &SuiteResult, number: usize, case: &[CaseResult]) -> Str
         section.push_str(&format!("<p class=\"note\">{}</p>\n", escape(&first.description)));
         section.push_str(&together(variant));
         section.push_str(&suite_charts::side_by_side(&format!("{number}-{place}"), variant));
-        section.push_str(&format!("<details>\n<summary>Flows</summary>\n{}</details>\n", flows(variant)));
-        section.push_str(&format!("<details>\n<summary>Phases</summary>\n{}</details>\n", phases(variant)));
+        section.push_str(&details("Flows", &flows(variant)));
+        section.push_str(&details("Phases", &phases(variant)));
         section.push_str(&machine(variant));
     }
     section
 }
 
-fn controller_heads(variant: &[CaseResult]) -> String {
-    variant.iter().map(|found| format!("<th scope=\"col\">{}</th>", escape(&found.label()))).collect()
+fn controller_labels(variant: &[CaseResult]) -> impl Iterator<Item = String> {
+    variant.iter().map(CaseResult::label)
 }
 
 /// An estimate in the unit of tables, with its interval.
@@ -170,34 +165,32 @@ fn estimate<T>(metric: &Metric<T>, found: Option<Estimate>, runs: u32) -> String
 
 /// A row for each metric of all media, a column for each controller.
 fn together(variant: &[CaseResult]) -> String {
-    let row = |metric: &Metric<MediaResult>| {
-        let has = variant.iter().any(|found| found.metric(metric.key).is_some());
-        let cell = |found: &CaseResult| format!("<td>{}</td>", estimate(metric, found.metric(metric.key), found.runs));
-        let cells: String = variant.iter().map(cell).collect();
-        has.then(|| format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", metric.label()))
-    };
-    let rows: String = metrics::RUN.iter().filter_map(row).collect();
-    table("All media together", &format!("<th scope=\"col\">all media</th>{}", controller_heads(variant)), &rows)
+    let mut table =
+        Table::new("All media together").column("all media", Column::Text).numbers(controller_labels(variant));
+    for metric in metrics::RUN.iter().filter(|metric| variant.iter().any(|found| found.metric(metric.key).is_some())) {
+        let cell = |found: &CaseResult| estimate(metric, found.metric(metric.key), found.runs);
+        table.push(std::iter::once(metric.label()).chain(variant.iter().map(cell)).collect());
+    }
+    table.to_html()
 }
 
 /// What the machine did in the live runs of a variant; nothing without such.
 fn machine(variant: &[CaseResult]) -> String {
-    let row = |found: &CaseResult| {
-        let Machine { stalled_s, packets_lost, late_p99_s, late_max_s } = found.machine?;
+    let heads = ["emulator late: 99th percentile (ms)", "latest (ms)", "stalls (s)", "packets lost by the machine"];
+    let mut table = Table::new("The machine in live runs").column("live runs", Column::Text).numbers(heads);
+    for (found, machine) in variant.iter().filter_map(|found| Some((found, found.machine?))) {
+        let Machine { stalled_s, packets_lost, late_p99_s, late_max_s } = machine;
         let millis = |late: Option<f64>| late.map_or_else(|| NOTHING.to_owned(), |late| format!("{:.2}", late * 1e3));
         let (late, latest, name) = (millis(late_p99_s), millis(late_max_s), escape(&found.label()));
-        Some(format!(
-            "<tr><th scope=\"row\">{name}</th><td>{late}</td><td>{latest}</td><td>{stalled_s:.3}</td><td>{packets_lost}</td></tr>\n"
-        ))
-    };
-    let rows: String = variant.iter().filter_map(row).collect();
-    if rows.is_empty() {
-        return rows;
+        table.push(vec![name, late, latest, format!("{stalled_s:.3}"), packets_lost.to_string()]);
     }
-    let heads = ["emulator late: 99th percentile (ms)", "latest (ms)", "stalls (s)", "packets lost by the machine"];
-    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    let machine = table("The machine in live runs", &format!("<th scope=\"col\">live runs</th>{heads}"), &rows);
-    format!("<details>\n<summary>The machine in live runs</summary>\n{machine}</details>\n")
+    details("The machine in live runs", &table)
+}
+
+/// A table that opens when somebody asks for it.
+fn details(summary: &str, table: &Table) -> String {
+    let table = table.to_html();
+    if table.is_empty() { table } else { format!("<details>\n<summary>{summary}</summary>\n{table}</details>\n") }
 }
 
 /// A number of flows in a table: its key, its name, its scale to the unit there, and its decimals.
@@ -216,32 +209,25 @@ const FLOW_COLUMNS: &[FlowColumn] = &[
 ];
 
 /// A row for each flow and controller.
-fn flows(variant: &[CaseResult]) -> String {
-    let has = |column: &&FlowColumn| {
-        variant.iter().flat_map(|found| &found.flows).any(|flow| flow.metric(column.0).is_some())
-    };
-    let columns: Vec<_> = FLOW_COLUMNS.iter().filter(has).collect();
+fn flows(variant: &[CaseResult]) -> Table {
+    let mut table = Table::new("Flows")
+        .column("flow", Column::Text)
+        .column("kind", Column::Text)
+        .column("controller", Column::Text)
+        .numbers(FLOW_COLUMNS.iter().map(|column| column.1));
     let count = variant.first().map_or(0, |found| found.flows.len());
-    let mut rows = String::new();
     for place in 0..count {
-        for found in variant {
-            let Some(flow) = found.flows.get(place) else { continue };
-            let cell = |column: &&FlowColumn| format!("<td>{}</td>", flow_cell(flow, column));
-            let cells: String = columns.iter().map(cell).collect();
-            let (name, controller) = (escape(&flow.name), escape(&found.label()));
+        for (found, flow) in variant.iter().filter_map(|found| Some((found, found.flows.get(place)?))) {
             let kind = match flow.kind {
                 FlowKind::Media => "media",
                 FlowKind::Audio => "audio",
                 FlowKind::Tcp => "TCP",
             };
-            rows.push_str(&format!(
-                "<tr><th scope=\"row\">{name}</th><td class=\"text\">{kind}</td><td class=\"text\">{controller}</td>{cells}</tr>\n"
-            ));
+            let first = [escape(&flow.name), kind.to_owned(), escape(&found.label())];
+            table.push(first.into_iter().chain(FLOW_COLUMNS.iter().map(|column| flow_cell(flow, column))).collect());
         }
     }
-    let heads: String = columns.iter().map(|column| format!("<th scope=\"col\">{}</th>", column.1)).collect();
-    let first = ["flow", "kind", "controller"].map(|name| format!("<th scope=\"col\" class=\"text\">{name}</th>"));
-    table("Flows", &(first.concat() + &heads), &rows)
+    table
 }
 
 fn flow_cell(flow: &CaseFlow, (key, _, scale, decimals): &FlowColumn) -> String {
@@ -251,28 +237,25 @@ fn flow_cell(flow: &CaseFlow, (key, _, scale, decimals): &FlowColumn) -> String 
 }
 
 /// A row for each phase and controller.
-fn phases(variant: &[CaseResult]) -> String {
+fn phases(variant: &[CaseResult]) -> Table {
+    let mut table = Table::new("Phases")
+        .without_zeros()
+        .column("phase", Column::Text)
+        .column("controller", Column::Text)
+        .numbers(metrics::PHASE.iter().map(Metric::label));
     let count = variant.first().map_or(0, |found| found.phases.len());
-    let mut rows = String::new();
     for place in 0..count {
-        for found in variant {
-            let Some(phase) = found.phases.get(place) else { continue };
+        for (found, phase) in variant.iter().filter_map(|found| Some((found, found.phases.get(place)?))) {
             let of = |metric: &Metric<crate::result::PhaseResult>| match (metric.key, phase.capacity_bps) {
                 ("capacity_bps", planned) => {
                     planned.map_or_else(|| NOTHING.to_owned(), |capacity| metric.number(capacity))
                 }
                 (key, _) => estimate(metric, phase.metric(key), found.runs),
             };
-            let cells: String = metrics::PHASE.iter().map(|metric| format!("<td>{}</td>", of(metric))).collect();
             let PhaseResult { start_s, end_s, .. } = phase;
-            let controller = escape(&found.label());
-            rows.push_str(&format!(
-                "<tr><th scope=\"row\">{start_s} s to {end_s} s</th><td class=\"text\">{controller}</td>{cells}</tr>\n"
-            ));
+            let first = [format!("{start_s} s to {end_s} s"), escape(&found.label())];
+            table.push(first.into_iter().chain(metrics::PHASE.iter().map(of)).collect());
         }
     }
-    let columns: String =
-        metrics::PHASE.iter().map(|metric| format!("<th scope=\"col\">{}</th>", metric.label())).collect();
-    let head = format!("<th scope=\"col\">phase</th><th scope=\"col\" class=\"text\">controller</th>{columns}");
-    table("Phases", &head, &rows)
+    table
 }

@@ -10,7 +10,7 @@ use crate::result::World;
 use crate::suite::{CaseResult, FlowSeries, Second};
 
 /// Dashes of lines in their order, so that colour is not the only difference.
-const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "1 4"];
+const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "4 2 1 2"];
 const WIDTH: f64 = 1.6;
 const CONTEXT: Style = Style { color: "var(--context)", dash: "2 3", width: 1.6 };
 

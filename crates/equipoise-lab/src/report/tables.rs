@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::format::{NOTHING, escape};
+use super::table::{Column, Table};
 use super::worlds::{InWorld, worlds};
 use crate::metrics::{self, Metric};
 use crate::result::{FlowResult, LinkResult, PathResult, Report, Run};
@@ -19,31 +20,50 @@ pub(super) fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
 }
 
 /// The heads of columns that stand for one world each.
-pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> String {
+pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> Vec<String> {
     let head = |world: &InWorld<'_>| match world.runs.len() {
-        1 => format!("<th scope=\"col\">{}</th>", world.name),
-        runs => format!("<th scope=\"col\">{}, {of_several} {runs} runs</th>", world.name),
+        1 => world.name.to_owned(),
+        runs => format!("{}, {of_several} {runs} runs", world.name),
     };
     worlds.iter().map(head).collect()
 }
 
-/// One flow's metrics, the worlds side by side.
+/// A table with a row a place and world, and the column of the worlds if there are several.
+pub(super) fn of_worlds(name: &str, first: &str, worlds: &[InWorld<'_>]) -> Table {
+    let table = Table::new(name).without_zeros().column(first, Column::Text);
+    if worlds.len() > 1 { table.column("world", Column::Text) } else { table }
+}
+
+/// The first cells of a row of such a table.
+pub(super) fn of_world(name: String, world: &InWorld<'_>, worlds: &[InWorld<'_>]) -> Vec<String> {
+    if worlds.len() > 1 { vec![name, world.name.to_owned()] } else { vec![name] }
+}
+
+/// One flow's metrics, the worlds side by side; counts that are zero in all runs are left out.
 pub(super) fn metrics(report: &Report, index: usize, flow: &FlowResult) -> String {
     let worlds = worlds(report);
-    let row = |metric: &Metric| {
+    let mut table = Table::new(&format!("Metrics of {}", flow.name))
+        .column("metric", Column::Text)
+        .numbers(world_heads(&worlds, "mean of"));
+    for metric in metrics::of(flow) {
         let of_world = |world: &InWorld<'_>| -> Vec<f64> {
             let flows = world.runs.iter().filter_map(|run| run.flows.get(index));
             flows.filter_map(|flow| metric.of(flow)).collect()
         };
-        let measured: Vec<_> = worlds.iter().map(of_world).collect();
-        let cell = |values: &Vec<f64>| format!("<td>{}</td>", over_runs(values, metric.scale, metric.decimals));
-        let cells: String = measured.iter().map(cell).collect();
-        let was_measured = measured.iter().any(|values| !values.is_empty());
-        was_measured.then(|| format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", metric.label()))
-    };
-    let rows: String = metrics::of(flow).iter().filter_map(row).collect();
-    let head = format!("<th scope=\"col\">metric</th>{}", world_heads(&worlds, "mean of"));
-    table(&format!("Metrics of {}", flow.name), &head, &rows)
+        add(&mut table, metric, &worlds.iter().map(of_world).collect::<Vec<_>>());
+    }
+    table.to_html()
+}
+
+/// A row for a metric, if it was measured and is not a count of what did not occur.
+pub(super) fn add<T>(table: &mut Table, metric: &Metric<T>, measured: &[Vec<f64>]) {
+    let is_count = metric.unit.is_empty() && metric.decimals == 0;
+    let mut values = measured.iter().flatten();
+    let says_something = if is_count { values.any(|value| *value != 0.0) } else { values.next().is_some() };
+    if says_something {
+        let cells = measured.iter().map(|values| over_runs(values, metric.scale, metric.decimals));
+        table.push(std::iter::once(escape(&metric.label())).chain(cells).collect());
+    }
 }
 
 /// A column of a flow's paths: its scale to the printed unit, its decimals, and where it comes from.
@@ -62,22 +82,20 @@ const PATH_METRICS: &[PathMetric] = &[
 
 /// Every path of a flow in every world.
 pub(super) fn paths(report: &Report, index: usize, flow: &FlowResult) -> String {
-    let mut rows = String::new();
-    for world in worlds(report) {
+    let worlds = worlds(report);
+    let heads = PATH_METRICS.iter().map(|metric| metric.0);
+    let mut table = of_worlds(&format!("Paths of {}", flow.name), "path", &worlds).numbers(heads);
+    for world in &worlds {
         for (place, path) in flow.paths.iter().enumerate() {
             let cell = |(_, scale, decimals, get): &PathMetric| {
                 let results = world.runs.iter().filter_map(|run| run.flows.get(index)?.paths.get(place));
-                let values: Vec<_> = results.filter_map(get).collect();
-                format!("<td>{}</td>", over_runs(&values, *scale, *decimals))
+                over_runs(&results.filter_map(get).collect::<Vec<_>>(), *scale, *decimals)
             };
-            let cells: String = PATH_METRICS.iter().map(cell).collect();
-            let (name, world) = (escape(&path.name), world.name);
-            rows.push_str(&format!("<tr><th scope=\"row\">{name}</th><td class=\"text\">{world}</td>{cells}</tr>\n"));
+            let first = of_world(escape(&path.name), world, &worlds);
+            table.push(first.into_iter().chain(PATH_METRICS.iter().map(cell)).collect());
         }
     }
-    let columns: String = PATH_METRICS.iter().map(|metric| format!("<th scope=\"col\">{}</th>", metric.0)).collect();
-    let head = format!("<th scope=\"col\">path</th><th scope=\"col\" class=\"text\">world</th>{columns}");
-    table(&format!("Paths of {}", flow.name), &head, &rows)
+    table.to_html()
 }
 
 /// A column of the links: its scale to the printed unit, its decimals, and where it comes from.
@@ -93,22 +111,20 @@ const LINK_METRICS: &[LinkMetric] = &[
 
 /// Every link in every world.
 pub(super) fn links(report: &Report) -> String {
-    let mut rows = String::new();
-    for world in worlds(report) {
+    let worlds = worlds(report);
+    let mut table = of_worlds("Links", "link", &worlds).numbers(LINK_METRICS.iter().map(|metric| metric.0));
+    for world in &worlds {
         let links = world.runs.first().map(|run| run.links.as_slice()).unwrap_or_default();
         for (index, link) in links.iter().enumerate() {
             let cell = |(_, scale, decimals, get): &LinkMetric| {
                 let values: Vec<_> = world.runs.iter().filter_map(|run| run.links.get(index)).filter_map(get).collect();
-                format!("<td>{}</td>", over_runs(&values, *scale, *decimals))
+                over_runs(&values, *scale, *decimals)
             };
-            let cells: String = LINK_METRICS.iter().map(cell).collect();
-            let (name, world) = (escape(&link.name), world.name);
-            rows.push_str(&format!("<tr><th scope=\"row\">{name}</th><td class=\"text\">{world}</td>{cells}</tr>\n"));
+            let first = of_world(escape(&link.name), world, &worlds);
+            table.push(first.into_iter().chain(LINK_METRICS.iter().map(cell)).collect());
         }
     }
-    let columns: String = LINK_METRICS.iter().map(|metric| format!("<th scope=\"col\">{}</th>", metric.0)).collect();
-    let head = format!("<th scope=\"col\">link</th><th scope=\"col\" class=\"text\">world</th>{columns}");
-    table("Links", &head, &rows)
+    table.to_html()
 }
 
 /// Where a counter stands in its table: the flow's place, whose name follows, then what was counted.
@@ -131,17 +147,17 @@ pub(super) fn counters(report: &Report) -> String {
             }
         }
     }
-    let row = |((_, owner, what), totals): (&CounterKey<'_>, &Vec<Option<u64>>)| {
-        let cells: String = totals
-            .iter()
-            .map(|total| format!("<td>{}</td>", total.map_or_else(|| NOTHING.to_owned(), |total| total.to_string())))
-            .collect();
-        let (owner, what) = (escape(owner), escape(what));
-        format!("<tr><th scope=\"row\">{owner}</th><td class=\"text\">{what}</td>{cells}</tr>\n")
-    };
-    let rows: String = totals.iter().map(row).collect();
-    let head = "<th scope=\"col\">flow</th><th scope=\"col\" class=\"text\">what</th>".to_owned();
-    table("Counters", &(head + &world_heads(&worlds, "total of")), &rows)
+    let mut table = Table::new("Counters")
+        .column("flow", Column::Text)
+        .column("what", Column::Text)
+        .numbers(world_heads(&worlds, "total of"));
+    for ((_, owner, what), totals) in
+        totals.iter().filter(|(_, totals)| totals.iter().flatten().any(|total| *total > 0))
+    {
+        let cell = |total: &Option<u64>| total.map_or_else(|| NOTHING.to_owned(), |total| total.to_string());
+        table.push([escape(owner), escape(what)].into_iter().chain(totals.iter().map(cell)).collect());
+    }
+    table.to_html()
 }
 
 /// The counters of a run; the emulator's come last.
@@ -164,13 +180,4 @@ fn counts(run: &Run) -> Vec<(CounterKey<'_>, u64)> {
         counts.extend(counted.map(|(what, count)| ((EMULATOR, "emulator", what.to_owned()), count)));
     }
     counts
-}
-
-/// A table that scrolls within itself where the page is narrow; `name` is for those who cannot see it.
-pub(super) fn table(name: &str, head: &str, rows: &str) -> String {
-    let name = escape(name);
-    format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table><thead><tr>{head}</tr></thead>\
-         <tbody>\n{rows}</tbody></table></div>\n"
-    )
 }

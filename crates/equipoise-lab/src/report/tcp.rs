@@ -2,7 +2,7 @@
 
 use super::chart::{Layer, Style};
 use super::charts::name_of;
-use super::figure::{Figure, STEP_DASH, Shown, look, over_time};
+use super::figure::{Figure, Question, STEP_DASH, Shown, over_time};
 use super::spread;
 use super::worlds::InWorld;
 use crate::result::{FlowResult, LinkResult, LinkSample, Report, TcpSample};
@@ -14,13 +14,14 @@ type Series<'a> = (&'a str, &'a dyn Fn(&TcpSample) -> Option<f64>);
 pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
     let name = name_of(shown);
     let megabits = |bps: Option<f64>| bps.map(|bps| bps / 1e6);
-    let figure = |what: &str, id: &str, unit, series: &[Series<'_>]| {
+    let figure = |question, what: &str, id: &str, unit, series: &[Series<'_>]| {
         let title = format!("{name}: {what} over time");
         let layers = series.iter().enumerate().flat_map(|(place, series)| layers(shown, series, place == 0)).collect();
-        Figure::of(title.clone(), over_time(report, shown, (format!("{id}-{flow}"), title), unit, layers))
+        Figure::of(question, title.clone(), over_time(report, shown, (format!("{id}-{flow}"), title), unit, layers))
     };
     vec![
         figure(
+            Question::When,
             "congestion window",
             "window",
             "window (segments)",
@@ -30,6 +31,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
             ],
         ),
         figure(
+            Question::Cost,
             "goodput",
             "goodput",
             "rate (Mbit/s)",
@@ -39,6 +41,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
             ],
         ),
         figure(
+            Question::Cost,
             "round-trip time",
             "round-trip",
             "round-trip time (ms)",
@@ -59,7 +62,7 @@ fn layers(shown: &[Shown<'_>], (name, value): &Series<'_>, is_main: bool) -> Vec
     let point = |sample: &TcpSample| (sample.at_s, value(sample).unwrap_or(f64::NAN));
     let mut layers = Vec::new();
     for shown in shown {
-        let (style, world) = look(shown.run.world);
+        let Shown { style, world, .. } = *shown;
         let mut runs = shown.series(samples, point);
         runs.retain(|points| points.iter().any(|point| point.1.is_finite()));
         let name = format!("{world}: {name}");
@@ -80,11 +83,13 @@ fn sampled<'a>(world: &InWorld<'a>, index: usize) -> impl Iterator<Item = &'a Li
     links.filter(|link| !link.samples.is_empty())
 }
 
-/// The queues of the links in front of which packets waited, where there are samples.
+/// The queues of the links in front of which at least a packet waited, where there are samples.
 pub(super) fn queues(report: &Report, worlds: &[InWorld<'_>]) -> Vec<Figure> {
     let links = worlds.first().and_then(|world| world.runs.first()).map(|run| run.links.as_slice()).unwrap_or_default();
     let figure = |(index, link): (usize, &LinkResult)| {
-        if !worlds.iter().flat_map(|world| sampled(world, index)).any(|link| link.max_queue_packets > 0) {
+        let samples = worlds.iter().flat_map(|world| sampled(world, index)).flat_map(|link| &link.samples);
+        // A queue with less than a packet in it says no more than its row in the table.
+        if !samples.filter_map(|sample| sample.queue_packets).any(|packets| packets >= 1.0) {
             return None;
         }
         let mut layers = Vec::new();
@@ -92,12 +97,12 @@ pub(super) fn queues(report: &Report, worlds: &[InWorld<'_>]) -> Vec<Figure> {
             let point = |sample: &LinkSample| (sample.at_s, sample.queue_packets.unwrap_or(f64::NAN));
             let runs: Vec<Vec<_>> =
                 sampled(world, index).map(|link| link.samples.iter().map(point).collect()).collect();
-            let (style, name) = look(world.world());
+            let InWorld { style, name, .. } = *world;
             layers.extend(spread::layers(style, &format!("{name}: mean since the last sample"), &runs));
         }
         let title = format!("{}: queue over time", link.name);
         let id = (format!("queue-{index}"), title.clone());
-        Some(Figure::of(title, over_time(report, &[], id, "waiting packets", layers)))
+        Some(Figure::of(Question::When, title, over_time(report, &[], id, "waiting packets", layers)))
     };
     links.iter().enumerate().filter_map(figure).collect()
 }

@@ -91,7 +91,12 @@ fn several_runs_of_a_world_share_one_verdict() {
         page.contains("settled at 12.07 ms in the mean against a target of 8.20 ms (+47.2 %): held in 2 of 3 runs")
     );
     assert!(page.contains("settled at 8.30 ms against a target of 8.20 ms (+1.2 %): held within 15 %."));
-    assert!(page.contains("<td class=\"text\">decided by law</td><td>9</td><td>3</td>"), "counters are totals");
+    assert!(
+        page.contains(
+            "decided by law</td><td data-label=\"simulated, total of 3 runs\">9</td><td data-label=\"live\">3</td>"
+        ),
+        "counters are totals"
+    );
 }
 
 /// Of many runs only the first keep what they have over time, and the page says so; means are over all.
@@ -127,7 +132,11 @@ fn steps_are_labelled_within_the_run_and_stay_text() {
     let step = |at_s| Step { at_s, name: "<b>".to_owned(), kind: StepKind::Load, rate_bps: 9_500_000 };
     results.steps = vec![step(0.0), step(20.0), step(60.0)];
     let page = html(&results);
-    assert_eq!(page.matches(">&lt;b&gt; 9.5 Mbit/s</text>").count(), 2, "over delay and rate");
+    assert_eq!(
+        page.matches(">&lt;b&gt; 9.5 Mbit/s</text>").count(),
+        4,
+        "over delay and rate, on a desktop and on a phone"
+    );
     assert!(page.contains("20 s: &lt;b&gt; to 9.5 Mbit/s") && !page.contains("60 s:") && !page.contains("<b>"));
 }
 

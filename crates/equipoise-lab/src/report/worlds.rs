@@ -1,28 +1,33 @@
 //! The runs of a report by their world.
 
+use super::chart::Style;
+use super::figure::look;
 use crate::result::{FlowResult, Report, Run, World};
 
 /// The runs of one world: at least one.
 pub(super) struct InWorld<'a> {
-    world: World,
     pub(super) name: &'static str,
+    /// How its lines look.
+    pub(super) style: Style,
     pub(super) runs: Vec<&'a Run>,
 }
 
 /// The worlds that the report has runs of.
 pub(super) fn worlds(report: &Report) -> Vec<InWorld<'_>> {
-    let all = [(World::Sim, "simulated"), (World::Live, "live")].into_iter();
     let runs = |world| report.runs.iter().filter(|run| run.world == world).collect();
-    let with_runs = all.map(|(world, name)| InWorld { world, name, runs: runs(world) });
-    with_runs.filter(|world| !world.runs.is_empty()).collect()
+    let with_runs = [World::Sim, World::Live].map(|world| {
+        let (style, name) = look(world);
+        InWorld { name, style, runs: runs(world) }
+    });
+    let mut found: Vec<_> = with_runs.into_iter().filter(|world| !world.runs.is_empty()).collect();
+    // Dashes tell the worlds apart; of one alone they only make it harder to see.
+    if let [only] = found.as_mut_slice() {
+        only.style.dash = "";
+    }
+    found
 }
 
 impl InWorld<'_> {
-    /// Which one it is.
-    pub(super) const fn world(&self) -> World {
-        self.world
-    }
-
     /// How many of the runs have kept what they have over time.
     pub(super) fn drawn(&self) -> usize {
         let samples = |flow: &FlowResult| flow.tcp.as_ref().is_some_and(|tcp| !tcp.samples.is_empty());

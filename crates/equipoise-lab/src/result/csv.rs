@@ -1,5 +1,5 @@
-use super::{IntervalResult, Report, World};
-use crate::csv::quoted;
+use super::{IntervalResult, Report, Run};
+use crate::csv::Row;
 
 /// Names of the columns.
 const HEADER: &str = "scenario,world,seed,flow,path,start_s,end_s,rate_bps,delay_mean_s,delay_variance_s2,delay_p50_s,delay_p95_s,\
@@ -10,16 +10,14 @@ pub(super) fn intervals(reports: &[Report]) -> String {
     let mut text = HEADER.to_owned();
     for report in reports {
         for run in &report.runs {
-            let world = match run.world {
-                World::Sim => "sim",
-                World::Live => "live",
-            };
             for flow in &run.flows {
-                let run = format!("{},{world},{},{}", quoted(&report.scenario), run.seed, quoted(&flow.name));
-                text.extend(flow.intervals.iter().map(|interval| line(&run, "", interval)));
-                for path in &flow.paths {
-                    let name = quoted(&path.name);
-                    text.extend(path.intervals.iter().map(|interval| line(&run, &name, interval)));
+                let own = flow.intervals.iter().map(|interval| ("", interval));
+                let of_paths = flow.paths.iter().flat_map(|path| {
+                    let name = path.name.as_str();
+                    path.intervals.iter().map(move |interval| (name, interval))
+                });
+                for (path, interval) in own.chain(of_paths) {
+                    line(&mut text, (&report.scenario, run), (&flow.name, path), interval);
                 }
             }
         }
@@ -27,17 +25,24 @@ pub(super) fn intervals(reports: &[Report]) -> String {
     text
 }
 
-fn line(run: &str, path: &str, interval: &IntervalResult) -> String {
-    let IntervalResult { start_s, end_s, rate_bps, packets, packets_lost, stalled, .. } = interval;
-    let measured = [
-        interval.delay_mean_s,
-        interval.delay_variance_s2,
-        interval.delay_p50_s,
-        interval.delay_p95_s,
-        interval.delay_p99_s,
-        interval.delay_max_s,
-    ];
-    let measured = measured.map(|value| value.map_or_else(String::new, |value| value.to_string())).join(",");
-    let stalled = u8::from(*stalled);
-    format!("{run},{path},{start_s},{end_s},{rate_bps},{measured},{packets},{packets_lost},{stalled}\n")
+fn line(text: &mut String, (scenario, run): (&str, &Run), (flow, path): (&str, &str), interval: &IntervalResult) {
+    Row::after(text)
+        .text(scenario)
+        .text(run.world.name())
+        .number(run.seed)
+        .text(flow)
+        .text(path)
+        .number(interval.start_s)
+        .number(interval.end_s)
+        .number(interval.rate_bps)
+        .measured(interval.delay_mean_s)
+        .measured(interval.delay_variance_s2)
+        .measured(interval.delay_p50_s)
+        .measured(interval.delay_p95_s)
+        .measured(interval.delay_p99_s)
+        .measured(interval.delay_max_s)
+        .number(interval.packets)
+        .number(interval.packets_lost)
+        .number(u8::from(interval.stalled))
+        .end();
 }

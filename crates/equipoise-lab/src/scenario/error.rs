@@ -330,8 +330,15 @@ pub enum Problem {
     #[error("a flow with a `controller` needs a `report_interval`, such as \"1 s\"")]
     NoReportInterval,
     /// Only media under a controller is reported on by packet.
-    #[error("only a flow with a `controller` over one `path`, and without `media_back`, has feedback by packet")]
+    #[error(
+        "only a flow with a `controller` over one `path`, and without `media_back`, has feedback by packet, or one over several `paths` whose controller goes by it"
+    )]
     FeedbackOfWhat,
+    /// Packets of several paths have no transport-wide number.
+    #[error(
+        "must be \"rfc8888\" for a flow over several `paths`: reports are by the numbers that packets have on each path"
+    )]
+    FormatOfPaths,
     /// Only a session has a rate to share.
     #[error("only a flow with a `controller` over one `path` shares the rate of a group")]
     GroupOfWhat,

@@ -189,13 +189,7 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
             let intervals = ((scenario.duration - flow.start) / *report_interval).unwrap_or(0);
             writeln!(out, "    RTP session under `{}`: {}", controller.entry.name(), controller.entry.summary())?;
             writeln!(out, "    reports every {report_interval}: {intervals} control intervals")?;
-            if let Some(Reporting { format, interval }) = reporting {
-                let name = match format {
-                    Format::CongestionFeedback => "RFC 8888",
-                    Format::TransportWide => "transport-wide numbers",
-                };
-                writeln!(out, "    feedback by packet every {interval}: {name}")?;
-            }
+            describe_reporting(*reporting, out)?;
             if let Some(CoupledFlow { group, priority, coupling }) = coupled {
                 let name = match coupling {
                     Coupling::Active => "RFC 8699",
@@ -293,15 +287,26 @@ fn describe_parameters(given: &Parameters, known: &[Parameter], out: &mut String
         .try_for_each(|((name, value), parameter)| writeln!(out, "      {name} = {value}: {}", parameter.meaning))
 }
 
+fn describe_reporting(reporting: Option<Reporting>, out: &mut String) -> std::fmt::Result {
+    let Some(Reporting { format, interval }) = reporting else { return Ok(()) };
+    let name = match format {
+        Format::CongestionFeedback => "RFC 8888",
+        Format::TransportWide => "transport-wide numbers",
+    };
+    writeln!(out, "    feedback by packet every {interval}: {name}")
+}
+
 fn describe_multipath(multipath: &MultipathFlow, lasts: Span, out: &mut String) -> std::fmt::Result {
-    let MultipathFlow { controller, report_interval, period, scheduler, .. } = multipath;
+    let MultipathFlow { controller, reporting, report_interval, period, scheduler, .. } = multipath;
     let periods = (lasts / *period).unwrap_or(0);
+    let whose = if reporting.is_some() { "each" } else { "its total" };
     writeln!(
         out,
-        "    RTP session over several paths; its total under `{}`: {}",
+        "    RTP session over several paths; {whose} under `{}`: {}",
         controller.entry.name(),
         controller.entry.summary()
     )?;
+    describe_reporting(*reporting, out)?;
     describe_parameters(&controller.parameters, controller.entry.parameters(), out)?;
     writeln!(out, "    divided by `{}`: {}", scheduler.entry.name(), scheduler.entry.summary())?;
     describe_parameters(&scheduler.parameters, scheduler.entry.parameters(), out)?;

@@ -224,6 +224,7 @@ impl Flow {
     pub const fn reporting(&self) -> Option<Reporting> {
         match &self.kind {
             FlowKind::Session { reporting, .. } => *reporting,
+            FlowKind::Multipath(multipath) => multipath.reporting,
             _ => None,
         }
     }

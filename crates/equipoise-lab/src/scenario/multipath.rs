@@ -1,5 +1,6 @@
 use equipoise::units::Span;
 use equipoise_session::PathChange;
+use equipoise_session::feedback::Reporting;
 
 use super::{Choice, SchedulerChoice};
 
@@ -35,8 +36,10 @@ pub struct Outage {
 /// A controlled session over several paths.
 #[derive(Clone, Debug)]
 pub struct MultipathFlow {
-    /// The controller of the total.
+    /// The controller of the total; of each path, where it goes by single packets.
     pub controller: Choice,
+    /// How the receiver reports on single packets; `None` if the controller is one for all paths.
+    pub reporting: Option<Reporting>,
     /// Time between two requests for a report on each path.
     pub report_interval: Span,
     /// Time between two splits.

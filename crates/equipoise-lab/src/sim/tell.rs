@@ -1,14 +1,14 @@
 //! Who is told of a run while it goes on.
 
 use equipoise::units::{Instant, Span};
-use equipoise_session::{Event, PathId};
+use equipoise_session::{Event, Half, PathId};
 use equipoise_sim::Datagram;
 
 use crate::Progress;
 
 /// Who is told of a run while it goes on.
 pub(super) trait Tell {
-    fn event(&mut self, at: Span, flow: usize, path: Option<PathId>, event: &Event);
+    fn event(&mut self, at: Span, flow: usize, of: Of, event: &Event);
     /// A packet came to the far end, for which it had waited in queues for so long; its event follows.
     fn waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
     /// A datagram left one end or came to one.
@@ -17,11 +17,18 @@ pub(super) trait Tell {
     fn come_to(&mut self, until: Span, share: f64);
 }
 
+/// Whose event it is: of which end of a flow, and of which of its paths if it is of one.
+#[derive(Clone, Copy)]
+pub(super) struct Of {
+    pub(super) half: Half,
+    pub(super) path: Option<PathId>,
+}
+
 /// Nobody.
 pub(super) struct Silence;
 
 impl Tell for Silence {
-    fn event(&mut self, _: Span, _: usize, _: Option<PathId>, _: &Event) {}
+    fn event(&mut self, _: Span, _: usize, _: Of, _: &Event) {}
     fn come_to(&mut self, _: Span, _: f64) {}
 }
 
@@ -29,7 +36,7 @@ impl Tell for Silence {
 pub(super) struct Shares<'a>(pub(super) &'a (dyn Fn(f64) + Sync));
 
 impl Tell for Shares<'_> {
-    fn event(&mut self, _: Span, _: usize, _: Option<PathId>, _: &Event) {}
+    fn event(&mut self, _: Span, _: usize, _: Of, _: &Event) {}
 
     fn come_to(&mut self, _: Span, share: f64) {
         (self.0)(share);
@@ -51,7 +58,7 @@ pub trait RunObserver {
 pub(super) struct Observed<O>(pub(super) O);
 
 impl<O: RunObserver> Tell for Observed<O> {
-    fn event(&mut self, at: Span, flow: usize, _: Option<PathId>, event: &Event) {
+    fn event(&mut self, at: Span, flow: usize, _: Of, event: &Event) {
         self.0.on_event(at, flow, event);
     }
 
@@ -64,7 +71,7 @@ impl<O: RunObserver> Tell for Observed<O> {
 
 /// Somebody who wants the events in order, though the world may tell a stream's ahead of time.
 pub(super) struct InOrder<'a> {
-    early: Vec<(Span, usize, Option<PathId>, Event)>,
+    early: Vec<(Span, usize, Of, Event)>,
     progress: &'a mut dyn FnMut(Progress),
     datagrams: &'a mut dyn FnMut(Span, &Datagram<'_>),
 }
@@ -79,8 +86,8 @@ impl<'a> InOrder<'a> {
 }
 
 impl Tell for InOrder<'_> {
-    fn event(&mut self, at: Span, flow: usize, path: Option<PathId>, event: &Event) {
-        self.early.push((at, flow, path, *event));
+    fn event(&mut self, at: Span, flow: usize, of: Of, event: &Event) {
+        self.early.push((at, flow, of, *event));
     }
 
     fn datagram(&mut self, at: Span, datagram: &Datagram<'_>) {
@@ -90,8 +97,8 @@ impl Tell for InOrder<'_> {
     fn come_to(&mut self, until: Span, share: f64) {
         self.early.sort_by_key(|(at, ..)| *at);
         let due = self.early.partition_point(|(at, ..)| *at <= until);
-        for (at, flow, path, event) in self.early.drain(..due) {
-            (self.progress)(Progress::Event { at, origin: Instant::ZERO, flow, path, event });
+        for (at, flow, Of { half, path }, event) in self.early.drain(..due) {
+            (self.progress)(Progress::Event { at, origin: Instant::ZERO, flow, path, half, event });
         }
         (self.progress)(Progress::Share(share));
     }

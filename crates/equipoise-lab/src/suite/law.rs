@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
+use equipoise::error::Chain;
 use equipoise::units::{Rate, Size, Span};
 use equipoise_path::link::{Capacity, Discipline, PipeConfig, QueueLimit};
 
@@ -126,8 +127,8 @@ pub(super) fn with_controller(
     scenario: &Scenario,
     controller: &str,
 ) -> Result<Scenario, String> {
-    let scenario = exchanged(catalogue, scenario, controller).map_err(|error| in_words(&error))?;
-    sim::check(&scenario).map_err(|error| in_words(&error))?;
+    let scenario = exchanged(catalogue, scenario, controller).map_err(|error| in_one_line(&error))?;
+    sim::check(&scenario).map_err(|error| in_one_line(&error))?;
     Ok(scenario)
 }
 
@@ -175,14 +176,8 @@ pub(super) fn parameters(scenario: &Scenario) -> BTreeMap<String, String> {
 }
 
 /// An error with all its causes, in one line.
-pub(super) fn in_words(error: &dyn Error) -> String {
-    let mut words = vec![error.to_string()];
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words.push(cause.to_string());
-        source = cause.source();
-    }
-    words.iter().map(|words| words.replace('\n', " ")).collect::<Vec<_>>().join(": ")
+pub(super) fn in_one_line(error: &dyn Error) -> String {
+    Chain(error).to_string().replace('\n', " ")
 }
 
 #[cfg(test)]

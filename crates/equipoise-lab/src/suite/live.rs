@@ -157,7 +157,7 @@ fn one(
         Progress::Waited { at, flow, waited } => watch.on_waited(at, flow, waited),
         Progress::Interval(_) => {}
     });
-    let run = run.map_err(|error| law::in_words(&error))?;
+    let run = run.map_err(|error| law::in_one_line(&error))?;
     match (run.complete, stop.load(Ordering::Relaxed)) {
         (true, _) => Ok((run, watch)),
         (false, true) => Err(INTERRUPTED.to_owned()),
@@ -197,7 +197,7 @@ mod tests {
     fn the_length_is_that_of_all_runs_one_after_another() {
         let items = rfc8867::items(&["5.1/50ms-link".to_owned(), "6.1/50ms".to_owned()], false).expect("cases");
         let controllers = ["ap", "nada"].map(str::to_owned);
-        let plan = Plan { seed: 1, runs: 2, aqm: None, threads: None.into() };
+        let plan = Plan { seed: 1, runs: 2, aqm: None, execution: None.into() };
         let found = length(&items, (&Catalogue::default(), &controllers), &plan).expect("they can be run");
         // Two controllers run 5.1 for 100 s, one of them 6.1 for 120 s.
         assert_eq!(found, Length { runs: 6, time: Span::from_secs(2 * (2 * 103 + 123)) });

@@ -21,6 +21,7 @@ pub mod live;
 pub mod paths;
 mod result;
 pub mod rfc8867;
+mod rows;
 mod series;
 pub mod traces;
 mod verdict;
@@ -32,12 +33,13 @@ pub use bars::{BarResult, LawValue, Limit, Unit};
 pub use error::SuiteError;
 pub use law::Aqm;
 pub use result::{CaseFlow, CaseResult, Estimate, FlowKind, Machine, Metrics, NotRun, PhaseResult, Row, SuiteResult};
+pub use rows::{MetricRow, Scope};
 pub use series::{FlowSeries, Second};
 pub use verdict::{JUDGED, Verdict};
 
 use crate::result::{Run, World};
 use crate::scenario::{Catalogue, Override, Scenario};
-use crate::sim::{self, RunObserver, Threads};
+use crate::sim::{self, Execution, RunObserver};
 use kept::Kept;
 use series::Watch;
 
@@ -70,8 +72,8 @@ pub struct Plan {
     pub runs: u32,
     /// What the queues of all narrow links are; `None` as the scenarios have them.
     pub aqm: Option<Aqm>,
-    /// The threads; the results do not depend on them.
-    pub threads: Threads,
+    /// The threads, and what ends it early.
+    pub execution: Execution,
 }
 
 /// The controllers of [`CONTROLLERS`] that a catalogue has.
@@ -143,7 +145,7 @@ fn run_each<O: RunObserver, T: Send>(
         progress(f64::from(done.fetch_add(1, Ordering::Relaxed) + 1) / jobs.len() as f64);
         kept
     };
-    let kept = sim::observe_each(&jobs, &plan.threads, observer, keep)?;
+    let kept = sim::observe_each(&jobs, &plan.execution, observer, keep)?;
     // Each job is of something prepared.
     Ok(kept.into_iter().flatten().collect())
 }
@@ -178,7 +180,7 @@ fn prepare<'a>(
         };
         for controller in controllers {
             let found = law::lacks(catalogue, item, controller)
-                .and_then(|()| scenario.as_ref().map_err(|error| law::in_words(error)))
+                .and_then(|()| scenario.as_ref().map_err(|error| law::in_one_line(error)))
                 .and_then(|scenario| law::with_controller(catalogue, scenario, controller));
             match found {
                 Ok(scenario) => prepared.push(Prepared { item, controller, scenario }),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::bars::BarResult;
+use super::rows::MetricRow;
 use super::series::{Audio, FlowSeries};
 use crate::result::{FlowResult, FramesResult, World, json_line};
 use crate::statistics::{mean_95, share_95};
@@ -163,6 +164,17 @@ pub enum FlowKind {
     Audio,
     /// A connection of TCP, or web traffic.
     Tcp,
+}
+
+impl FlowKind {
+    /// The kind in a lower-case word, as JSON and CSV have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Media => "media",
+            Self::Audio => "audio",
+            Self::Tcp => "tcp",
+        }
+    }
 }
 
 /// A phase of a case.
@@ -436,6 +448,11 @@ impl SuiteResult {
     /// The result as JSON in one line, as it has tens of thousands of numbers.
     pub fn to_json(&self) -> String {
         json_line(self)
+    }
+
+    /// All that was measured, a row a metric.
+    pub fn measured(&self) -> Vec<MetricRow<'_>> {
+        super::rows::of(self)
     }
 
     /// The result as CSV: one line a metric; see the book.

@@ -127,6 +127,12 @@ pub enum SweepError {
         /// The first run that is missing.
         first: u64,
     },
+    /// A row has other cells than the table has columns.
+    #[error("a row does not have what the column {column} takes")]
+    Row {
+        /// The first column that does not fit.
+        column: String,
+    },
     /// A table cannot be written or read.
     #[error("a table cannot be written or read as Parquet")]
     Parquet(#[from] ParquetError),

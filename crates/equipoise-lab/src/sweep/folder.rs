@@ -16,7 +16,7 @@ use super::part::{Reader, Writer};
 use super::plan::{Design, Plan};
 use super::run::{Progress, Shard, each};
 use super::table::Table;
-use crate::sim::Threads;
+use crate::sim::Execution;
 
 /// The file that says what the folder's sweep runs.
 pub(super) const MANIFEST: &str = "sweep.json";
@@ -96,15 +96,15 @@ impl Folder {
     pub fn run(
         &self,
         shard: Shard,
-        threads: impl Into<Threads>,
+        execution: impl Into<Execution>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Progress, SweepError> {
-        let threads = threads.into();
+        let execution = execution.into();
         let left = self.missing(shard)?;
         let runs: Vec<_> = left.iter().map(|part| self.plan.part(*part)).collect();
-        self.plan.check(&runs, threads.number)?;
+        self.plan.check(&runs, execution.threads)?;
         let keep = |place: usize, table: Table| left.get(place).map_or(Ok(()), |part| self.keep(*part, &table));
-        each(&self.plan, &runs, &threads, &keep, progress)
+        each(&self.plan, &runs, &execution, &keep, progress)
     }
 
     /// Puts a part into its place that another folder of the same sweep has made: the bytes of its file.
@@ -157,7 +157,7 @@ impl Folder {
             if let Some(csv) = &mut csv {
                 csv.write_all(table.csv_rows().as_bytes()).map_err(SweepError::Csv)?;
             }
-            rows.append(table);
+            rows.append(table)?;
             while rows.rows() >= ROWS_PER_GROUP {
                 let group = rows.take(ROWS_PER_GROUP);
                 file.as_mut().map_or(Ok(()), |file| file.write(&group))?;

@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::slice;
 use std::sync::{Mutex, PoisonError};
 
-use crate::sim::Threads;
+use crate::sim::Execution;
 pub use axis::AxisError;
 pub use draw::DrawError;
 pub use error::{PointError, SweepError};
@@ -43,19 +43,16 @@ impl Plan {
     pub fn simulate(
         &self,
         runs: Range<u64>,
-        threads: impl Into<Threads>,
+        execution: impl Into<Execution>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Table, SweepError> {
         let runs = runs.start.min(self.runs())..runs.end.min(self.runs());
         let runs = slice::from_ref(&runs);
-        let threads = threads.into();
-        self.check(runs, threads.number)?;
+        let execution = execution.into();
+        self.check(runs, execution.threads)?;
         let found = Mutex::new(Table::new(self.columns()));
-        let keep = |_, table| {
-            found.lock().unwrap_or_else(PoisonError::into_inner).append(table);
-            Ok(())
-        };
-        run::each(self, runs, &threads, &keep, progress)?;
+        let keep = |_, table| found.lock().unwrap_or_else(PoisonError::into_inner).append(table);
+        run::each(self, runs, &execution, &keep, progress)?;
         Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }

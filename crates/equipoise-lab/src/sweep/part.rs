@@ -14,6 +14,7 @@ use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};
 
+use super::error::SweepError;
 use super::table::{Cells, Column, ColumnKind, Table};
 
 /// Writes tables one behind the other into one file, each as a row group.
@@ -107,7 +108,7 @@ impl Reader {
     }
 
     /// All rows; `None` if they are not of these columns.
-    pub(super) fn read(&self, columns: &[Column]) -> Result<Option<Table>, ParquetError> {
+    pub(super) fn read(&self, columns: &[Column]) -> Result<Option<Table>, SweepError> {
         let schema = self.file.metadata().file_metadata().schema_descr();
         let names = schema.columns().iter().map(|column| column.name());
         if !names.eq(columns.iter().map(|column| column.name.as_str())) {
@@ -120,7 +121,7 @@ impl Reader {
             let cells = (0..columns.len()).map(|column| cells(group.get_column_reader(column)?, rows));
             let cells = cells.collect::<Result<Option<Vec<_>>, ParquetError>>()?;
             let Some(group) = cells.and_then(|cells| Table::of_cells(columns, cells)) else { return Ok(None) };
-            table.append(group);
+            table.append(group)?;
         }
         Ok(Some(table))
     }

@@ -12,7 +12,7 @@ use super::error::SweepError;
 use super::plan::Plan;
 use super::table::{Row, Table};
 use crate::scenario::Scenario;
-use crate::sim::{SimError, Stop, Threads};
+use crate::sim::{Execution, SimError, Stop};
 
 /// How far a sweep has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub struct Progress {
 /// A share of a sweep's parts: every n-th one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which, from 0.
+    /// Its first part.
     number: u64,
     of: u64,
 }
 
 /// Why a text is no share.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("write I/N, the I-th of N shares, counted from 1, such as 3/16")]
+#[error("write I/N, the I-th of N shares, counted from 1 or from 0, such as 3/16")]
 pub struct ShardError;
 
 impl Shard {
@@ -47,7 +47,7 @@ impl Shard {
     }
 }
 
-/// Reads `3/16`.
+/// Reads `3/16`. Jobs are counted from 1 or from 0: 0/16 is 16/16, so that the shares of either count are all parts, each once.
 impl FromStr for Shard {
     type Err = ShardError;
 
@@ -55,7 +55,9 @@ impl FromStr for Shard {
         let (number, of) = text.split_once('/').ok_or(ShardError)?;
         let read = |text: &str| text.trim().parse::<u64>().map_err(|_| ShardError);
         let (number, of) = (read(number)?, read(of)?);
-        if (1..=of).contains(&number) { Ok(Self { number: number - 1, of }) } else { Err(ShardError) }
+        let last = of.checked_sub(1).ok_or(ShardError)?;
+        let number = number.checked_sub(1).unwrap_or(last);
+        if number <= last { Ok(Self { number, of }) } else { Err(ShardError) }
     }
 }
 
@@ -125,19 +127,19 @@ impl<'a> Work<'a> {
 pub(super) fn each(
     plan: &Plan,
     parts: &[Range<u64>],
-    threads: &Threads,
+    execution: &Execution,
     keep: &(dyn Fn(usize, Table) -> Result<(), SweepError> + Sync),
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Progress, SweepError> {
     let work = Mutex::new(Work::new(parts));
-    let number = threads.number.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let number = execution.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let one = |(place, run), scenario: &mut Option<(u64, Scenario)>| -> Result<(), SweepError> {
-        let rows = rows(plan, run, scenario, &threads.stop)?;
+        let rows = rows(plan, run, scenario, &execution.stop)?;
         let whole = lock(&work).put((place, run), rows);
         if let Some(rows) = whole {
             let mut table = Table::new(plan.columns());
             for row in rows {
-                table.push(row);
+                table.push(row)?;
             }
             keep(place, table)?;
         }
@@ -153,7 +155,7 @@ pub(super) fn each(
         let mut scenario = None;
         loop {
             let next = lock(&work).take();
-            let Some(next) = next.filter(|_| !threads.stop.is_stopped()) else { break };
+            let Some(next) = next.filter(|_| !execution.stop.is_stopped()) else { break };
             if let Err(error) = one(next, &mut scenario) {
                 lock(&work).failed.get_or_insert(error);
             }

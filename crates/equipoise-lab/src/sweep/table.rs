@@ -2,7 +2,9 @@
 
 use super::axis::{Axis, AxisError};
 use super::draw::Draw;
+use super::error::SweepError;
 use super::quantity::{Quantity, Unit};
+use crate::csv;
 use crate::metrics::{self, Metric};
 use crate::result::{FlowResult, Run};
 use crate::scenario::{Flow, FlowKind, Override, Scenario};
@@ -215,32 +217,49 @@ impl Table {
         }
     }
 
-    pub(super) fn push(&mut self, row: Row) {
-        for (cells, cell) in self.cells.iter_mut().zip(row) {
+    /// Adds a row. After an error the table is to be dropped.
+    ///
+    /// # Errors
+    /// [`SweepError::Row`] if it has other cells than the columns want.
+    pub(super) fn push(&mut self, row: Row) -> Result<(), SweepError> {
+        self.check_length(row.len())?;
+        for ((column, cells), cell) in self.columns.iter().zip(&mut self.cells).zip(row) {
             match (cells, cell) {
                 (Cells::Counts(cells), Cell::Count(cell)) => cells.push(cell),
                 (Cells::Texts(cells), Cell::Text(cell)) => cells.push(cell),
                 (Cells::Numbers(cells), Cell::Number(cell)) => cells.push(cell),
-                // Rows are made from the columns: what fits none of these is missing.
-                (Cells::Counts(cells), _) => cells.push(0),
-                (Cells::Texts(cells), _) => cells.push(None),
-                (Cells::Numbers(cells), _) => cells.push(None),
+                _ => return Err(SweepError::Row { column: column.name.clone() }),
             }
         }
         self.rows += 1;
+        Ok(())
     }
 
-    /// Adds the rows of a table with the same columns.
-    pub(super) fn append(&mut self, other: Self) {
-        for (cells, more) in self.cells.iter_mut().zip(other.cells) {
+    /// Adds the rows of a table with the same columns. After an error the table is to be dropped.
+    ///
+    /// # Errors
+    /// [`SweepError::Row`] if it has others.
+    pub(super) fn append(&mut self, other: Self) -> Result<(), SweepError> {
+        self.check_length(other.cells.len())?;
+        for ((column, cells), more) in self.columns.iter().zip(&mut self.cells).zip(other.cells) {
             match (cells, more) {
                 (Cells::Counts(cells), Cells::Counts(more)) => cells.extend(more),
                 (Cells::Texts(cells), Cells::Texts(more)) => cells.extend(more),
                 (Cells::Numbers(cells), Cells::Numbers(more)) => cells.extend(more),
-                _ => {}
+                _ => return Err(SweepError::Row { column: column.name.clone() }),
             }
         }
         self.rows += other.rows;
+        Ok(())
+    }
+
+    /// Refuses a row that is longer or shorter than the columns, and names the first one too many or missing.
+    fn check_length(&self, cells: usize) -> Result<(), SweepError> {
+        if cells == self.columns.len() {
+            return Ok(());
+        }
+        let column = self.columns.get(cells).map_or_else(|| format!("number {cells}"), |column| column.name.clone());
+        Err(SweepError::Row { column })
     }
 
     /// Takes the first rows out, so many or all if there are fewer.
@@ -257,20 +276,16 @@ impl Table {
 
     /// The names of the columns as a line of CSV.
     pub(super) fn csv_head(columns: &[Column]) -> String {
-        columns.iter().map(|column| crate::csv::quoted(&column.name)).collect::<Vec<_>>().join(",") + "\r\n"
+        let mut text = String::new();
+        columns.iter().fold(csv::Row::after(&mut text), |row, column| row.text(&column.name)).end();
+        text
     }
 
-    /// The rows as lines of CSV (RFC 4180).
+    /// The rows as lines of CSV.
     pub(super) fn csv_rows(&self) -> String {
         let mut text = String::new();
         for row in 0..self.rows {
-            for (place, cells) in self.cells.iter().enumerate() {
-                if place > 0 {
-                    text.push(',');
-                }
-                text.push_str(&cells.text(row));
-            }
-            text.push_str("\r\n");
+            self.cells.iter().fold(csv::Row::after(&mut text), |line, cells| cells.written(line, row)).end();
         }
         text
     }
@@ -293,13 +308,12 @@ impl Cells {
         }
     }
 
-    /// A cell as CSV; a number so that the same number is read from it, and nothing if it is missing.
-    fn text(&self, row: usize) -> String {
+    /// Adds a cell to a line of CSV: a number so that the same number is read from it, and nothing if it is missing.
+    fn written<'a>(&self, line: csv::Row<'a>, row: usize) -> csv::Row<'a> {
         match self {
-            Self::Counts(cells) => cells.get(row).map(u64::to_string),
-            Self::Texts(cells) => cells.get(row).and_then(Option::as_deref).map(crate::csv::quoted),
-            Self::Numbers(cells) => cells.get(row).copied().flatten().map(|number| number.to_string()),
+            Self::Counts(cells) => line.measured(cells.get(row)),
+            Self::Texts(cells) => line.text(cells.get(row).and_then(Option::as_deref).unwrap_or_default()),
+            Self::Numbers(cells) => line.measured(cells.get(row).copied().flatten()),
         }
-        .unwrap_or_default()
     }
 }

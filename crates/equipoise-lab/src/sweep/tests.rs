@@ -220,10 +220,11 @@ fn scenarios_of_one_name_are_called_by_their_files_and_parts_are_bounded() {
 }
 
 #[test]
-fn a_share_is_one_of_several_counted_from_1() {
+fn a_share_is_one_of_several_counted_from_1_or_from_0() {
     let parts = |text: &str| text.parse::<Shard>().expect("a share").parts(7).collect::<Vec<_>>();
     assert_eq!([parts("1/3"), parts("2/3"), parts("3/3")], [vec![0, 3, 6], vec![1, 4], vec![2, 5]]);
-    for text in ["0/3", "4/3", "1", "1/0", "a/b", "-1/3"] {
+    assert_eq!(parts("0/3"), parts("3/3"));
+    for text in ["0/0", "4/3", "1", "1/0", "a/b", "-1/3"] {
         assert_eq!(text.parse::<Shard>(), Err(ShardError), "{text}");
     }
 }
@@ -235,9 +236,9 @@ fn a_sweep_is_stopped_within_a_run() {
     two.set = vec!["warm_up=1 s".to_owned()];
     (two.vary, two.draw, two.random_points, two.runs) = (vec!["duration=40 s,2 h".to_owned()], Vec::new(), 1, 1);
     let stop = crate::sim::Stop::default();
-    let threads = crate::sim::Threads { number: Some(2), stop: stop.clone() };
+    let execution = crate::sim::Execution { threads: Some(2), stop: stop.clone() };
     // When the short one is done, the long one is under way; without an end to it both would be done.
-    let ended = Plan::new(two).expect("a right design").simulate(0..2, threads, &|_| stop.stop());
+    let ended = Plan::new(two).expect("a right design").simulate(0..2, execution, &|_| stop.stop());
     assert!(
         matches!(ended, Err(SweepError::Run(crate::sim::SimError::Stopped))),
         "{:?}",

@@ -7,7 +7,7 @@ use equipoise::control::{Cbr, ConfigError};
 use equipoise::units::Rate;
 use equipoise_lab::compare::{self, CompareError, Variant};
 use equipoise_lab::scenario::{Catalogue, Override, Scenario, Swap};
-use equipoise_lab::sim::{SimError, Stop, Threads, simulate, simulate_each, simulate_many};
+use equipoise_lab::sim::{Execution, SimError, Stop, simulate, simulate_each, simulate_many};
 use equipoise_lab::{DEMO, DEMO_SHORT};
 
 /// A catalogue with `steady`, which sends at `bps`, and how often it was made.
@@ -59,17 +59,17 @@ fn its_name_is_its_own_and_it_takes_no_parameters() {
 fn a_run_that_is_stopped_ends_at_once_and_says_so() {
     let long = Scenario::parse_with(DEMO, &[Override::set("duration", "2 h")]).expect("a right scenario");
     let stop = Stop::default();
-    let threads = Threads { number: Some(2), stop: stop.clone() };
-    let ended = simulate_many(&long, (1, 1), threads.clone(), |_| (), &|share| {
+    let execution = Execution { threads: Some(2), stop: stop.clone() };
+    let ended = simulate_many(&long, (1, 1), execution.clone(), |_| (), &|share| {
         // The first part is over: whoever waits for the rest has time.
         assert!(share < 0.1, "it went on to {share}");
         stop.stop();
     });
     assert!(matches!(ended, Err(SimError::Stopped)), "{ended:?}");
-    let ended = simulate_each(&[(&long, 1), (&long, 2)], threads.clone(), |_| ());
+    let ended = simulate_each(&[(&long, 1), (&long, 2)], execution.clone(), |_| ());
     assert!(matches!(ended, Err(SimError::Stopped)), "{ended:?}");
     let variants = ["one", "other"].map(|name| Variant { name: name.to_owned(), scenario: long.clone() });
-    let plan = compare::Plan { seed: 1, runs: 2, threads };
+    let plan = compare::Plan { seed: 1, runs: 2, execution };
     let ended = compare::run(&variants, None, &plan, &|_| {});
     assert!(matches!(ended, Err(CompareError::Run(SimError::Stopped))), "{ended:?}");
 }

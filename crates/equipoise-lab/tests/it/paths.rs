@@ -7,6 +7,7 @@ use equipoise_lab::scenario::Scenario;
 use equipoise_lab::{Progress, live, report, sim, trace};
 
 const TWO_PATHS: &str = include_str!("../../../../scenarios/two-paths.toml");
+const TWO_LAWS: &str = include_str!("../../../../scenarios/two-laws.toml");
 
 fn results() -> Report {
     let scenario = Scenario::parse(TWO_PATHS).expect("a right scenario");
@@ -74,7 +75,7 @@ fn the_page_and_the_trace_tell_the_paths_apart() {
     let scenario = Scenario::parse(&TWO_PATHS.replace("\"180 s\"", "\"151 s\"")).expect("a right scenario");
     let mut lines = Vec::new();
     let mut tell = |progress: Progress| {
-        if let Progress::Event { at, origin, flow: 0, path, event } = progress {
+        if let Progress::Event { at, origin, flow: 0, path, event, .. } = progress {
             let name = path.map(|path| ["wide", "narrow"][usize::from(path.0)]);
             lines.push(trace::line(at, ("call", name), origin, &event));
         }
@@ -85,6 +86,48 @@ fn the_page_and_the_trace_tell_the_paths_apart() {
     };
     assert!(of("media-sent", "wide") > 1000 && of("media-sent", "narrow") > 1000 && of("media-sent", "") == 0);
     assert!(of("rate-decided", "") > 20, "the total is of no path");
+}
+
+/// Mbit/s sent on a path between two seconds, and the mean delay of its packets meanwhile, in ms.
+fn carried(path: &PathResult, from: f64, to: f64) -> (f64, f64) {
+    let within = path.intervals.iter().filter(|interval| interval.start_s >= from && interval.end_s <= to);
+    let delays = within.filter_map(|interval| Some((interval.delay_mean_s?, interval.packets as f64)));
+    let (sum, packets) = delays.fold((0.0, 0.0), |(sum, all), (mean, packets)| (sum + mean * packets, all + packets));
+    (sent(path, from, to) as f64 * 8e-3 / (to - from), 1e3 * sum / f64::max(packets, 1.0))
+}
+
+/// If it fails, a law by packets does not control paths, or what becomes of one path is the other one's trouble.
+#[test]
+fn with_a_law_each_both_paths_are_full_and_one_that_fails_leaves_the_other_alone() {
+    let scenario = Scenario::parse(TWO_LAWS).expect("a right scenario");
+    let run = sim::simulate(&scenario, 1, &mut |_| {}).expect("a scenario that was parsed");
+    let [near, far] = run.flows[0].paths.as_slice() else { panic!("two paths") };
+    for (from, to) in [(20.0, 40.0), (65.0, 80.0), (100.0, 110.0)] {
+        let both = [carried(near, from, to), carried(far, from, to)];
+        assert!(both[0].0 + both[1].0 > 9.0, "{both:?} from {from} s to {to} s");
+        assert!(both[0].1 < 25.0 && both[1].1 < 55.0, "short queues: {both:?} from {from} s to {to} s");
+    }
+    assert!((1.7..2.05).contains(&carried(near, 45.0, 60.0).0), "its law goes down");
+    assert!(carried(far, 40.0, 60.0).0 > 3.4, "the other one's does not");
+    assert!(
+        carried(far, 81.0, 90.0).0 < 0.05 && carried(near, 80.0, 90.0).0 > 5.7,
+        "one is dead, the other one goes on"
+    );
+    assert!(run.flows[0].circuit_broken.is_empty() && near.circuit_broken.is_empty());
+}
+
+#[test]
+fn what_cannot_be_reported_on_paths_is_said_at_its_line() {
+    let wrong =
+        |from: &str, to: &str| Scenario::parse(&TWO_LAWS.replace(from, to)).expect_err("a wrong scenario").to_string();
+    let with = |feedback: &str| format!("period = \"1 s\"\n{feedback}");
+    let formats = wrong("period = \"1 s\"", &with("feedback = { format = \"twcc\" }"));
+    assert!(formats.contains("must be \"rfc8888\" for a flow over several `paths`"), "{formats}");
+    let text = TWO_LAWS.replace("period = \"1 s\"", &with("feedback = { interval = \"20 ms\" }"));
+    assert!(Scenario::parse(&text).is_ok());
+    let pooled = text.replace("{ name = \"equipoise\" }", "{ name = \"cbr\", rate = \"5 Mbit/s\" }");
+    let pooled = Scenario::parse(&pooled).expect_err("a wrong scenario").to_string();
+    assert!(pooled.contains("over several `paths` whose controller goes by it"), "{pooled}");
 }
 
 #[test]

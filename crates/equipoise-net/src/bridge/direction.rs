@@ -1,20 +1,20 @@
 use std::mem;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use equipoise::units::{Size, Span};
-use equipoise_path::link::Pipe;
+use equipoise_path::link::{LinkStats, Pipe};
 
 use super::punctuality::PunctualityMeter;
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
 use crate::{HostClock, Time};
 
-/// Bytes that may be under way at once in one direction, each packet counted with [`OVERHEAD`]. Ours: 1 Gbit/s for two
-/// seconds.
+/// Maximum bytes in flight in one direction, each packet counted with [`OVERHEAD`]. Ours: 1 Gbit/s for two seconds.
 const MEMORY: u64 = 256 << 20;
 
-/// What a packet takes up besides its bytes, at most.
+/// Upper bound of a packet's memory in addition to its bytes.
 const OVERHEAD: u64 = 256;
 
-/// Buffers that are kept to be used again. Ours: more than come in between two looks at 1 Gbit/s.
+/// Buffers kept for reuse. Ours: more than arrive between two reads at 1 Gbit/s.
 const SPARES: usize = 4096;
 
 /// One direction of a bridge: packets wait here between two sockets.
@@ -22,7 +22,7 @@ const SPARES: usize = 4096;
 pub(super) struct Direction {
     pipe: Pipe<HostClock, Packet>,
     pub(super) punctuality: PunctualityMeter,
-    /// What has been read and not yet brought into the order of arrivals.
+    /// Packets read and not yet sorted by arrival time.
     staged: Vec<(Time, Manner, Packet)>,
     spare: Vec<Vec<u8>>,
     refused: u64,
@@ -33,7 +33,7 @@ impl Direction {
         Self { pipe, punctuality, staged: Vec::new(), spare: Vec::new(), refused: 0 }
     }
 
-    /// A packet arrived at `at`; several sockets may be read one after the other.
+    /// Stages a packet that arrived at `at`; several sockets may be read one after the other.
     pub(super) fn stage(&mut self, Arrival { at, manner, client, header }: Arrival, bytes: &[u8]) {
         let packets = (self.pipe.in_flight() + self.staged.len()) as u64;
         if self.pipe.held().as_bytes().saturating_add(packets.saturating_mul(OVERHEAD)) > MEMORY {
@@ -46,7 +46,7 @@ impl Direction {
         self.staged.push((at, manner, Packet { bytes: buffer, client, header }));
     }
 
-    /// All that arrived until `horizon` enters the path, in the order of arrivals.
+    /// All staged packets that arrived until `horizon` enter the path, in the order of arrival.
     pub(super) fn enter(&mut self, horizon: Time) {
         let mut staged = mem::take(&mut self.staged);
         staged.sort_by_key(|(at, ..)| *at);
@@ -63,31 +63,31 @@ impl Direction {
         self.staged = staged;
     }
 
-    /// When something happens next; `None` while nothing is under way.
+    /// The time of the next event; `None` if no packet is in flight.
     pub(super) fn next(&self) -> Option<Time> {
         self.pipe.next()
     }
 
-    /// The next packet that is due no later than `horizon`, and when it was.
+    /// The next packet that is due no later than `horizon`, and its due time.
     pub(super) fn leave(&mut self, horizon: Time) -> Option<(Time, Packet)> {
         let left = self.pipe.leave(horizon);
         self.reclaim();
         left
     }
 
-    /// Takes back the buffer of a packet that is done with.
+    /// Reuses the buffer of a packet.
     pub(super) fn recycle(&mut self, packet: Packet) {
         if self.spare.len() < SPARES {
             self.spare.push(packet.bytes);
         }
     }
 
-    /// The path itself.
+    /// The path.
     pub(super) const fn pipe(&self) -> &Pipe<HostClock, Packet> {
         &self.pipe
     }
 
-    /// Packets refused for want of memory.
+    /// Packets dropped for lack of memory.
     pub(super) const fn refused(&self) -> u64 {
         self.refused
     }
@@ -99,40 +99,92 @@ impl Direction {
     }
 }
 
+/// Forward and back, and who is told of their counters from time to time.
+#[derive(Debug)]
+pub(super) struct Directions {
+    pub(super) both: [Direction; 2],
+    pub(super) sampling: Option<Sampling>,
+}
+
+/// Both counters, each interval.
+#[derive(Debug)]
+pub(super) struct Sampling {
+    interval: Span,
+    next: Time,
+    post: SyncSender<BridgeSample>,
+}
+
+/// Both paths' counters at a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BridgeSample {
+    /// When.
+    pub at: Time,
+    /// From the clients to the target, or from the first interface to the second.
+    pub forward: LinkStats,
+    /// The other way.
+    pub back: LinkStats,
+}
+
+/// Samples that wait to be taken; one that finds no room is left out. Ours: more than anybody is late by.
+const SAMPLES: usize = 64;
+
+impl Sampling {
+    /// A sample each `interval` after `start`, for the reader that is given with it.
+    pub(super) fn new(start: Time, interval: Span) -> (Self, Receiver<BridgeSample>) {
+        let (post, samples) = sync_channel(SAMPLES);
+        (Self { interval, next: start + interval, post }, samples)
+    }
+}
+
+impl Directions {
+    /// Gives the sample that is due. It waits for nobody.
+    fn sample(&mut self, now: Time) {
+        let Self { both: [forward, back], sampling } = self;
+        let Some(sampling) = sampling.as_mut().filter(|sampling| sampling.next <= now) else { return };
+        // A machine that stalled gives one sample for all that it missed.
+        while sampling.next <= now {
+            sampling.next = sampling.next + sampling.interval;
+        }
+        let sample = BridgeSample { at: now, forward: forward.pipe.stats(now), back: back.pipe.stats(now) };
+        let _ = sampling.post.try_send(sample);
+    }
+}
+
 /// Forward and back: each packet takes the pipe of its direction, and one beside the traffic the pipe's delay.
-impl Medium for [Direction; 2] {
+impl Medium for Directions {
     fn stage(&mut self, direction: usize, arrival: Arrival, bytes: &[u8]) {
-        if let Some(direction) = self.get_mut(direction) {
+        if let Some(direction) = self.both.get_mut(direction) {
             direction.stage(arrival, bytes);
         }
     }
 
     fn enter(&mut self, horizon: Time) {
-        for direction in self {
+        for direction in &mut self.both {
             direction.enter(horizon);
         }
+        self.sample(horizon);
     }
 
     fn next(&self) -> Option<Time> {
-        self.iter().filter_map(Direction::next).min()
+        self.both.iter().filter_map(Direction::next).min()
     }
 
     fn leave(&mut self, horizon: Time) -> Option<Departure> {
-        self.iter_mut().enumerate().find_map(|(direction, path)| {
+        self.both.iter_mut().enumerate().find_map(|(direction, path)| {
             let (due, packet) = path.leave(horizon)?;
             Some(Departure { due, direction, packet })
         })
     }
 
     fn left(&mut self, Departure { due, direction, packet }: Departure, at: Time) {
-        if let Some(direction) = self.get_mut(direction) {
+        if let Some(direction) = self.both.get_mut(direction) {
             direction.punctuality.record(at, due);
             direction.recycle(packet);
         }
     }
 
     fn least_delay(&self) -> Span {
-        self.iter().map(|direction| direction.pipe().config().least_delay()).min().unwrap_or(Span::ZERO)
+        self.both.iter().map(|direction| direction.pipe().config().least_delay()).min().unwrap_or(Span::ZERO)
     }
 }
 
@@ -151,14 +203,32 @@ mod tests {
         Time::ZERO + Span::from_micros(micros)
     }
 
-    /// 8 Mbit/s.
+    /// A direction at 8 Mbit/s.
     fn direction() -> Direction {
         let capacity = Capacity::Rate(Schedule::constant(Rate::from_bps(8_000_000)));
         let pipe = Pipe::new(PipeConfig { capacity, ..PipeConfig::default() }, Time::ZERO, 1).unwrap();
         Direction::new(pipe, PunctualityMeter::new(StallLog::default()))
     }
 
-    /// If it fails, whichever socket is read first gets ahead of the queue.
+    /// If it fails, who watches a path is told late, or holds it up.
+    #[test]
+    fn counters_are_sampled_each_interval_and_a_reader_who_is_slow_misses_some() {
+        let (sampling, samples) = Sampling::new(Time::ZERO, Span::from_micros(100));
+        let mut both = Directions { both: [direction(), direction()], sampling: Some(sampling) };
+        let arrival = Arrival { at: micros(10), manner: Manner::Ip(Size::from_bytes(1000)), client: 0, header: HEADER };
+        both.stage(0, arrival, &[1]);
+        for at in [50, 120, 130, 450] {
+            both.enter(micros(at));
+        }
+        let seen: Vec<_> = samples.try_iter().map(|it| (it.at, it.forward.entered, it.back.entered)).collect();
+        assert_eq!(seen, [(micros(120), 1, 0), (micros(450), 1, 0)]);
+        for number in 0..2 * SAMPLES as i64 {
+            both.enter(micros(1000 + 100 * number));
+        }
+        assert_eq!(samples.try_iter().count(), SAMPLES);
+    }
+
+    /// If it fails, packets of the socket that is read first overtake the others.
     #[test]
     fn packets_of_several_sockets_enter_in_the_order_of_their_arrival() {
         let mut direction = direction();
@@ -173,7 +243,7 @@ mod tests {
             out.push((at, packet.bytes.clone()));
             direction.recycle(packet);
         }
-        // A millisecond of service each, and the least time on the way.
+        // A millisecond of transmission time each, and the shortest propagation time.
         let due = |at| micros(at) + Span::from_nanos(1);
         assert_eq!(out, [(due(1100), vec![1]), (due(2100), vec![3])], "one has not come yet");
         assert_eq!(direction.spare.len(), 2);

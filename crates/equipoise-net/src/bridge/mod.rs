@@ -1,4 +1,4 @@
-//! A bridge: traffic of other programs through a path each way.
+//! A bridge: passes the traffic of other programs through an emulated path in each direction.
 //!
 //! ```text
 //!   clients ──▶ listening socket ═ forward ═ a socket for each client ──▶ target       a relay of UDP
@@ -11,8 +11,9 @@
 //!           ◀──                  ═  back   ═                          ◀──
 //! ```
 //!
-//! The times come from the kernel's receive timestamps and the paths' own recursion, so that a bridge that is late now
-//! does not make the next packet late. TUN devices have no timestamps: their packets arrive when they are read. Lengths are those of IP packets.
+//! Departure times are computed from the kernel's receive timestamps and the paths' own recursion, so a bridge that is
+//! late for one packet does not delay the next. TUN devices have no timestamps: their packets arrive when they are
+//! read. Lengths are those of IP packets.
 
 mod direction;
 mod punctuality;
@@ -20,59 +21,63 @@ mod tun;
 mod udp;
 
 use std::net::SocketAddr;
+use std::sync::mpsc;
 
 use equipoise::random::stream_seed;
 use equipoise::units::Span;
 use equipoise_path::link::{LinkStats, Pipe, PipeConfig};
 
+pub use direction::BridgeSample;
 pub use punctuality::Punctuality;
 
 use crate::engine::{Engine, PacketPorts, PortStats, Ports, Traffic};
 use crate::thread::Worker;
 use crate::{Clock, NetError, Stalls, Time, Watchdog};
-use direction::Direction;
+use direction::{Direction, Directions, Sampling};
 use punctuality::PunctualityMeter;
 use tun::TunPorts;
 use udp::UdpPorts;
 
-/// What a bridge does to the packets.
+/// Configuration of a bridge.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BridgeConfig {
     /// The path from the clients to the target, or from the first interface to the second.
     pub forward: PipeConfig,
-    /// The path of the answers.
+    /// The path in the other direction.
     pub back: PipeConfig,
-    /// Seed of all that is left to chance; the directions draw apart.
+    /// Seed of all random events; each direction has its own random numbers.
     pub seed: u64,
-    /// Stay awake shortly before a packet is due, for the price of a processor's time.
+    /// Whether to stay awake shortly before a packet is due, at the cost of processor time.
     pub spin: bool,
+    /// Time between two samples of its counters ([`Bridge::samples`]); `None` or nothing for none.
+    pub sample_interval: Option<Span>,
 }
 
-/// What a bridge did.
+/// Results of a bridge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BridgeReport {
     /// From the clients to the target, or from the first interface to the second.
     pub forward: DirectionReport,
-    /// The other way.
+    /// The other direction.
     pub back: DirectionReport,
-    /// What happened at the sockets.
+    /// Counters of the sockets or devices.
     pub ports: PortStats,
     /// When it began.
     pub start: Time,
-    /// How long it ran.
+    /// Its duration.
     pub lasted: Span,
     /// When the machine stalled.
     pub stalls: Stalls,
 }
 
-/// What happened in one direction.
+/// Results of one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DirectionReport {
     /// The path's counters.
     pub path: LinkStats,
-    /// How much later than the path had it packets left.
+    /// How much later than the path's ideal times packets left.
     pub punctuality: Punctuality,
-    /// Packets that were dropped for want of memory, not by the path.
+    /// Packets dropped for lack of memory, not by the path.
     pub refused: u64,
 }
 
@@ -84,9 +89,10 @@ pub struct Bridge {
     clock: Clock,
     start: Time,
     address: Option<SocketAddr>,
+    samples: Option<mpsc::Receiver<BridgeSample>>,
 }
 
-/// What is left of an engine when its sockets are closed.
+/// An engine's parts after its sockets are closed.
 #[derive(Debug)]
 struct Parts {
     directions: [Direction; 2],
@@ -94,12 +100,12 @@ struct Parts {
 }
 
 impl Bridge {
-    /// Relays the datagrams that come to `listen` to `target`, each client's from a socket of its own, and the answers
-    /// back.
+    /// Relays datagrams that arrive at `listen` to `target`, with a separate socket for each client, and relays the
+    /// answers back.
     ///
     /// # Errors
-    /// [`NetError::Path`] for an impossible path; [`NetError::PortInUse`], [`NetError::Bind`] and [`NetError::Spawn`]
-    /// where the system has no such socket or thread to give.
+    /// [`NetError::Path`] for an invalid path; [`NetError::PortInUse`], [`NetError::Bind`] and [`NetError::Spawn`] if
+    /// the socket or the thread is not available.
     pub fn relay(
         clock: &Clock,
         config: &BridgeConfig,
@@ -111,30 +117,31 @@ impl Bridge {
         Self::start(clock, config, ports, address)
     }
 
-    /// Carries Ethernet frames between two interfaces, such as ends of veth pairs, which should have no addresses of their
-    /// own. Needs the right `CAP_NET_RAW`.
+    /// Forwards Ethernet frames between two interfaces, such as ends of veth pairs, which should have no addresses.
+    /// Needs the capability `CAP_NET_RAW`.
     ///
-    /// What is no IP packet, and what finds out addresses, takes the delay only. Segments and checksums that a sender's offload
-    /// left to the interface are made here.
+    /// Frames without an IP packet, and neighbour discovery, only take the delay. Segments and checksums left to
+    /// hardware offload are completed in software.
     ///
     /// # Errors
-    /// [`NetError::Path`] for an impossible path; [`NetError::NoInterface`], [`NetError::SameInterface`],
-    /// [`NetError::NotEthernet`], [`NetError::InterfaceDown`] and [`NetError::PacketSocket`] for interfaces that cannot be
-    /// bridged; [`NetError::Spawn`].
+    /// [`NetError::Path`] for an invalid path; [`NetError::NoInterface`], [`NetError::SameInterface`],
+    /// [`NetError::NotEthernet`], [`NetError::InterfaceDown`] and [`NetError::PacketSocket`] for interfaces that cannot
+    /// be bridged; [`NetError::Spawn`].
     pub fn between(clock: &Clock, config: &BridgeConfig, first: &str, second: &str) -> Result<Self, NetError> {
         let ports = PacketPorts::new(clock, [first, second], Traffic::Any)?;
         Self::start(clock, config, ports, None)
     }
 
-    /// Carries IP packets between two TUN devices: what the host routes into one comes out of the other. Addresses, routes
-    /// and whether the devices are up are the host's; they may be moved into network namespaces. Needs the right
-    /// `CAP_NET_ADMIN`, or devices that were made for this user; those that were not there before go with the bridge.
+    /// Forwards IP packets between two TUN devices: packets that the host routes into one come out of the other. The
+    /// host has to set addresses and routes and to bring the devices up; they can be moved into network namespaces.
+    /// Needs the capability `CAP_NET_ADMIN`, or devices that were created for this user. Devices that the bridge
+    /// created are removed with it.
     ///
-    /// Packets arrive when they are read, as devices have no timestamps.
+    /// Devices have no timestamps, so packets arrive when they are read.
     ///
     /// # Errors
-    /// [`NetError::Path`] for an impossible path; [`NetError::SameInterface`], [`NetError::InterfaceName`],
-    /// [`NetError::NoTun`], [`NetError::TunTaken`] and [`NetError::Tun`] where there are no such devices to be had;
+    /// [`NetError::Path`] for an invalid path; [`NetError::SameInterface`], [`NetError::InterfaceName`],
+    /// [`NetError::NoTun`], [`NetError::TunTaken`] and [`NetError::Tun`] if the devices are not available;
     /// [`NetError::Spawn`].
     pub fn tun(clock: &Clock, config: &BridgeConfig, first: &str, second: &str) -> Result<Self, NetError> {
         let ports = TunPorts::new(first, second)?;
@@ -154,29 +161,43 @@ impl Bridge {
                 .map_err(|source| NetError::Path { direction: name, source })?;
             Ok::<_, NetError>(Direction::new(pipe, PunctualityMeter::new(watchdog.log())))
         };
-        let directions = [direction("forward", &config.forward, 0)?, direction("back", &config.back, 1)?];
-        let engine = Engine { clock: clock.clone(), ports, medium: directions, spin: config.spin };
+        let both = [direction("forward", &config.forward, 0)?, direction("back", &config.back, 1)?];
+        let interval = config.sample_interval.filter(|interval| *interval > Span::ZERO);
+        let (sampling, samples) = interval.map(|interval| Sampling::new(start, interval)).unzip();
+        let medium = Directions { both, sampling };
+        let engine = Engine { clock: clock.clone(), ports, medium, spin: config.spin };
         let worker = Worker::spawn("bridge", move |stop| {
-            let Engine { ports, medium: directions, .. } = engine.run(stop)?;
-            Ok(Parts { ports: ports.stats(), directions })
+            let Engine { ports, medium, .. } = engine.run(stop)?;
+            Ok(Parts { ports: ports.stats(), directions: medium.both })
         })?;
-        Ok(Self { worker, watchdog, clock: clock.clone(), start, address })
+        Ok(Self { worker, watchdog, clock: clock.clone(), start, address, samples })
     }
 
-    /// Where a relay listens, with the port that was chosen; `None` between interfaces or devices.
+    /// The listening address of a relay, with the actual port; `None` between interfaces or devices.
     pub const fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Whether it still runs: a bridge whose sockets failed does not.
+    /// When it began: the first sample is an interval later.
+    pub const fn start_time(&self) -> Time {
+        self.start
+    }
+
+    /// The samples that have not been taken yet, the oldest first; it waits for none. Of a reader who stays away for long some
+    /// are left out.
+    pub fn samples(&self) -> impl Iterator<Item = BridgeSample> + '_ {
+        self.samples.iter().flat_map(mpsc::Receiver::try_iter)
+    }
+
+    /// Whether it still runs. It ends if a socket fails.
     pub fn is_running(&self) -> bool {
         !self.worker.is_finished()
     }
 
-    /// Ends the bridge; packets under way are dropped.
+    /// Ends the bridge; packets in flight are dropped.
     ///
     /// # Errors
-    /// What ended it before its time, if something did.
+    /// The error that ended it early, if any.
     pub fn stop(self) -> Result<BridgeReport, NetError> {
         self.worker.request_stop();
         let Parts { directions: [forward, back], ports } = self.worker.join()??;

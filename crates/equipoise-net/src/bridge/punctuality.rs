@@ -6,28 +6,28 @@ use crate::lateness::LatenessMeter;
 use crate::watchdog::StallLog;
 use crate::{Lateness, Time};
 
-/// How long a window is that a stall spoils as a whole. Ours: long before a stall that is shorter, short before a run.
+/// A stall invalidates a whole window of this length. Ours: long compared with a stall, short compared with a run.
 const WINDOW: Span = Span::from_millis(100);
 
-/// So long after a stall its backlog still leaves. Ours: some hundred packets.
+/// The backlog of a stall still leaves for this time after it. Ours: some hundred packets.
 const SETTLING: Span = Span::from_millis(5);
 
-/// How punctual a bridge was: by how much packets left later than their path had it.
+/// Punctuality of a bridge: how much later than their path's ideal times packets left.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Punctuality {
-    /// Over all packets; `None` where none left.
+    /// Over all packets; `None` if no packet left.
     pub all: Option<Lateness>,
-    /// Over those in windows of 100 ms in which the machine did not stand still; `None` where there are none.
+    /// Over the packets in windows of 100 ms without a stall of the machine; `None` if there are none.
     pub quiet: Option<Lateness>,
     /// Packets that left.
     pub packets: u64,
-    /// Those of them in such windows.
+    /// The number of packets in such windows.
     pub quiet_packets: u64,
 }
 
 /// Collects lateness, with and without the windows in which the machine stalled.
 ///
-/// A window is judged only when the next one has passed, so that the watchdog has run since.
+/// A window is evaluated only after the next one has passed, so that the watchdog has run since.
 #[derive(Debug)]
 pub(super) struct PunctualityMeter {
     all: LatenessMeter,
@@ -44,13 +44,13 @@ struct Window {
 }
 
 impl PunctualityMeter {
-    /// Nothing yet; `log` tells the stalls.
+    /// An empty meter; `log` provides the stalls.
     pub(super) fn new(log: StallLog) -> Self {
         let (all, quiet) = (LatenessMeter::new(), LatenessMeter::new());
         Self { all, quiet, log, current: Window::default(), previous: Window::default() }
     }
 
-    /// A packet left at `now` that was due at `due`.
+    /// Records a packet that was due at `due` and left at `now`.
     pub(super) fn record(&mut self, now: Time, due: Time) {
         if now >= self.current.start + WINDOW {
             self.judge_previous();
@@ -62,7 +62,7 @@ impl PunctualityMeter {
         self.current.lateness.push(late);
     }
 
-    /// All of it, after the watchdog has run for the last time.
+    /// The results, after the watchdog has run for the last time.
     pub(super) fn finish(&mut self) -> Punctuality {
         self.judge_previous();
         mem::swap(&mut self.current, &mut self.previous);
@@ -99,7 +99,7 @@ mod tests {
         let log = StallLog::default();
         let mut meter = PunctualityMeter::new(log.clone());
         for ms in 0..1000 {
-            // From 420 to 460 the machine stalls; what was due then leaves at 460.
+            // The machine stalls from 420 to 460; packets due in that time leave at 460.
             let stood = (420..460).contains(&ms);
             let now = if stood { millis(460) } else { millis(ms) + Span::from_micros(10) };
             if ms == 460 {

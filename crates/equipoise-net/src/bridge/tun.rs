@@ -17,19 +17,19 @@ use crate::{Clock, NetError, Time, TimestampSource};
 /// Bytes of the longest IP packet (RFC 791, Sec. 3.1; with IPv6's header, RFC 8200, Sec. 4.5), rounded up.
 const MAX_PACKET: usize = 66_000;
 
-/// Bytes of the longest name of an interface (Linux's `IFNAMSIZ`, less the zero at its end).
+/// Bytes of the longest interface name (Linux's `IFNAMSIZ` minus the final zero).
 const MAX_NAME: usize = 15;
 
-/// Packets that may wait in a device until they are read. Ours: a stall of 100 ms at 100 000 packets a second.
+/// Packets that can wait in a device until they are read. Ours: a stall of 100 ms at 100 000 packets per second.
 const READ_QUEUE: u32 = 10_000;
 
-/// The most packets that are read from a device before others have their turn. Ours: some 50 us.
+/// The most packets read from a device in a row. Ours: takes some 50 µs.
 const BATCH: usize = 64;
 
-/// Two TUN devices: what the host routes into one comes out of the other.
+/// Two TUN devices: packets that the host routes into one come out of the other.
 ///
-/// The kernel has done there what senders leave to their interface: packets are no longer than the MTU, and their
-/// checksums are made.
+/// The kernel has already done the work of hardware offload: packets are no longer than the MTU, and their checksums
+/// are complete.
 #[derive(Debug)]
 pub(super) struct TunPorts {
     devices: [Tun; 2],
@@ -44,7 +44,7 @@ struct Tun {
 }
 
 impl TunPorts {
-    /// Makes the devices, or takes those of these names that wait for a program.
+    /// Creates the devices, or opens existing ones with these names.
     pub(super) fn new(first: &str, second: &str) -> Result<Self, NetError> {
         if first == second {
             return Err(NetError::SameInterface { name: first.to_owned() });
@@ -53,7 +53,8 @@ impl TunPorts {
         Ok(Self { devices, buffer: vec![0; MAX_PACKET], unsent: 0 })
     }
 
-    /// Reads what the host routed into the device at `side`. It arrives at `horizon`, as nobody says when it did.
+    /// Reads the packets that the host routed into the device at `side`. They arrive at `horizon`, because they have no
+    /// timestamps.
     fn take_in_at(&mut self, side: usize, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
         for _ in 0..BATCH {
             let Some(len) = self.devices[side].recv(&mut self.buffer)? else { break };
@@ -74,16 +75,16 @@ impl Tun {
             return Err(NetError::InterfaceName { name: name.to_owned() });
         }
         let failed = |source| refusal(name, source);
-        // Addresses, routes and whether it is up are the host's.
+        // The host sets addresses and routes and brings the device up.
         let device = DeviceBuilder::new().name(name).inherit_enable_state().build_sync().map_err(failed)?;
         device.set_nonblocking(true).map_err(failed)?;
-        // A refinement: a user without rights may have a device, but not change it.
+        // Optional: a user without rights may own a device, but cannot change it.
         let _ = device.set_tx_queue_len(READ_QUEUE);
         let fd = device.as_fd().try_clone_to_owned().map_err(failed)?;
         Ok(Self { fd, name: name.to_owned() })
     }
 
-    /// Reads one packet; its length, `None` where there is none.
+    /// Reads one packet and returns its length; `None` if there is none.
     fn recv(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, NetError> {
         loop {
             match read(&self.fd, buffer) {
@@ -98,7 +99,7 @@ impl Tun {
     }
 }
 
-/// What it means that the device was refused.
+/// The error for a device that could not be opened.
 fn refusal(name: &str, source: io::Error) -> NetError {
     let name = name.to_owned();
     match source.raw_os_error().map(Errno::from_raw) {
@@ -120,7 +121,7 @@ impl Ports for TunPorts {
             match write(&self.devices[direction ^ 1].fd, &packet.bytes) {
                 Ok(_) => return,
                 Err(Errno::EINTR) => {}
-                // Lack of room, or a device that is down for the moment: loss like any other.
+                // No buffer space, or the device is down for a moment: counted as loss.
                 Err(_) => {
                     self.unsent += 1;
                     return;

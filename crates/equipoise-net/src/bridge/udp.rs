@@ -8,26 +8,27 @@ use crate::engine::{Arrival, BACK, FORWARD, Header, Manner, Medium, Packet, Port
 use crate::socket::wait;
 use crate::{Clock, NetError, Socket, SocketStats, Time, TimestampSource};
 
-/// So many clients have a socket of their own at a time. Ours: far above any experiment, far below what a process may open.
+/// Maximum clients with a socket at the same time. Ours: far above any experiment, far below the limit of open files.
 const CLIENTS: usize = 256;
 
-/// A client that was silent for this long, both ways, gives its socket up. Ours: twice what middleboxes keep a UDP flow.
+/// The socket of a client that was silent for this long, in both directions, is closed. Ours: twice the timeout of a
+/// UDP flow in middleboxes.
 const IDLE: Span = Span::from_secs(60);
 
-/// The sockets of a UDP relay: one that listens, and one towards the target for each client.
+/// The sockets of a UDP relay: one listening socket, and one towards the target for each client.
 #[derive(Debug)]
 pub(super) struct UdpPorts {
     listener: Socket,
     target: SocketAddr,
-    /// What the headers add to a payload.
+    /// Bytes that the headers add to a payload.
     headers: Size,
     clock: Clock,
-    /// By number: none is given twice, so that an answer under way never reaches another.
+    /// By number. No number is used twice, so an answer in flight never reaches another client.
     clients: BTreeMap<u64, Client>,
     numbers: BTreeMap<SocketAddr, u64>,
     next_number: u64,
     buffer: Vec<u8>,
-    /// Counters of sockets that are closed, and of datagrams that could not be sent.
+    /// Counters of closed sockets, and of datagrams that could not be sent.
     closed: SocketStats,
     foreign: u64,
     turned_away: u64,
@@ -38,7 +39,7 @@ pub(super) struct UdpPorts {
 struct Client {
     address: SocketAddr,
     socket: Socket,
-    /// When it was last heard of.
+    /// Time of its last activity.
     active: Time,
 }
 
@@ -63,7 +64,7 @@ impl UdpPorts {
         })
     }
 
-    /// Where it listens, with the port that was chosen.
+    /// The listening address, with the actual port.
     pub(super) const fn address(&self) -> SocketAddr {
         self.listener.address()
     }
@@ -105,7 +106,7 @@ impl UdpPorts {
         Ok(())
     }
 
-    /// The number of the client at `address`, which may be a new one; `None` if there is no room for it.
+    /// The number of the client at `address`, which may be new; `None` if the maximum is reached.
     fn client_at(&mut self, address: SocketAddr, at: Time) -> Option<u64> {
         if let Some(&number) = self.numbers.get(&address) {
             if let Some(client) = self.clients.get_mut(&number) {
@@ -126,7 +127,7 @@ impl UdpPorts {
         Some(number)
     }
 
-    /// Closes the sockets of clients that have been silent for long; whether there were any.
+    /// Closes the sockets of idle clients; returns whether there were any.
     fn close_idle(&mut self, now: Time) -> bool {
         let before = self.clients.len();
         let (numbers, closed) = (&mut self.numbers, &mut self.closed);
@@ -149,7 +150,7 @@ impl Ports for UdpPorts {
     }
 
     fn send(&mut self, direction: usize, packet: &mut Packet) {
-        // A client that gave up its socket, or cannot be sent to, loses what is still under way.
+        // If a client's socket is closed, or sending to it fails, its packets in flight are lost.
         match (direction, self.clients.get_mut(&packet.client)) {
             (FORWARD, Some(client)) => client.socket.answer(self.target, &packet.datagram()),
             (BACK, Some(client)) => self.listener.answer(client.address, &packet.datagram()),

@@ -9,52 +9,53 @@ use crate::thread::{STOP_CHECK, Worker};
 use crate::transport::{Arrival, Plain, Transport, check_count};
 use crate::{NetError, Socket, SocketStats, Time, TimestampSource};
 
-/// How long before a media packet is due the driver stops sleeping, at most. Timers wake some 50 µs late.
+/// The longest time that the driver spins before a media packet is due. Timers are some 50 µs late.
 const SPIN_AT_MOST: Span = Span::from_micros(100);
 
-/// The driver spins for no more than one part in so many of the gap between media packets. Ours: 83 µs at 3 Mbit/s, where
-/// packets are rare, and 10 µs at 30 Mbit/s, where they are not: waking takes more time than that already.
+/// The driver spins for at most 1/32 of the gap between media packets. Ours: 83 µs at 3 Mbit/s, where packets are rare,
+/// and 10 µs at 30 Mbit/s, where they are not: a wake-up alone takes longer than that.
 const SPIN_SHARE: i64 = 32;
 
-/// Media packets that follow each other faster than this share a wake-up. Ours: half of what the pacer makes up for
-/// ([`Pacer::TOLERANCE`]), so that a late wake-up fits, too; at 300 Mbit/s six packets leave together.
+/// Media packets that follow each other faster than this are sent at one wake-up. Ours: half of the lateness that the
+/// pacer makes up for ([`Pacer::TOLERANCE`]), so that a late wake-up fits, too. At 300 Mbit/s six packets leave
+/// together.
 ///
 /// [`Pacer::TOLERANCE`]: equipoise::pace::Pacer::TOLERANCE
 const TOGETHER: Span = Span::from_micros(200);
 
-/// How long the socket is left alone where no wait says whether there is something to read. Ours: the kernel stamps what
-/// arrives, and a report is worth nothing sooner.
+/// The longest time between reads if no `poll` reported readiness. Ours: the kernel stamps arrivals, so reading later
+/// changes no measurement, and a report is not needed sooner.
 const UNREAD_AT_MOST: Span = Span::from_millis(1);
 
-/// Datagrams read in a row before timers get their turn.
+/// Datagrams read in a row before timers are served.
 const BATCH: usize = 64;
 
-/// Sees what an endpoint does, on the endpoint's thread; slow observers make late senders.
+/// Observes an endpoint, on the endpoint's thread. A slow observer delays sending.
 ///
-/// Any closure over a time and an event is one.
+/// Any closure over a time and an event is an observer.
 pub trait Observer {
-    /// The endpoint did or saw something, when it was handled at `now`.
+    /// The endpoint emitted an event, handled at `now`.
     fn on_event(&mut self, now: Time, event: &Event);
 
-    /// An endpoint of several paths did or saw something on one of them. Where nobody asks which one, it is an event like
-    /// any other.
+    /// An endpoint of several paths emitted an event on one of them. By default the path is ignored and
+    /// [`on_event`](Self::on_event) is called.
     fn on_path_event(&mut self, now: Time, _path: PathId, event: &Event) {
         self.on_event(now, event);
     }
 
-    /// A path of a session that follows network interfaces can be used from now on, or cannot.
+    /// A path of a session that follows network interfaces became usable or unusable.
     fn on_path(&mut self, _now: Time, _path: PathId, _change: PathChange) {}
 
-    /// The endpoint is about to handle `input`. What it then sends and outputs follows from it alone.
+    /// The endpoint is about to handle `input`. All its later outputs follow from its inputs alone.
     fn on_input(&mut self, _now: Time, _input: &Input<'_>) {}
 
     /// The endpoint sends.
     fn on_transmit(&mut self, _now: Time, _transmit: &Transmit<'_>) {}
 
-    /// The receiving end of a flow pair read so much of what came over TCP.
+    /// The receiving end of a flow pair read this many bytes from TCP.
     fn on_stream(&mut self, _now: Time, _read: Size) {}
 
-    /// The endpoint gives out payload, in order; so many packets are missing before it.
+    /// The endpoint delivers payload, in order; `missing` is the number of packets lost before it.
     fn on_payload(&mut self, _now: Time, _missing: u64, _payload: &[u8]) {}
 }
 
@@ -64,45 +65,45 @@ impl<F: FnMut(Time, &Event)> Observer for F {
     }
 }
 
-/// Where an endpoint lives.
+/// Where an endpoint runs.
 #[derive(Debug)]
 pub struct Host {
     /// Name of its thread; the system shows the first 15 bytes.
     pub name: String,
-    /// Its paths, numbered from 0: what it talks through, and whom it talks to; datagrams from others do not reach it.
+    /// Its paths, numbered from 0: the socket and the peer of each. Datagrams from other addresses are dropped.
     pub paths: Vec<(Socket, SocketAddr)>,
 }
 
 impl Host {
-    /// A host that talks to `peer` through one socket.
+    /// A host with one socket and one peer.
     pub fn new(name: impl Into<String>, socket: Socket, peer: SocketAddr) -> Self {
         Self { name: name.into(), paths: vec![(socket, peer)] }
     }
 }
 
-/// What is left of an endpoint at its end.
+/// An endpoint after its end.
 #[derive(Debug)]
 pub struct Finished<E, O> {
     /// The endpoint itself.
     pub endpoint: E,
-    /// What observed it.
+    /// Its observer.
     pub observer: O,
-    /// What its host counted.
+    /// The counters of its host.
     pub stats: HostStats,
 }
 
-/// What an endpoint's host counted.
+/// Counters of an endpoint's host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostStats {
-    /// Datagrams that did not come from the peer.
+    /// Datagrams from an address other than the peer's.
     pub foreign: u64,
-    /// What its socket lost.
+    /// The counters of its sockets.
     pub socket: SocketStats,
-    /// Where its arrival times came from.
+    /// The source of its arrival times.
     pub timestamps: TimestampSource,
 }
 
-/// An endpoint on its thread. It is told to stop, at the latest, when this is dropped.
+/// An endpoint on its thread. It is asked to stop, at the latest, when this is dropped.
 #[derive(Debug)]
 pub struct Running<E, O> {
     worker: Worker<Result<Finished<E, O>, NetError>>,
@@ -114,15 +115,15 @@ impl<E, O> Running<E, O> {
         self.worker.request_stop();
     }
 
-    /// Whether the endpoint has ended, by itself or not.
+    /// Whether the endpoint has ended, for any reason.
     pub fn is_finished(&self) -> bool {
         self.worker.is_finished()
     }
 
-    /// Waits until the endpoint has ended by itself: its peer said goodbye, or its host failed.
+    /// Waits until the endpoint ends by itself: its peer said goodbye, or its host failed.
     ///
     /// # Errors
-    /// What made its host fail, if something did.
+    /// The error of its host, if any.
     pub fn join(self) -> Result<Finished<E, O>, NetError> {
         self.worker.join()?
     }
@@ -130,20 +131,21 @@ impl<E, O> Running<E, O> {
     /// Ends the session; the endpoint says goodbye to its peer.
     ///
     /// # Errors
-    /// What made its host fail, if something did.
+    /// The error of its host, if any.
     pub fn stop(self) -> Result<Finished<E, O>, NetError> {
         self.request_stop();
         self.join()
     }
 }
 
-/// Runs `endpoint` on a thread of its own until it ends or is stopped.
+/// Runs `endpoint` on a separate thread until it ends or is stopped.
 ///
-/// Datagrams are handled at the time they arrived, timers at the time it is. The endpoint's clock is taken to agree with
-/// the host's: it has no other.
+/// Datagrams are handled with their arrival time, timers with the current time. The endpoint uses the host's clock and
+/// has no other.
 ///
 /// # Errors
-/// [`NetError::Paths`] for no path and for more than [`MAX_PATHS`](equipoise_session::multipath::MAX_PATHS), [`NetError::Spawn`] if there is no thread to be had.
+/// [`NetError::Paths`] for no path or for more than [`MAX_PATHS`](equipoise_session::multipath::MAX_PATHS),
+/// [`NetError::Spawn`] if no thread can be started.
 pub fn run_endpoint<E, O>(endpoint: E, host: Host, observer: O) -> Result<Running<E, O>, NetError>
 where
     E: Endpoint + Send + 'static,
@@ -153,8 +155,8 @@ where
     drive(&host.name, endpoint, Plain::new(host.paths), observer, None)
 }
 
-/// Runs an endpoint on a thread of its own, which speaks through `transport` and has its payload from `queue`. Once nobody
-/// can send it payload any more and all payload has left, it ends.
+/// Runs an endpoint on a separate thread, which sends through `transport` and takes its payload from `queue`. It ends
+/// when the last [`PayloadSender`] is dropped and all payload has left.
 pub(crate) fn drive<E, O>(
     name: &str,
     endpoint: E,
@@ -187,11 +189,11 @@ struct Driver<E, O, T> {
     observer: O,
     transport: T,
     queue: Option<PayloadReceiver>,
-    /// Payload that the endpoint has had no room for yet.
+    /// Payload that did not yet fit into the endpoint.
     payload: Vec<u8>,
     foreign: u64,
     media: MediaTimer,
-    /// When it was last known whether there is something to read, and whether there was.
+    /// When readiness was last checked, and the result.
     looked: Time,
     readable: bool,
     ended: bool,
@@ -199,7 +201,7 @@ struct Driver<E, O, T> {
 
 impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
     fn run(mut self, stop: &AtomicBool) -> Result<Finished<E, O>, NetError> {
-        // An endpoint may have something to say before anything happens: its first rate, for one.
+        // An endpoint may have outputs before any input, such as its first rate.
         self.apply(self.now())?;
         while !self.ended {
             if stop.load(Ordering::Relaxed) || self.is_done() {
@@ -225,7 +227,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(Finished { endpoint: self.endpoint, observer: self.observer, stats })
     }
 
-    /// Tells what became of the paths.
+    /// Passes path changes to the observer and the endpoint.
     fn follow_paths(&mut self) -> Result<(), NetError> {
         while let Some((path, change)) = self.transport.links_mut().change() {
             if self.transport.links().follows() {
@@ -236,7 +238,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(())
     }
 
-    /// Hands over what has arrived.
+    /// Passes received datagrams to the endpoint.
     fn take_in(&mut self) -> Result<(), NetError> {
         (self.looked, self.readable) = (self.now(), true);
         for _ in 0..BATCH {
@@ -265,7 +267,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(())
     }
 
-    /// Hands over payload while there is room for it.
+    /// Passes payload to the endpoint while it has room.
     fn take_payload(&mut self) -> Result<(), NetError> {
         while let Some(queue) = &mut self.queue {
             if self.payload.is_empty() {
@@ -274,7 +276,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
                     Message::None | Message::Closed => break,
                 }
             }
-            // A stream is taken in parts; there is always room for a whole packet.
+            // A stream is passed in parts; there is always room for a whole packet.
             let room = self.endpoint.room().min(self.payload.len());
             if room == 0 {
                 break;
@@ -290,18 +292,18 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(())
     }
 
-    /// Whether all payload has left, and no more can come.
+    /// Whether all payload has been sent, and no more can arrive.
     fn is_done(&self) -> bool {
         let closed = self.queue.as_ref().is_some_and(PayloadReceiver::is_closed);
         closed && self.payload.is_empty() && self.endpoint.waiting() == 0
     }
 
-    /// Rings the endpoint's timer, and the transport's, if its time has come.
+    /// Fires the endpoint's timer, and the transport's, if it is due.
     fn ring(&mut self) -> Result<(), NetError> {
         let now = self.now();
         if self.transport.wake().is_some_and(|at| at <= now) {
             self.transport.on_timer(now)?;
-            // Before anything leaves by a path that is no more.
+            // Before anything is sent on a path that is gone.
             self.follow_paths()?;
         }
         match self.wake_up() {
@@ -313,7 +315,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         }
     }
 
-    /// Waits for a datagram, payload, a timer, or the next look at the stop flag.
+    /// Waits for a datagram, payload, a timer, or the next check of the stop flag.
     fn wait(&mut self) -> Result<(), NetError> {
         let now = self.now();
         let check = now + STOP_CHECK;
@@ -326,7 +328,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         if until > now {
             self.wait_until(until.min(check))?;
         }
-        // A datagram or the check may have ended the wait: then the loop comes round again first.
+        // If a datagram or the stop check ended the wait, the loop runs again first.
         if spins && self.now() >= until {
             while self.now() < due {
                 std::hint::spin_loop();
@@ -335,24 +337,24 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(())
     }
 
-    /// Sleeps until then, or until there is something to read.
+    /// Sleeps until the time `until`, or until something is readable.
     fn wait_until(&mut self, until: Time) -> Result<(), NetError> {
-        // While payload waits for room, the next payload is none of our business.
+        // While payload waits for room, new payload need not end the wait.
         let wakeup = self.queue.as_ref().filter(|_| self.payload.is_empty()).map(PayloadReceiver::wakeup);
-        // What was left unread ends the wait at once.
+        // Datagrams left unread end the wait at once.
         self.readable = self.transport.links_mut().wait(wakeup, until)?;
         self.looked = self.now();
         Ok(())
     }
 
-    /// One turn of the session: what happened, then all that the endpoint has to say to it.
+    /// One step of the session: handles an input, then all outputs of the endpoint.
     fn step(&mut self, now: Time, input: Input<'_>) -> Result<(), NetError> {
         self.observer.on_input(now, &input);
         self.endpoint.handle(now.assume_clock(), input);
         self.apply(now)
     }
 
-    /// Does all that the endpoint asks.
+    /// Carries out all outputs of the endpoint.
     fn apply(&mut self, now: Time) -> Result<(), NetError> {
         while let Some(output) = self.endpoint.poll() {
             match output {
@@ -362,7 +364,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
                 }
                 Output::Event { path, event } => {
                     self.ended |= matches!(event, Event::Ended { .. });
-                    // What a session over one path says is of that path.
+                    // An event of a session over one path belongs to that path.
                     self.transport.on_event(now, path.unwrap_or_default(), &event);
                     match path {
                         Some(path) => self.observer.on_path_event(now, path, &event),
@@ -375,7 +377,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(())
     }
 
-    /// When the endpoint wants to be woken, and what for.
+    /// When and why the endpoint has to be woken.
     fn wake_up(&self) -> Option<(Time, WakeReason)> {
         self.endpoint.wake().map(|Wake { at, reason }| (at.assume_clock(), reason))
     }
@@ -385,22 +387,22 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
     }
 }
 
-/// How an endpoint's next wake-up is waited for: media wants punctuality.
+/// Plans how to wait for an endpoint's next wake-up: media packets need precise timing.
 #[derive(Debug, Default)]
 pub(crate) struct MediaTimer {
-    /// When the timer for media last rang.
+    /// When the media timer last fired.
     last: Option<Time>,
 }
 
 impl MediaTimer {
-    /// A timer rings at `now`.
+    /// Records that a timer fired at `now`.
     pub(crate) fn rang(&mut self, now: Time, reason: WakeReason) {
         if reason == WakeReason::Media {
             self.last = Some(now);
         }
     }
 
-    /// Until when to sleep for what is due at `due`, and whether to spin from then on.
+    /// The time to sleep until for a wake-up at `due`, and whether to spin from then on.
     pub(crate) fn plan(&self, due: Time, reason: WakeReason) -> (Time, bool) {
         if reason != WakeReason::Media {
             return (due, false);
@@ -410,7 +412,7 @@ impl MediaTimer {
     }
 }
 
-/// How long to spin before a media packet that comes `gap` after the last.
+/// How long to spin before a media packet, `gap` after the last one.
 fn spin_for(gap: Span) -> Span {
     let share = (gap / Span::from_nanos(SPIN_SHARE)).map_or(Span::ZERO, Span::from_nanos);
     share.max(Span::ZERO).min(SPIN_AT_MOST)

@@ -1,13 +1,13 @@
-//! Media with ends that are not Equipoise's: DTLS-SRTP (RFC 5763, RFC 5764) as WebRTC, GStreamer and OpenSSL speak it.
+//! DTLS-SRTP (RFC 5763, RFC 5764) to exchange media with other implementations, such as WebRTC, GStreamer and OpenSSL.
 //!
-//! A [`DtlsSrtp`] is one association with one peer, in the caller's time and without a socket: datagrams come in as arguments, packets and
-//! datagrams to send go out. Whom it speaks with is told beforehand, by a configuration or an SDP ([`PeerConfig`]): an address, and the
-//! fingerprint of a certificate. DTLS 1.2 and 1.3; SRTP and SRTCP on one port (RFC 5761). [`OpenDtlsSrtp`] is one over a socket, with an
-//! end of a session on a thread of its own.
+//! A [`DtlsSrtp`] is one association with one peer. It has no socket and no clock: the caller passes received datagrams
+//! and the time, and sends the packets and datagrams it returns. The peer is known beforehand, from a configuration or
+//! an SDP ([`PeerConfig`]): an address, and the fingerprint of a certificate. DTLS 1.2 and 1.3; SRTP and SRTCP on one
+//! port (RFC 5761). [`OpenDtlsSrtp`] is an association over a socket, with one end of a session on a separate thread.
 //!
-//! Bare DTLS has no shared key that signs its first words, so who can send from the peer's address can disturb an opening, which begins
-//! anew then; what he cannot is speak for the peer. Between ends of Equipoise use [`send()`](crate::send()) and [`Server`](crate::Server),
-//! whose openings nobody disturbs.
+//! Plain DTLS has no shared key that authenticates the first messages. An attacker who can send from the peer's address
+//! can therefore disturb a handshake, which then starts again, but cannot impersonate the peer. Between two ends of
+//! Equipoise use [`send()`](crate::send()) and [`Server`](crate::Server): their handshakes cannot be disturbed.
 //!
 //! ```
 //! use equipoise_net::Clock;
@@ -16,7 +16,7 @@
 //! let identity = Identity::generate();
 //! println!("a=fingerprint:{}", identity.fingerprint());
 //!
-//! // What the other end has told of itself.
+//! From the other end's SDP.
 //! let fingerprint: Fingerprint = "sha-256 4A:AD:B9:B1:3F:82:18:3B:54:02:12:DF:3E:5D:49:6B:19:E5:7C:AB:3E:4B:65:2E:7D:46:3F:54:42:CD:54:F1".parse()?;
 //! let peer = PeerConfig { address: "192.0.2.7:5004".parse()?, fingerprint, setup: Setup::Active };
 //! let mut session = DtlsSrtp::new(peer, identity, Clock::new().now())?;

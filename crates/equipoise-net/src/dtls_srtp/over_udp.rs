@@ -6,21 +6,21 @@ use crate::driver::drive;
 use crate::transport::{Secured, Transport as _};
 use crate::{NetError, Observer, Running, Socket};
 
-/// An open association over a socket, through which one end of a session may speak.
+/// An open association over a socket, for one end of a session.
 ///
-/// Keys protect both directions, so that the end may send, receive, or do both
-/// ([`Duplex`](equipoise_session::rtp::Duplex)). Its stream's overhead is the [`overhead`](Profile::overhead) of the
-/// [`profile`](Self::profile), and for IPv6 20 bytes more.
+/// Both directions are protected, so the end may send, receive, or do both
+/// ([`Duplex`](equipoise_session::rtp::Duplex)). The overhead to set in its stream is the
+/// [`overhead`](Profile::overhead) of the [`profile`](Self::profile), and 20 bytes more for IPv6.
 pub struct OpenDtlsSrtp {
     transport: Secured,
     profile: Profile,
 }
 
 impl OpenDtlsSrtp {
-    /// Lets the association open itself over `socket`; waits for the peer as long as `patience` says.
+    /// Performs the handshake over `socket`; waits for the peer for at most `patience`.
     ///
     /// # Errors
-    /// [`NetError::NotOpened`] if there are no keys by then, or the peer was not to be had; what the socket says.
+    /// [`NetError::NotOpened`] if the handshake fails or is not complete by then; the errors of the socket.
     pub fn open(socket: Socket, association: DtlsSrtp, patience: Span) -> Result<Self, NetError> {
         let clock = socket.clock().clone();
         let give_up = clock.now() + patience;
@@ -41,16 +41,16 @@ impl OpenDtlsSrtp {
         }
     }
 
-    /// How packets are protected.
+    /// The SRTP protection profile.
     pub const fn profile(&self) -> Profile {
         self.profile
     }
 
-    /// Runs `endpoint` on a thread of its own, as [`run_endpoint`](crate::run_endpoint) does. The association is closed behind its goodbye
-    /// if it is stopped.
+    /// Runs `endpoint` on a separate thread, as [`run_endpoint`](crate::run_endpoint) does. If it is stopped, the
+    /// association is closed after its goodbye.
     ///
     /// # Errors
-    /// [`NetError::Spawn`] if there is no thread to be had.
+    /// [`NetError::Spawn`] if no thread can be started.
     pub fn run<E, O>(self, name: &str, endpoint: E, observer: O) -> Result<Running<E, O>, NetError>
     where
         E: Endpoint + Send + 'static,

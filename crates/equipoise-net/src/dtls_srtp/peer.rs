@@ -5,34 +5,34 @@ use thiserror::Error;
 
 use super::{Fingerprint, FingerprintError};
 
-/// Which end says the first word (RFC 4145, Sec. 4; RFC 8842, Sec. 5).
+/// Which end starts the handshake (RFC 4145, Sec. 4; RFC 8842, Sec. 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setup {
-    /// This one: it is DTLS's client.
+    /// This end: it is the DTLS client.
     Active,
-    /// The other one.
+    /// The other end.
     Passive,
 }
 
-/// Whom an association is with.
+/// The peer of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerConfig {
-    /// Where it receives. It may send from another port of this address, as some do; others are not heard. With port 0 answers go where it
-    /// sends from.
+    /// Where it receives. It may send from another port of this address, as some implementations do; datagrams from
+    /// other addresses are dropped. With port 0, answers go to the port it sends from.
     pub address: SocketAddr,
-    /// Of its certificate: who has another one is somebody else.
+    /// The fingerprint of its certificate. Another certificate is refused.
     pub fingerprint: Fingerprint,
-    /// Which role this end takes.
+    /// The role of this end.
     pub setup: Setup,
 }
 
-/// A description gives no peer.
+/// A session description does not describe a usable peer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PeerError {
     /// It does not parse.
-    #[error("this is no session description: {reason}")]
+    #[error("this is not a session description: {reason}")]
     Sdp {
-        /// What the parser says.
+        /// The parser's error.
         reason: String,
     },
     /// It has no media over DTLS-SRTP.
@@ -42,38 +42,38 @@ pub enum PeerError {
         found: String,
     },
     /// It has no fingerprint.
-    #[error("the description has no `a=fingerprint` line; without one nobody knows whom he speaks with")]
+    #[error("the description has no `a=fingerprint` line, without which the peer cannot be authenticated")]
     NoFingerprint,
-    /// None that can be used.
-    #[error("the description's fingerprint is of no use")]
+    /// It has no usable fingerprint.
+    #[error("the description's fingerprint cannot be used")]
     Fingerprint {
-        /// Of the last one.
+        /// What is wrong with the last one.
         #[from]
         source: FingerprintError,
     },
-    /// It has no address, or a name in its place.
-    #[error("the description's address is {found:?}; give the one that its peer receives at, as ICE finds it")]
+    /// It has no address, or a host name in place of one.
+    #[error("the description's address is {found:?}; use the address at which the peer receives, as found by ICE")]
     Address {
         /// Its text.
         found: String,
     },
-    /// The roles do not fit.
+    /// The roles of the two ends do not match.
     #[error("the description says `a=setup:{found}`; it has to be active, passive or actpass")]
     Setup {
-        /// What it says.
+        /// The role in the description.
         found: String,
     },
-    /// Who says the first word has to know where to.
-    #[error("port 0 of the peer is for who waits for the first word; give its port to be active")]
+    /// The active end needs a port to send to.
+    #[error("port 0 of the peer is only for the passive end; the active end needs the peer's port")]
     NoPort,
 }
 
 impl PeerConfig {
-    /// What an SDP (RFC 8866) says of its first media over DTLS-SRTP. Where the roles are left to this end, it is active, which is sooner
-    /// (RFC 8842, Sec. 5.3).
+    /// Reads the first media over DTLS-SRTP in an SDP (RFC 8866). If the SDP leaves the role to this end, it is active,
+    /// which is faster (RFC 8842, Sec. 5.3).
     ///
     /// # Errors
-    /// [`PeerError`], which names what it lacks.
+    /// [`PeerError`], which names what is missing.
     pub fn from_sdp(description: &str) -> Result<Self, PeerError> {
         let session = Session::parse(description.as_bytes());
         let session = session.map_err(|error: ParserError| PeerError::Sdp { reason: error.to_string() })?;
@@ -91,7 +91,7 @@ impl PeerConfig {
         config.check().map(|()| config)
     }
 
-    /// Refuses a peer that nobody can speak with.
+    /// Refuses a peer that cannot be reached.
     pub(super) const fn check(&self) -> Result<(), PeerError> {
         match self.setup {
             Setup::Active if self.address.port() == 0 => Err(PeerError::NoPort),
@@ -99,18 +99,18 @@ impl PeerConfig {
         }
     }
 
-    /// Whether a datagram from there may be the peer's.
+    /// Whether a datagram from this address may come from the peer.
     pub(super) fn expects(&self, from: SocketAddr) -> bool {
         from.ip().to_canonical() == self.address.ip().to_canonical()
     }
 
-    /// Where one who was heard from there is answered.
+    /// Where to answer a datagram from this address.
     pub(super) const fn answer_to(&self, from: SocketAddr) -> SocketAddr {
         if self.address.port() == 0 { from } else { self.address }
     }
 }
 
-/// All values of an attribute: those of the media, or those of the session where it has none (RFC 8866, Sec. 6).
+/// All values of an attribute: those of the media, or of the session if the media has none (RFC 8866, Sec. 6).
 fn values<'a>(session: &'a Session, media: &'a Media, name: &'a str) -> Vec<&'a str> {
     let own: Vec<_> = media.get_attribute_values(name).flatten().collect();
     if own.is_empty() { session.get_attribute_values(name).flatten().collect() } else { own }
@@ -126,7 +126,8 @@ fn address(session: &Session, media: &Media) -> Result<SocketAddr, PeerError> {
 fn fingerprint(session: &Session, media: &Media) -> Result<Fingerprint, PeerError> {
     let mut result = Err(PeerError::NoFingerprint);
     for text in values(session, media, "fingerprint") {
-        // Of several, made by several functions, one by ours will do (RFC 8122, Sec. 5).
+        // The SDP may contain several fingerprints with different hash functions; one that we support is enough (RFC
+        // 8122, Sec. 5).
         match text.parse() {
             Ok(fingerprint) => return Ok(fingerprint),
             Err(error) => result = Err(PeerError::from(error)),
@@ -138,7 +139,7 @@ fn fingerprint(session: &Session, media: &Media) -> Result<Fingerprint, PeerErro
 fn setup(session: &Session, media: &Media) -> Result<Setup, PeerError> {
     match values(session, media, "setup").first().copied() {
         Some("passive" | "actpass") => Ok(Setup::Active),
-        // Who says nothing is active (RFC 4145, Sec. 4).
+        // The default is active (RFC 4145, Sec. 4).
         Some("active") | None => Ok(Setup::Passive),
         Some(other) => Err(PeerError::Setup { found: other.to_owned() }),
     }

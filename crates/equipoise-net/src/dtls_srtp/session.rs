@@ -13,120 +13,120 @@ use crate::secure::association::{Association, Failure, Step};
 use crate::secure::record::{self, ClientRandom};
 use crate::secure::{Keys, Role};
 
-/// An association with one peer that need not be Equipoise's, in the caller's time.
+/// An association with one peer, of any implementation. It has no socket and no clock.
 ///
-/// Drive it so: give [`handle`](Self::handle) every datagram that comes, call [`on_timer`](Self::on_timer) at [`wake`](Self::wake), and after
-/// each of both send what [`poll`](Self::poll) gives. As soon as it [is open](Self::standing), packets go through
-/// [`protect`](Self::protect).
+/// To drive it, pass each received datagram to [`handle`](Self::handle), call [`on_timer`](Self::on_timer) at
+/// [`wake`](Self::wake), and after each of these calls send all datagrams that [`poll`](Self::poll) returns. As soon as
+/// it [is open](Self::standing), protect packets with [`protect`](Self::protect).
 ///
-/// A peer that is started again, from whatever port, opens anew where this end waits for it; its keys take the place of those before,
-/// of which late packets are taken for 5 s more.
+/// If this end is passive, a restarted peer can open the association again, from any port. Its keys then replace the
+/// earlier ones; late packets under the earlier keys are accepted for 5 s more.
 pub struct DtlsSrtp {
     config: PeerConfig,
     identity: Identity,
-    /// Handshakes under way, oldest first.
+    /// Handshakes in progress, oldest first.
     half: Vec<Half>,
     live: Option<Live>,
-    /// The keys before, and until when.
+    /// The previous keys, and until when they are accepted.
     earlier: Option<(Srtp, Time)>,
-    /// Of who is active: when he tries next, and until when at all.
+    /// For the active end: the time of the next attempt, and the time to give up.
     next_try: Option<Time>,
     give_up: Time,
     standing: Standing,
-    /// Why the last handshake came to nothing.
+    /// Why the last handshake failed.
     trouble: Option<HandshakeError>,
-    /// What somebody has said in the clear.
+    /// The last unauthenticated alert.
     alert: Option<u8>,
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
 }
 
-/// A handshake.
+/// A handshake in progress.
 struct Half {
     from: SocketAddr,
-    /// `None` where the first word is ours.
+    /// `None` if this end started the handshake.
     random: Option<ClientRandom>,
     association: Association,
-    /// What asks for the cookie, to be said again where the question comes again.
+    /// The cookie request, sent again if the same hello comes again.
     request: Vec<Vec<u8>>,
 }
 
-/// What the last handshake gave.
+/// The result of the last handshake.
 struct Live {
     from: SocketAddr,
     random: Option<ClientRandom>,
-    /// To answer what comes again of its handshake, and to hear its end.
+    /// Kept to answer retransmissions of its handshake, and to receive its closing alert.
     association: Option<Association>,
     srtp: Srtp,
 }
 
-/// How far an association is.
+/// State of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// There are no keys so far.
+    /// No keys yet.
     Opening,
-    /// The peer has shown who it is, and there are keys.
+    /// The peer is authenticated, and there are keys.
     Open(Profile),
-    /// One end has said that it is over. Where this one waits for first words, it may be opened again.
+    /// One end has closed it. If this end is passive, the peer may open it again.
     Closed,
-    /// The peer, to whom this end speaks first, was not to be had: [`DtlsSrtp::trouble`] says why.
+    /// This end was active and the handshake failed: [`DtlsSrtp::trouble`] returns the reason.
     Failed,
 }
 
-/// Why a handshake came to nothing.
+/// Why a handshake failed.
 #[derive(Debug, Error)]
 pub enum HandshakeError {
-    /// It has another certificate.
+    /// The peer has another certificate than expected.
     #[error("the peer's certificate has the fingerprint {found}, and {expected} is expected")]
     OtherCertificate {
-        /// The one it has shown.
+        /// The fingerprint of its certificate.
         found: Fingerprint,
-        /// The one it was to have.
+        /// The expected fingerprint.
         expected: Fingerprint,
     },
-    /// Nobody has answered, or not to the end.
-    #[error("the peer does not go on with the handshake{}", .alert.map_or_else(String::new, |alert| format!("; somebody, the peer or not, said alert {alert} (RFC 8446, Sec. 6)")))]
+    /// The peer did not answer, or stopped before the end of the handshake.
+    #[error("the peer did not complete the handshake{}", .alert.map_or_else(String::new, |alert| format!("; an unauthenticated alert {alert} was received (RFC 8446, Sec. 6)")))]
     NoAnswer {
-        /// An alert that came in the clear, as anybody may have sent it.
+        /// An unauthenticated alert, which anybody may have sent.
         alert: Option<u8>,
     },
-    /// No profile of SRTP that both have.
-    #[error("the peer agrees on no keys for SRTP; it has to offer SRTP_AES128_CM_SHA1_80 or one with AES-GCM")]
+    /// No SRTP profile is common to both ends.
+    #[error("there is no common SRTP profile; the peer has to offer SRTP_AES128_CM_SHA1_80 or one with AES-GCM")]
     NoKeys,
-    /// What the peer says is wrong, or was disturbed.
+    /// A message of the peer is invalid, or an attacker interfered.
     #[error("the handshake failed")]
     Protocol {
-        /// What the library of DTLS says.
+        /// The error of the DTLS library.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// What a datagram was.
+/// Kind of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// An RTP packet.
     Rtp,
     /// RTCP packets.
     Rtcp,
-    /// A part of a handshake.
+    /// Part of a handshake.
     Handshake,
-    /// Nothing that counts.
+    /// Dropped.
     Ignored(DropReason),
 }
 
-/// The most handshakes whose peer has not sent back the cookie, and the most whose peer has. Ours: each takes 8 kB.
+/// The most handshakes before the peer has returned the cookie, and the most after that. Ours: each takes 8 kB.
 const MOST_ASKED: usize = 32;
 const MOST_PROVED: usize = 8;
-/// Between two tries, and how long it is tried at all.
+/// Time between two attempts, and until the attempts end.
 const PAUSE: Span = Span::from_millis(500);
 const GIVE_UP: Span = Span::from_secs(30);
-/// How long packets of earlier keys are taken.
+/// How long packets under earlier keys are accepted.
 const OLD_KEYS: Span = Span::from_secs(5);
 
 impl DtlsSrtp {
-    /// An association that begins at `now`.
+    /// An association that starts at `now`.
     ///
     /// # Errors
-    /// [`PeerError::NoPort`] where this end is to speak first and does not know where to.
+    /// [`PeerError::NoPort`] if this end is active and the peer's port is not known.
     pub fn new(config: PeerConfig, identity: Identity, now: Time) -> Result<Self, PeerError> {
         config.check()?;
         let mut session = Self {
@@ -146,27 +146,27 @@ impl DtlsSrtp {
         Ok(session)
     }
 
-    /// Who this end is.
+    /// The identity of this end.
     pub const fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// How far it is.
+    /// Its state.
     pub const fn standing(&self) -> Standing {
         self.standing
     }
 
-    /// Why the last handshake that failed did, if one has.
+    /// Why the last failed handshake failed, if one did.
     pub const fn trouble(&self) -> Option<&HandshakeError> {
         self.trouble.as_ref()
     }
 
-    /// The same, of an association that is given up.
+    /// As [`trouble`](Self::trouble), consuming the association.
     pub(super) fn into_trouble(self) -> Option<HandshakeError> {
         self.trouble
     }
 
-    /// Where packets go, once it is known.
+    /// The address packets are sent to, once it is known.
     pub fn peer(&self) -> Option<SocketAddr> {
         match &self.live {
             Some(live) => Some(self.config.answer_to(live.from)),
@@ -174,7 +174,7 @@ impl DtlsSrtp {
         }
     }
 
-    /// A datagram has come from somewhere. Puts the packet that it protects, if it does, into `plain`.
+    /// Handles a datagram. If it protects a packet, that packet is written to `plain`.
     pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8], plain: &mut Vec<u8>) -> Arrival {
         plain.clear();
         if !self.config.expects(from) {
@@ -205,16 +205,16 @@ impl DtlsSrtp {
         }
     }
 
-    /// Puts the protected form of an RTP or RTCP packet into `wire`.
+    /// Writes the protected form of an RTP or RTCP packet to `wire`.
     ///
     /// # Errors
-    /// [`ProtectError`]; then there is nothing to send.
+    /// [`ProtectError`]; then nothing may be sent.
     pub fn protect(&mut self, packet: &[u8], wire: &mut Vec<u8>) -> Result<(), ProtectError> {
         wire.clear();
         self.live.as_mut().ok_or(ProtectError::NotOpen)?.srtp.protect(packet, wire)
     }
 
-    /// Says that it is over.
+    /// Closes the association.
     pub fn close(&mut self, now: Time) {
         if let Some(Live { from, association: Some(mut association), .. }) = self.live.take() {
             association.on_timer(now);
@@ -227,19 +227,19 @@ impl DtlsSrtp {
         self.half.clear();
     }
 
-    /// The next datagram to send, and where.
+    /// The next datagram to send, and its destination.
     pub fn poll(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         self.outbox.pop_front()
     }
 
-    /// When [`on_timer`](Self::on_timer) wants to be called; `None` while there is nothing to wait for.
+    /// When to call [`on_timer`](Self::on_timer); `None` if no timer runs.
     pub fn wake(&self) -> Option<Time> {
         let half = self.half.iter().map(|half| half.association.wake());
         let live = self.live.iter().filter_map(|live| live.association.as_ref().map(Association::wake));
         half.chain(live).chain(self.next_try).min()
     }
 
-    /// Does what is due.
+    /// Handles all expired timers.
     pub fn on_timer(&mut self, now: Time) {
         if self.next_try.is_some_and(|at| at <= now) {
             self.next_try = None;
@@ -247,7 +247,7 @@ impl DtlsSrtp {
             self.half.push(Half { from, random: None, association, request: Vec::new() });
             self.drive(now, self.half.len() - 1);
         }
-        // From behind, as those that end go.
+        // Backwards, because failed handshakes are removed.
         for at in (0..self.half.len()).rev() {
             if let Some(half) = self.half.get_mut(at).filter(|half| half.association.wake() <= now) {
                 half.association.on_timer(now);
@@ -263,7 +263,7 @@ impl DtlsSrtp {
     }
 
     fn on_records(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        // Nobody has signed them; the peer's own ones are said again by its silence.
+        // Alerts in the clear are not authenticated. If the peer really failed, its silence shows that as well.
         let (records, alert) = record::without_clear_alerts(datagram);
         self.alert = alert.or(self.alert);
         if records.is_empty() {
@@ -294,7 +294,8 @@ impl DtlsSrtp {
         }
     }
 
-    /// Which handshake a first word belongs to; one of its own, where it is new. `None` where there is nothing to be done with it.
+    /// The index of the handshake that a hello belongs to, which may be a new one. `None` if the hello is to be
+    /// dropped.
     fn place_of_hello(&mut self, now: Time, from: SocketAddr, random: ClientRandom, is_second: bool) -> Option<usize> {
         let is_same = |half: &Half| half.from == from && half.random == Some(random);
         if let Some(at) = self.half.iter().position(is_same) {
@@ -306,7 +307,7 @@ impl DtlsSrtp {
             self.outbox.extend(half.request.iter().map(|request| (to, request.clone())));
             return None;
         }
-        // What comes late of the handshake that gave the keys.
+        // A late retransmission of the handshake that produced the current keys.
         if is_second || self.live.as_ref().is_some_and(|live| live.random == Some(random)) {
             return None;
         }
@@ -316,14 +317,14 @@ impl DtlsSrtp {
         Some(self.half.len() - 1)
     }
 
-    /// Gives up the oldest handshake of a kind where there are as many as there may be.
+    /// Removes the oldest handshake of a kind if their number is at its limit.
     fn make_room(&mut self, most: usize, is_such: impl Fn(&Half) -> bool) {
         if self.half.iter().filter(|half| is_such(half)).count() >= most {
             self.half.iter().position(is_such).map(|oldest| self.half.remove(oldest));
         }
     }
 
-    /// Lets a handshake do what it wants.
+    /// Carries out the outputs of a handshake.
     fn drive(&mut self, now: Time, at: usize) {
         let Some(half) = self.half.get_mut(at) else { return };
         let (asked, to) = (half.association.awaits_cookie(), self.config.answer_to(half.from));
@@ -348,7 +349,7 @@ impl DtlsSrtp {
             return self.on_failure(now, failure);
         }
         if asked && !half.association.awaits_cookie() {
-            // It is where it says. What it began before, it does not go on with.
+            // The peer has proved this address. Its earlier handshakes are abandoned.
             let half = self.half.remove(at);
             self.half.retain(|other| other.from != half.from || other.association.awaits_cookie());
             self.make_room(MOST_PROVED, |half| !half.association.awaits_cookie());
@@ -356,7 +357,7 @@ impl DtlsSrtp {
         }
     }
 
-    /// A handshake has given keys, to who has a certificate.
+    /// A handshake is complete: there are keys for a peer with this certificate.
     fn on_done(&mut self, now: Time, half: Half, found: Fingerprint, keys: Keys) {
         let expected = self.config.fingerprint;
         if found != expected {
@@ -378,7 +379,7 @@ impl DtlsSrtp {
         self.on_trouble(now, trouble);
     }
 
-    /// A handshake came to nothing. Who is active begins another one.
+    /// A handshake failed. The active end starts another one.
     fn on_trouble(&mut self, now: Time, trouble: HandshakeError) {
         self.trouble = Some(trouble);
         if self.config.setup == Setup::Active && self.live.is_none() {
@@ -389,7 +390,7 @@ impl DtlsSrtp {
         }
     }
 
-    /// Lets the association that gave the keys answer what comes again, and hears its end.
+    /// Lets the open association answer retransmissions, and checks for its end.
     fn drive_live(&mut self) {
         let Some(live) = &mut self.live else { return };
         let Some(association) = &mut live.association else { return };
@@ -403,18 +404,18 @@ impl DtlsSrtp {
             Some(Failure::Closed) => {
                 (self.live, self.earlier, self.standing) = (None, None, Standing::Closed);
             }
-            // Packets go on by the keys that there are.
+            // Media continues with the current keys.
             Some(_) => live.association = None,
         }
     }
 
-    /// Handshakes under way.
+    /// Handshakes in progress.
     #[cfg(any(test, feature = "fuzz"))]
     pub fn half_open(&self) -> usize {
         self.half.len()
     }
 
-    /// The keys, to be held against the peer's.
+    /// The keys, to compare with the peer's.
     #[cfg(test)]
     pub(super) fn keys(&self) -> Option<&Keys> {
         self.live.as_ref().map(|live| live.srtp.keys())

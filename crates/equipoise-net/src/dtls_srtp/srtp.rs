@@ -9,22 +9,22 @@ use thiserror::Error;
 use crate::secure::protection::{MOST_MEDIA, MOST_REPORTS, source_of};
 use crate::secure::{Keys, Role};
 
-/// Sources of packets that one association has in each direction: audio, video and their repairs, several times over.
+/// The most sources (SSRC) in each direction of an association: several times audio, video and their repairs.
 pub const MAX_SOURCES: usize = 64;
 
-/// A packet cannot be protected, and is not to be sent.
+/// A packet cannot be protected and must not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ProtectError {
-    /// There are no keys, or none any more.
+    /// There are no keys yet, or the association is closed.
     #[error("the association has no keys")]
     NotOpen,
-    /// It is no RTP or RTCP packet.
-    #[error("this is no RTP or RTCP packet")]
+    /// The packet is neither RTP nor RTCP.
+    #[error("this is not an RTP or RTCP packet")]
     Malformed,
-    /// Its number was used under these keys, or may have been: a second packet of one number gives away both, and with AES-GCM the key that
-    /// authenticates (RFC 3711, Sec. 9.1).
+    /// Its sequence number was used under these keys, or may have been. Two packets with one number would reveal both,
+    /// and with AES-GCM also the authentication key (RFC 3711, Sec. 9.1).
     #[error(
-        "packet {sequence} of source {ssrc:#010x} was protected before; a repair has a source of its own (RFC 4588)"
+        "packet {sequence} of source {ssrc:#010x} was protected before; a retransmission needs its own source (RFC 4588)"
     )]
     Repeated {
         /// The source.
@@ -32,18 +32,18 @@ pub enum ProtectError {
         /// Its sequence number.
         sequence: u16,
     },
-    /// One source more than there may be.
+    /// The packet would add a source beyond the maximum.
     #[error("an association has at most {MAX_SOURCES} sources")]
     Sources,
-    /// As much is protected as may be under one key (RFC 3711, Sec. 9.2).
-    #[error("the keys are spent; open a new association")]
+    /// The keys have protected as many packets as they may (RFC 3711, Sec. 9.2).
+    #[error("the keys may not protect more packets; open a new association")]
     Spent,
 }
 
-/// SRTP by the keys of one handshake (RFC 3711), plain: nothing of our own is in its packets.
+/// Standard SRTP with the keys of one handshake (RFC 3711).
 ///
-/// Each source has a context of its own. The library makes one of whatever source a datagram names, be it forged; so what is not
-/// authentic is tried on one that is thrown away.
+/// Each source has its own context. The library creates a context for any source that a datagram names, even a forged
+/// one. So a datagram of a new source is first checked with a temporary context.
 pub(super) struct Srtp {
     keys: Keys,
     role: Role,
@@ -51,19 +51,20 @@ pub(super) struct Srtp {
     inward: HashMap<u32, Inward>,
 }
 
-/// What this end sends of one source.
+/// Sending state of one source.
 struct Outward {
     context: Context,
-    /// Numbers that are used.
+    /// Sequence numbers already used.
     numbers: ReplayWindow,
     media: u64,
     reports: u32,
 }
 
-/// What the peer sends of one source.
+/// Receiving state of one source.
 struct Inward {
     context: Context,
-    /// Numbers that have come. Ours, as the library's begins where the first packet says, be it forged.
+    /// Sequence numbers already received. This window is our own, because the library's starts at the first packet,
+    /// even a forged one.
     window: ReplayWindow,
 }
 
@@ -72,13 +73,13 @@ impl Srtp {
         Self { keys, role, outward: HashMap::new(), inward: HashMap::new() }
     }
 
-    /// The keys, to be held against the peer's.
+    /// The keys, to compare with the peer's.
     #[cfg(test)]
     pub(super) const fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// Sources of the peer that are remembered.
+    /// Number of the peer's sources with a context.
     #[cfg(test)]
     pub(super) fn sources(&self) -> usize {
         self.inward.len()
@@ -141,7 +142,7 @@ impl Outward {
         if self.media >= MOST_MEDIA {
             return Err(ProtectError::Spent);
         }
-        // Spent, whatever becomes of it.
+        // The number counts as used even if protection fails.
         self.media += 1;
         self.numbers.mark(sequence);
         out.extend_from_slice(&self.context.encrypt_rtp(packet).map_err(|_| ProtectError::Malformed)?);

@@ -7,16 +7,16 @@ use crate::engine::{Arrival, Header, Manner, Medium, Packet, PortStats, Ports};
 use crate::socket::wait;
 use crate::{Clock, NetError, Socket, Time, TimestampSource};
 
-/// One of a route's two sockets.
+/// One of a route's two relay sockets.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// Where datagrams come in and go out.
+    /// The socket for both directions.
     pub(super) socket: Socket,
-    /// The only one who may send to it, and whom it sends to.
+    /// The only accepted source, and the destination.
     pub(super) peer: SocketAddr,
 }
 
-/// Two sockets for each route: where its datagrams come in, and where they go out.
+/// Two sockets for each route: its entrance and its exit.
 #[derive(Debug)]
 pub(super) struct Gates {
     /// In pairs: the first route's entrance and exit, then the second's.
@@ -27,12 +27,12 @@ pub(super) struct Gates {
 }
 
 impl Gates {
-    /// The gates of the first route, forward and back, then of the second.
+    /// `gates` holds the first route's entrance and exit, then the second's.
     pub(super) fn new(gates: Vec<Gate>) -> Self {
         Self { pairs: gates, buffer: vec![0; MAX_PAYLOAD], foreign: 0, unsent: 0 }
     }
 
-    /// Where the gates are, in their order.
+    /// The addresses of the gates, in order.
     pub(super) fn addresses(&self) -> Vec<SocketAddr> {
         self.pairs.iter().map(|gate| gate.socket.address()).collect()
     }
@@ -51,7 +51,7 @@ impl Ports for Gates {
                 } else {
                     self.foreign += 1;
                 }
-                // What came later waits behind the gate.
+                // Later datagrams stay in the socket buffer.
                 if received.at > horizon {
                     break;
                 }

@@ -6,31 +6,31 @@ use equipoise_path::link::Capacity;
 
 use crate::Time;
 
-/// Tells the offered load of a route's fullest forward link, from one question to the next.
+/// Measures the offered load of a route's most loaded forward link, between two calls.
 ///
-/// It knows what no end can know; a controller that is told ([`PathLoad`](equipoise::control::PathLoad)) is an ideal to
-/// compare with, such as in Waki 2013, Sec. 6.1.2.
+/// No endpoint can measure this. A controller that uses it ([`PathLoad`](equipoise::control::PathLoad)) is an ideal for
+/// comparison, as in Waki 2013, Sec. 6.1.2.
 #[derive(Debug)]
 pub struct LoadProbe {
-    /// What all links carry over time.
+    /// The capacity of each link over time.
     links: Arc<[Capacity]>,
     origin: Time,
     /// Bytes offered to each link since the emulator's start.
     offered: Arc<[AtomicU64]>,
-    /// The links that count, each with the bytes seen at the last question.
+    /// The links to measure, each with its offered bytes at the last call.
     seen: Vec<(usize, u64)>,
     since: Time,
 }
 
 impl LoadProbe {
-    /// A probe of all `links`, which count from `origin`.
+    /// A probe of all `links`, whose counters start at `origin`.
     pub(super) fn new(origin: Time, links: Vec<Capacity>) -> Self {
         let offered = links.iter().map(|_| AtomicU64::new(0)).collect();
         let seen = (0..links.len()).map(|link| (link, 0)).collect();
         Self { links: links.into(), origin, offered, seen, since: origin }
     }
 
-    /// The counters that the relay is to fill.
+    /// The counters for the relay to update.
     pub(super) fn offered(&self) -> Arc<[AtomicU64]> {
         self.offered.clone()
     }
@@ -41,10 +41,10 @@ impl LoadProbe {
         Self { links: self.links.clone(), offered: self.offered.clone(), seen, ..*self }
     }
 
-    /// Offered bytes over capacity since the last question, or since the emulator's origin for the first; above 1 in
-    /// overload. Of several links the largest.
+    /// Offered bytes over capacity since the last call, or since the emulator's origin for the first; above 1 in
+    /// overload. For several links, the maximum.
     ///
-    /// `None` where no capacity has passed: no time, an outage, or no links.
+    /// `None` if there was no capacity: no time has passed, an outage, or no links.
     pub fn load(&mut self, now: Time) -> Option<f64> {
         let since = self.since;
         self.since = since.max(now);
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// 8 and 4 Mbit/s: 1000 and 500 bytes a millisecond.
+    /// 8 and 4 Mbit/s: 1000 and 500 bytes per millisecond.
     fn probe() -> LoadProbe {
         let link = |mbps: u64| Capacity::Rate(Rate::from_bps(mbps * 1_000_000).into());
         LoadProbe::new(Time::ZERO, vec![link(8), link(4)])

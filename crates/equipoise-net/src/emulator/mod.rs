@@ -1,16 +1,16 @@
-//! An emulated bottleneck: packets between two hosts are delayed and dropped as links would.
+//! An emulated bottleneck: packets between two hosts are delayed and dropped as links would do.
 //!
 //! ```text
 //!   sender ──▶ entrance ═ forward links ═ exit ──▶ receiver
 //!          ◀──          ═ backward links ═     ◀──
 //! ```
 //!
-//! On this host's loopback the entrance and the exit are UDP sockets, two for each route, and datagrams are relayed. In the
-//! middle of a [`TestBed`] they are its two interfaces: the hosts address each other, and whatever IP packets they exchange,
-//! UDP or TCP, go over the links of the route that has their ports.
+//! On this host's loopback the entrance and the exit are UDP sockets, two for each route, and datagrams are relayed. In
+//! the middle of a [`TestBed`] they are its two interfaces: the hosts address each other, and all their IP packets, UDP
+//! or TCP, pass over the links of the route with their ports.
 //!
-//! The times come from the kernel's receive timestamps and the links' own recursion, so that an emulator that is late now
-//! does not make the next packet late. Lengths are those of IP packets.
+//! Departure times are computed from the kernel's receive timestamps and the links' own recursion, so an emulator that
+//! is late for one packet does not delay the next. Lengths are those of IP packets.
 
 mod gates;
 mod load;
@@ -32,68 +32,69 @@ use crate::{Clock, HostClock, Lateness, NetError, Place, Socket, TestBed, Time, 
 use gates::{Gate, Gates};
 use network::{Hop, Network};
 
-/// What an emulator emulates.
+/// Configuration of an emulator.
 #[derive(Clone, Debug)]
 pub struct EmulatorConfig {
-    /// From then on the links' schedules of rates count, and their counters.
+    /// Start of the links' capacity schedules and of their counters.
     pub origin: Time,
     /// The links.
     pub links: Vec<PipeConfig>,
-    /// Of what happens by chance on them.
+    /// Seed of all random events on the links.
     pub seed: u64,
-    /// The ways over them.
+    /// The routes over them.
     pub routes: Vec<Route>,
-    /// Time between two samples of the links' counters, if there are to be any.
+    /// Time between two samples of the links' counters; `None` for no samples.
     pub sample_interval: Option<Span>,
-    /// Who is told of each packet that leaves, if anybody is.
+    /// Called for each packet that leaves.
     pub watcher: Option<Watcher>,
 }
 
-/// The way of one flow through the emulator.
+/// The path of one flow through the emulator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Links from the sender to the receiver, by their position in the list of links, in the order of the way.
+    /// Links from the sender to the receiver, by index in the list of links, in the order of travel.
     pub forward: Vec<usize>,
-    /// Links from the receiver to the sender; none for a way without delay.
+    /// Links from the receiver to the sender; empty for a path without delay.
     pub backward: Vec<usize>,
-    /// What they speak; on the loopback only UDP.
+    /// Protocol of the flow; on the loopback only UDP.
     pub protocol: Protocol,
-    /// The sender's address: nobody else may use the entrance. Between the hosts of a test bed port 0 stands for any, of one of both.
+    /// The sender's address, the only one that may use the entrance. In a test bed, port 0 at one of the two ends means
+    /// any port.
     pub sender: SocketAddr,
-    /// The receiver's address: nobody else may use the exit.
+    /// The receiver's address, the only one that may use the exit.
     pub receiver: SocketAddr,
 }
 
-/// What the two ends of a route speak.
+/// Transport protocol of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Datagrams.
     Udp,
     /// A stream.
     Tcp {
-        /// The size of its IP packets, to which segments are cut that the sender left together.
+        /// The size of its IP packets. Joined segments are split to this size.
         packet: Size,
     },
 }
 
-/// What an emulator did.
+/// Results of an emulator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmulatorReport {
     /// Each link's counters, in the order of the links.
     pub links: Vec<LinkStats>,
-    /// The same over time, where samples were wanted.
+    /// Their counters over time, if samples were requested.
     pub samples: Vec<LinkSample>,
-    /// Packets from strangers, which were dropped.
+    /// Packets dropped because they belong to no route.
     pub foreign: u64,
-    /// Packets that were dropped for want of memory, not by a link.
+    /// Packets dropped for lack of memory, not by a link.
     pub refused: u64,
-    /// Packets that the kernel dropped at the emulator's own sockets, where it counts them, on the way in or out.
+    /// Packets that the kernel dropped at the emulator's own sockets, inbound or outbound, if it counts them.
     pub lost_at_sockets: u64,
-    /// Packets that were still under way at the end.
+    /// Packets still in flight at the end.
     pub in_flight: u64,
-    /// How much later than ideal packets left; `None` where none did.
+    /// How much later than its ideal time each packet left; `None` if no packet left.
     pub lateness: Option<Lateness>,
-    /// Where arrival times came from; user space if any of the sockets had to.
+    /// Source of arrival times; user space if that holds for any of the sockets.
     pub timestamps: TimestampSource,
 }
 
@@ -108,18 +109,18 @@ pub struct Emulator {
 }
 
 impl EmulatorConfig {
-    /// An emulator of seed 1 that takes no samples and has no watcher.
+    /// An emulator with seed 1, without samples and without a watcher.
     pub const fn new(origin: Time, links: Vec<PipeConfig>, routes: Vec<Route>) -> Self {
         Self { origin, links, seed: 1, routes, sample_interval: None, watcher: None }
     }
 }
 
 impl Emulator {
-    /// Starts to relay datagrams between two sockets on free ports of 127.0.0.1 for each route.
+    /// Starts to relay datagrams, for each route between two sockets on free ports of 127.0.0.1.
     ///
     /// # Errors
-    /// [`NetError::Link`] and [`NetError::UnknownLink`] for an impossible network, [`NetError::NoStream`] for a route that is
-    /// none of datagrams; as [`Socket::bind`], and [`NetError::Spawn`] where the system has no thread to give.
+    /// [`NetError::Link`] and [`NetError::UnknownLink`] for an invalid network, [`NetError::NoStream`] for a route that
+    /// is not UDP; as [`Socket::bind`], and [`NetError::Spawn`] if no thread can be started.
     pub fn start(clock: &Clock, config: EmulatorConfig) -> Result<Self, NetError> {
         if let Some(route) = config.routes.iter().position(|route| route.protocol != Protocol::Udp) {
             return Err(NetError::NoStream { route });
@@ -133,11 +134,11 @@ impl Emulator {
         Self::carry(clock, config, addresses, gates)
     }
 
-    /// Starts to carry packets between the hosts of a test bed.
+    /// Starts to forward packets between the hosts of a test bed.
     ///
     /// # Errors
-    /// [`NetError::Link`] and [`NetError::UnknownLink`] for an impossible network; [`NetError::PacketSocket`] and
-    /// [`NetError::Spawn`] where the system refuses.
+    /// [`NetError::Link`] and [`NetError::UnknownLink`] for an invalid network; [`NetError::PacketSocket`] and
+    /// [`NetError::Spawn`] if the system refuses.
     pub fn start_in(bed: &TestBed, clock: &Clock, config: EmulatorConfig) -> Result<Self, NetError> {
         let traffic =
             Traffic::Known(config.routes.iter().zip(0..).map(|(route, number)| route.known(number)).collect());
@@ -170,31 +171,32 @@ impl Emulator {
         Ok(Self { worker, routes, addresses, load })
     }
 
-    /// Where the sender of `route` sends to, and whence it gets its reports; `None` where there is no such route.
+    /// The address that the sender of `route` sends to and gets its reports from; `None` if there is no such route.
     pub fn entrance(&self, route: usize) -> Option<SocketAddr> {
         self.addresses.chunks(2).nth(route).and_then(|pair| pair.first()).copied()
     }
 
-    /// Whence the receiver of `route` gets its datagrams, and where it reports to; `None` where there is no such route.
+    /// The address that the receiver of `route` gets its datagrams from and reports to; `None` if there is no such
+    /// route.
     pub fn exit(&self, route: usize) -> Option<SocketAddr> {
         self.addresses.chunks(2).nth(route).and_then(|pair| pair.last()).copied()
     }
 
-    /// A probe of the load on the forward links of `route`, or on those back; `None` where there is no such route.
+    /// A probe of the load on the forward or backward links of `route`; `None` if there is no such route.
     pub fn load_probe(&self, route: usize, back: bool) -> Option<LoadProbe> {
         let route = self.routes.get(route)?;
         Some(self.load.along(if back { &route.backward } else { &route.forward }))
     }
 
-    /// Whether it still runs: an emulator whose sockets failed does not.
+    /// Whether it still runs. It ends if a socket fails.
     pub fn is_running(&self) -> bool {
         !self.worker.is_finished()
     }
 
-    /// Stops it and closes the sockets; packets under way are dropped.
+    /// Stops it and closes the sockets; packets in flight are dropped.
     ///
     /// # Errors
-    /// What ended it before its time, if something did.
+    /// The error that ended it early, if any.
     pub fn stop(self) -> Result<EmulatorReport, NetError> {
         self.worker.request_stop();
         self.worker.join()?
@@ -202,7 +204,7 @@ impl Emulator {
 }
 
 impl Route {
-    /// How its packets are known, as route `number`.
+    /// What identifies the packets of this route, which has this number.
     fn known(&self, number: u64) -> (Known, (u64, Size)) {
         let (protocol, longest) = match self.protocol {
             Protocol::Udp => (UDP, Size::from_bytes(u64::MAX)),

@@ -9,48 +9,48 @@ use crate::engine::{Arrival, BACK, Departure, Manner, Medium, Packet};
 use crate::lateness::LatenessMeter;
 use crate::{HostClock, Time};
 
-/// Bytes that may be under way at once, each packet counted with [`OVERHEAD`]. Ours: ten times the queue and
-/// propagation delay of a link of 1 Gbit/s and 100 ms.
+/// Maximum bytes in flight, each packet counted with [`OVERHEAD`]. Ours: ten times the queue and propagation delay of a
+/// link of 1 Gbit/s and 100 ms.
 const MEMORY: usize = 128 << 20;
 
-/// What a packet takes up besides its bytes, at most.
+/// Upper bound of a packet's memory in addition to its bytes.
 const OVERHEAD: usize = 128;
 
-/// Links that a packet beside the traffic has behind it: more than there are.
+/// Number of passed links for an out-of-band packet: more than there are.
 const BESIDE: usize = usize::MAX;
 
-/// The links and what is on them, in virtual time: the part of the emulator that knows no socket.
+/// The links and the packets on them, in virtual time, without sockets.
 ///
-/// Packets take the ways of their routes, which are their clients, link by link in the order of their times.
+/// A packet's client number is its route. It passes the links of its route in order of time.
 #[derive(Debug)]
 pub(super) struct Network {
     links: Vec<Pipe<HostClock, Hop>>,
-    /// Of each route the links forward and back.
+    /// For each route, the forward and the backward links.
     ways: Vec<[Vec<usize>; 2]>,
     /// Bytes offered to each link so far.
     offered: Arc<[AtomicU64]>,
-    /// What is between two links, or before the first or behind the last.
+    /// Packets between two links, before the first, or after the last.
     between: Agenda<HostClock, Hop>,
-    /// Bytes under way, overhead included.
+    /// Bytes in flight, including overhead.
     held: usize,
     refused: u64,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
     lateness: LatenessMeter,
     sampling: Option<Sampling>,
     watcher: Option<Watcher>,
 }
 
-/// The links' counters at a moment.
+/// The links' counters at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSample {
-    /// When.
+    /// The time.
     pub at: Time,
     /// Each link's counters, in the order of the links.
     pub links: Vec<LinkStats>,
 }
 
-/// The links' counters from time to time.
+/// Periodic samples of the links' counters.
 #[derive(Debug)]
 struct Sampling {
     interval: Span,
@@ -58,15 +58,15 @@ struct Sampling {
     samples: Vec<LinkSample>,
 }
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Hop {
     direction: usize,
-    /// How many links lie behind it; beside the traffic, all.
+    /// Number of links passed; [`BESIDE`] for an out-of-band packet.
     passed: usize,
     /// IP bytes.
     size: Size,
-    /// In the queues behind it.
+    /// Queueing time in the links passed so far.
     waited: Span,
     packet: Packet,
 }
@@ -90,7 +90,7 @@ impl Queued for Hop {
 }
 
 impl Network {
-    /// Idle `links`; every way must name links that exist, and `offered` have a counter for each.
+    /// Idle `links`. All links in `ways` must exist, and `offered` must have a counter for each.
     pub(super) fn new(links: Vec<Pipe<HostClock, Hop>>, ways: Vec<[Vec<usize>; 2]>, offered: Arc<[AtomicU64]>) -> Self {
         Self {
             links,
@@ -106,12 +106,12 @@ impl Network {
         }
     }
 
-    /// Keeps the links' counters every `interval` from `origin` on.
+    /// Samples the links' counters every `interval`, starting at `origin`.
     pub(super) fn sample(&mut self, origin: Time, interval: Span) {
         self.sampling = Some(Sampling { interval, next: origin + interval, samples: Vec::new() });
     }
 
-    /// Tells `watcher` of each packet that leaves.
+    /// Calls `watcher` for each packet that leaves.
     pub(super) fn watch(&mut self, watcher: Watcher) {
         self.watcher = Some(watcher);
     }
@@ -126,22 +126,22 @@ impl Network {
         self.sampling.take().map(|sampling| sampling.samples).unwrap_or_default()
     }
 
-    /// How much later than ideal packets left.
+    /// How much later than its ideal time each packet left.
     pub(super) const fn lateness(&self) -> &LatenessMeter {
         &self.lateness
     }
 
-    /// Packets refused for want of memory.
+    /// Packets dropped for lack of memory.
     pub(super) const fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Packets under way.
+    /// Packets in flight.
     pub(super) fn in_flight(&self) -> u64 {
         self.links.iter().fold(self.between.len(), |sum, link| sum + link.in_flight()) as u64
     }
 
-    /// Takes the samples that are due before anything happens at `until`.
+    /// Takes the samples that are due before an event at `until`.
     fn sample_until(&mut self, until: Time) {
         while let Some(sampling) = self.sampling.as_mut().filter(|sampling| sampling.next < until) {
             let at = sampling.next;
@@ -163,12 +163,12 @@ impl Network {
         self.reclaim(link);
     }
 
-    /// What happens next on a link: when, and on which.
+    /// Time and link of the next event on the links.
     fn next_on_links(&self) -> Option<(Time, usize)> {
         self.links.iter().zip(0..).filter_map(|(link, number)| Some((link.next()?, number))).min()
     }
 
-    /// A packet may come out of a link at `at`.
+    /// Handles the end of a packet's time on a link.
     fn come_out(&mut self, at: Time, link: usize) {
         let left = self.links.get_mut(link).and_then(|link| link.leave(at));
         if let Some((at, hop)) = left {
@@ -177,7 +177,7 @@ impl Network {
         self.reclaim(link);
     }
 
-    /// Tells the watcher of a packet that leaves at `at`, unless it goes beside the traffic.
+    /// Calls the watcher for a packet that leaves at `at`, unless it is out of band.
     fn tell(&self, at: Time, hop: &Hop) {
         let (Some(watcher), true, Ok(route)) =
             (&self.watcher, hop.passed != BESIDE, usize::try_from(hop.packet.client))
@@ -195,14 +195,14 @@ impl Network {
         });
     }
 
-    /// Takes back the buffers of what a link has lost or dropped.
+    /// Reuses the buffers of packets that a link has lost or dropped.
     fn reclaim(&mut self, link: usize) {
         while let Some(lost) = self.links.get_mut(link).and_then(Pipe::discarded) {
             self.recycle(lost.packet);
         }
     }
 
-    /// Takes back the buffer of a packet that is done with.
+    /// Reuses the buffer of a packet.
     fn recycle(&mut self, packet: Packet) {
         self.held -= packet.bytes.len() + OVERHEAD;
         self.spare.push(packet.bytes);
@@ -227,7 +227,7 @@ impl Medium for Network {
         self.between.enter(at, Hop { direction, passed, size, waited: Span::ZERO, packet });
     }
 
-    /// The order of times is that of the agenda.
+    /// The agenda already orders packets by time.
     fn enter(&mut self, _: Time) {}
 
     fn next(&self) -> Option<Time> {
@@ -285,7 +285,7 @@ mod tests {
         Time::ZERO + Span::from_micros(micros)
     }
 
-    /// Links of 8 Mbit/s, 5 ms and a queue of two packets; each route comes straight back.
+    /// Links of 8 Mbit/s, 5 ms and a queue of two packets; no route has backward links.
     fn network(links: usize, ways: Vec<Vec<usize>>) -> Network {
         let config = LinkConfig {
             rate: Schedule::constant(Rate::from_bps(8_000_000)),
@@ -302,7 +302,7 @@ mod tests {
         network.stage(FORWARD, Arrival { at, manner, client: route, header: HEADER }, bytes);
     }
 
-    /// Route and time of everything that leaves.
+    /// Route and departure time of all packets.
     fn drain(network: &mut Network) -> Vec<(u64, Time)> {
         let mut left = Vec::new();
         while let Some(departure) = network.leave(Time::MAX) {
@@ -329,7 +329,7 @@ mod tests {
         assert!(network.leave(micros(6_000)).is_some());
     }
 
-    /// If it fails, whichever socket is read first gets ahead of the queue.
+    /// If it fails, packets of the socket that is read first overtake the others.
     #[test]
     fn ways_that_share_a_link_are_served_in_the_order_of_arrival_and_not_of_reading() {
         let mut network = network(1, vec![vec![0], vec![0]]);
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(network.offered[0].load(Relaxed), 5000, "dropped packets were offered, too");
     }
 
-    /// If it fails, hosts wait for the traffic before they know each other's addresses.
+    /// If it fails, the hosts' address resolution waits behind the traffic.
     #[test]
     fn what_goes_beside_the_traffic_takes_no_link() {
         let mut network = network(1, vec![vec![0]]);
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(network.offered[0].load(Relaxed), 0);
     }
 
-    /// Samples stand for their times, however late they are taken.
+    /// A sample has the values of its nominal time, however late it is taken.
     #[test]
     fn samples_are_of_their_moment_and_not_of_the_look() {
         let mut network = network(1, vec![vec![0]]);
@@ -376,7 +376,8 @@ mod tests {
         assert_eq!(found, expected.map(|(at, share, dropped)| (micros(at), Some(share), dropped)));
     }
 
-    /// If it fails, live results tell of other waits than those in the emulated queues, or of those of another packet.
+    /// If it fails, live results show waiting times other than those in the emulated queues, or those of another
+    /// packet.
     #[test]
     fn a_watcher_is_told_what_each_packet_waited_before_it_leaves() {
         let mut network = network(2, vec![vec![0, 1]]);
@@ -393,7 +394,7 @@ mod tests {
         let beside = Arrival { at: micros(1), manner: Manner::Beside, client: 0, header: HEADER };
         network.stage(FORWARD, beside, &PACKET);
         assert_eq!(drain(&mut network).len(), 4);
-        // A second link of the same rate has no queue: who waited for 1 ms at the first comes 1 ms later to it.
+        // A second link of the same rate has no queue: a packet that waited 1 ms at the first reaches it 1 ms later.
         let found: Vec<_> = heard.try_iter().collect();
         let expected = [(12_000, 0, 1), (13_000, 1000, 2), (14_000, 2000, 3)];
         let size = Size::from_bytes(1000);

@@ -1,22 +1,22 @@
-//! Where the IP packet lies in an Ethernet frame. Nothing in a frame is trusted.
+//! Finds the IP packet in an Ethernet frame. Frames are not trusted.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::RangeInclusive;
 
 use super::offload::{TCP, UDP};
 
-/// Length of two addresses, before the type (RFC 894).
+/// Length of the two addresses before the type (RFC 894).
 const ADDRESSES: usize = 12;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
-/// Types before which four bytes of a VLAN tag stand (IEEE 802.1Q, 802.1ad).
+/// Types that begin a VLAN tag of four bytes (IEEE 802.1Q, 802.1ad).
 const VLANS: [u16; 2] = [0x8100, 0x88a8];
 
 /// Lengths of headers without options.
 const IPV4_HEADER: usize = 20;
 pub(crate) const IPV6_HEADER: usize = 40;
 
-/// Bits of IPv4's field for fragments: more of them follow, or some were before (RFC 791, Sec. 3.1).
+/// Bits of IPv4's fragment field: more fragments follow, or the offset is not zero (RFC 791, Sec. 3.1).
 const FRAGMENT: u16 = 0x3fff;
 
 const ICMP: u8 = 1;
@@ -24,29 +24,29 @@ const ICMP: u8 = 1;
 const ICMP_ERRORS: [u8; 4] = [3, 5, 11, 12];
 
 const ICMPV6: u8 = 58;
-/// The greatest type of an error (RFC 4443, Sec. 2.1).
+/// The largest type of an error message (RFC 4443, Sec. 2.1).
 const LAST_ICMPV6_ERROR: u8 = 127;
-/// Bytes before what an error quotes, in either version.
+/// Bytes before the quoted packet, in either version.
 const ICMP_HEADER: usize = 8;
 /// Router and neighbour solicitations and advertisements, and redirects (RFC 4861, Sec. 4).
 const NEIGHBOUR_DISCOVERY: RangeInclusive<u8> = 133..=137;
 
-/// The place of an IP packet in a frame.
+/// Position of an IP packet in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ip {
-    /// Where it begins.
+    /// Offset of its first byte.
     pub(crate) start: usize,
-    /// Its length: what its header says, or up to the frame's end where that is nearer or the header does not say.
+    /// Its length from the header, or up to the frame's end if that is shorter or the header gives no length.
     pub(crate) len: usize,
     /// Length of its header.
     pub(crate) header: usize,
-    /// Version 6, not 4.
+    /// Whether it is version 6; otherwise 4.
     pub(crate) v6: bool,
-    /// The protocol that follows right behind; `None` for fragments.
+    /// The protocol of the payload; `None` for fragments.
     pub(crate) protocol: Option<u8>,
 }
 
-/// The IP packet in `frame`; `None` where there is none.
+/// The IP packet in `frame`; `None` if there is none.
 pub(crate) fn ip_in(frame: &[u8]) -> Option<Ip> {
     let mut at = ADDRESSES;
     let mut kind = u16_at(frame, at)?;
@@ -58,7 +58,7 @@ pub(crate) fn ip_in(frame: &[u8]) -> Option<Ip> {
     (kind == if ip.v6 { IPV6 } else { IPV4 }).then_some(ip)
 }
 
-/// The IP packet that begins `start` bytes into `bytes`; `None` where there is none.
+/// The IP packet at offset `start` of `bytes`; `None` if there is none.
 pub(crate) fn ip_at(bytes: &[u8], start: usize) -> Option<Ip> {
     let packet = bytes.get(start..)?;
     let version = packet.first()? >> 4;
@@ -78,18 +78,18 @@ pub(crate) fn ip_at(bytes: &[u8], start: usize) -> Option<Ip> {
     if header < IPV4_HEADER || packet.len() < header {
         return None;
     }
-    // Zero stands for a length that the field cannot hold.
+    // Zero means a length too large for the field.
     let len = if len == 0 { packet.len() } else { len.min(packet.len()) };
     (len >= header).then_some(Ip { start, len, header, v6: version == 6, protocol })
 }
 
-/// Whether the packet finds out addresses, as ARP does for IPv4.
+/// Whether the packet belongs to neighbour discovery, IPv6's counterpart of ARP.
 pub(crate) fn is_neighbour_discovery(frame: &[u8], ip: Ip) -> bool {
     let kind = frame.get(ip.start + ip.header..).and_then(<[u8]>::first);
     ip.v6 && ip.protocol == Some(ICMPV6) && kind.is_some_and(|kind| NEIGHBOUR_DISCOVERY.contains(kind))
 }
 
-/// The packet that an ICMP error quotes, cut as it may be; `None` for what is no such error.
+/// The packet quoted by an ICMP error, possibly truncated; `None` if this is not such an error.
 pub(crate) fn quoted_in(frame: &[u8], ip: Ip) -> Option<Ip> {
     let at = ip.start + ip.header;
     let kind = *frame.get(at)?;
@@ -101,7 +101,7 @@ pub(crate) fn quoted_in(frame: &[u8], ip: Ip) -> Option<Ip> {
     if is_error { ip_at(frame, at + ICMP_HEADER) } else { None }
 }
 
-/// The bits of explicit congestion notification of the IP packet that begins at `start`: 0 where there is none (RFC 3168, Sec. 5).
+/// The ECN field of the IP packet at offset `start`; 0 if there is no packet (RFC 3168, Sec. 5).
 pub(crate) fn ecn_of(bytes: &[u8], start: usize) -> u8 {
     match ip_at(bytes, start) {
         Some(Ip { v6: false, .. }) => bytes.get(start + 1).map_or(0, |byte| byte & 3),
@@ -110,7 +110,7 @@ pub(crate) fn ecn_of(bytes: &[u8], start: usize) -> u8 {
     }
 }
 
-/// Says in the IP header that begins at `start` that congestion was experienced.
+/// Sets Congestion Experienced in the IP header at offset `start`.
 pub(crate) fn mark_congestion(bytes: &mut [u8], start: usize) {
     let Some(ip) = ip_at(bytes, start) else { return };
     let (Some(before), bits) = (u16_at(bytes, start), if ip.v6 { 0x30 } else { 3 }) else { return };
@@ -120,7 +120,7 @@ pub(crate) fn mark_congestion(bytes: &mut [u8], start: usize) {
     let after = u16_at(bytes, start).unwrap_or(before);
     let checksum = start + 10;
     if let (false, Some(old)) = (ip.v6, u16_at(bytes, checksum)) {
-        // RFC 1624, Eq. 3: what is summed has changed by this much.
+        // RFC 1624, Eq. 3: updates the checksum for the changed word.
         let mut sum = u32::from(!old) + u32::from(!before) + u32::from(after);
         sum = (sum & 0xffff) + (sum >> 16);
         sum = (sum & 0xffff) + (sum >> 16);
@@ -130,7 +130,7 @@ pub(crate) fn mark_congestion(bytes: &mut [u8], start: usize) {
     }
 }
 
-/// A number for the flow of the IP packet that begins at `start`: of its addresses, its protocol and its ports (RFC 8290, Sec. 4.1).
+/// A hash of the IP packet's addresses, protocol and ports, to identify its flow (RFC 8290, Sec. 4.1).
 pub(crate) fn flow_of(bytes: &[u8], start: usize) -> u64 {
     let Some(ip) = ip_at(bytes, start) else { return 0 };
     let addresses = if ip.v6 { start + 8..start + 40 } else { start + 12..start + 20 };
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(quoted_in(&whole, ip_in(&whole).unwrap()), None, "an error without a quotation");
     }
 
-    /// RFC 1071: the sum of a header with its checksum is all ones.
+    /// RFC 1071: the words of a header, with its checksum, sum to all ones.
     fn is_summed(header: &[u8]) -> bool {
         let words = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
         let sum = words.sum::<u32>();
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(ecn_of(&frame, 14), 1);
         mark_congestion(&mut frame, 14);
         assert_eq!((ecn_of(&frame, 14), frame[14], frame[15]), (3, 0x6a, 0x7c), "the class and the label stay");
-        // What is none is left alone.
+        // A frame without a complete packet is left unchanged.
         for len in 0..34 {
             let mut cut = ethernet(IPV4, &v4(30, 17));
             cut.truncate(len);

@@ -6,17 +6,17 @@ use nix::sys::socket::LinkAddr;
 
 use crate::NetError;
 
-/// Ethernet, in the numbers of ARP's hardware types (RFC 826; Linux's `ARPHRD_ETHER`).
+/// ARP's hardware type for Ethernet (RFC 826; Linux's `ARPHRD_ETHER`).
 const ETHERNET: u16 = 1;
 
-/// What an Ethernet interface carries where the system does not say otherwise (RFC 894).
+/// The MTU of an Ethernet interface if the system reports none (RFC 894).
 const USUAL_MTU: usize = 1500;
 
-/// A network interface of this namespace.
+/// A network interface in this namespace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interface {
     pub(super) address: LinkAddr,
-    /// Bytes of the longest IP packet that it sends.
+    /// MTU: bytes of the longest IP packet that it sends.
     pub(super) mtu: usize,
 }
 
@@ -45,7 +45,7 @@ impl Interface {
     }
 }
 
-/// The interface's MTU. The first of these files is always of this network namespace, but there only with IPv6.
+/// The interface's MTU. The first file always belongs to this network namespace, but exists only with IPv6.
 fn mtu(name: &str) -> usize {
     let files = [format!("/proc/sys/net/ipv6/conf/{name}/mtu"), format!("/sys/class/net/{name}/mtu")];
     let read = |file: &String| fs::read_to_string(file).ok()?.trim().parse().ok();

@@ -1,11 +1,11 @@
-//! The thread between the outside and an emulated path: what comes in at a side takes the path and goes out at the other.
+//! The thread that moves packets into an emulated path at one side and out at the other.
 //!
 //! ```text
 //!   ports ──▶ medium ──▶ ports        a medium: the pipes of a bridge, or the network of an emulator
 //! ```
 //!
-//! The times come from the kernel's receive timestamps and the medium's own recursion, so that a thread that is late now
-//! does not make the next packet late.
+//! Departure times are computed from the kernel's receive timestamps and the medium's own recursion, so a thread that
+//! is late for one packet does not delay the next.
 
 mod frame;
 mod interface;
@@ -26,49 +26,51 @@ pub(crate) use packet::{Known, PacketPorts, Traffic};
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError, Time, TimestampSource};
 
-/// With `spin`, how long before a packet is due the thread stays awake. Ours: above what nearly every wake-up takes.
+/// With `spin`, how long before a packet is due the thread stops sleeping. Ours: longer than nearly every wake-up
+/// takes.
 const SPIN: Span = Span::from_micros(200);
 
-/// Shorter than the shortest delay by this is a sleep that nothing can be due in. Ours: above what nearly every wake-up takes.
+/// A sleep ends this long before the shortest delay, so that no packet is due during it. Ours: longer than nearly every
+/// wake-up takes.
 const MARGIN: Span = Span::from_micros(200);
 
-/// And no sleep is longer than this: receive buffers are finite. Ours: 125 kB at 1 Gbit/s.
+/// The longest sleep, because receive buffers are finite. Ours: 125 kB at 1 Gbit/s.
 const LONGEST_SLEEP: Span = Span::from_millis(1);
 
 /// Length of a header (RFC 768).
 const UDP_HEADER: usize = 8;
 
-/// The sides, and the directions that begin there.
+/// The sides, and the directions that begin at them.
 pub(crate) const FORWARD: usize = 0;
 pub(crate) const BACK: usize = 1;
 
-/// A frame or datagram under way.
+/// A frame or datagram in flight.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     pub(crate) bytes: Vec<u8>,
-    /// Whose it is, where that matters.
+    /// Its client's number, if the medium needs it.
     pub(crate) client: u64,
     pub(crate) header: Header,
 }
 
-/// Where a packet's IP header is.
+/// Location of a packet's IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
-    /// In its bytes, of which so many come before.
+    /// In the packet's bytes, at this offset.
     Inside(usize),
-    /// With the kernel, if there is one: of congestion it says this.
+    /// Not in the bytes: the kernel makes it, with this ECN field.
     Apart(Ecn),
 }
 
 impl Packet {
-    /// What a socket is to send, where the header is the kernel's.
+    /// The datagram for a socket, if the kernel makes the header.
     pub(crate) fn datagram(&self) -> Transmit<'_> {
         Transmit { ecn: self.ecn(), ..Transmit::datagram(&self.bytes) }
     }
 }
 
 impl Packet {
-    /// What a datagram carries; `None` for packets that are not UDP.
+    /// The payload of a UDP datagram; `None` for other packets.
     pub(crate) fn payload(&self) -> Option<&[u8]> {
         let Header::Inside(start) = self.header else { return Some(&self.bytes) };
         let ip = ip_at(&self.bytes, start)?;
@@ -92,7 +94,7 @@ impl Queued for Packet {
         }
     }
 
-    /// Without headers each client is a flow.
+    /// A number for the packet's flow. Without headers, each client is one flow.
     fn flow(&self) -> u64 {
         match self.header {
             Header::Inside(start) => flow_of(&self.bytes, start),
@@ -101,54 +103,54 @@ impl Queued for Packet {
     }
 }
 
-/// How a packet takes the path.
+/// How the path treats a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// As traffic, of so many IP bytes.
+    /// As traffic of this IP length.
     Ip(Size),
-    /// Beside the traffic, which it does not hold up.
+    /// Out of band: with the path's delay, but without using its capacity.
     Beside,
 }
 
-/// A packet at the beginning of its path.
+/// A packet that enters its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub(crate) at: Time,
     pub(crate) manner: Manner,
-    /// Whose it is, where that matters.
+    /// Its client's number, if the medium needs it.
     pub(crate) client: u64,
     pub(crate) header: Header,
 }
 
-/// A packet at the end of its path.
+/// A packet that leaves its path.
 #[derive(Debug)]
 pub(crate) struct Departure {
-    /// When it was to leave.
+    /// When it was due to leave.
     pub(crate) due: Time,
     pub(crate) direction: usize,
     pub(crate) packet: Packet,
 }
 
-/// What happened at the sockets or devices of an engine.
+/// Counters of an engine's sockets or devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortStats {
-    /// Packets that the system could not take for sending.
+    /// Packets that the system did not accept for sending.
     pub unsent: u64,
-    /// Packets that found a receive buffer full, where the system counts them.
+    /// Packets lost because a receive buffer was full, if the system counts them.
     pub overflowed: u64,
-    /// Packets from or for strangers, where not everybody may use the path; dropped.
+    /// Packets dropped because they belong to no flow that may use the path.
     pub foreign: u64,
-    /// Clients that there were.
+    /// Number of clients so far.
     pub clients: u64,
-    /// Datagrams of clients for which there was no socket.
+    /// Datagrams dropped because too many clients were active.
     pub turned_away: u64,
-    /// Frames longer than the interface may send, which could not be taken apart; dropped.
+    /// Frames dropped because they are longer than the interface's MTU and cannot be segmented.
     pub oversize: u64,
-    /// Frames of several segments that the sender's offload had left together, and that were taken apart.
+    /// Frames of several segments, left whole for hardware offload, that were segmented here.
     pub taken_apart: u64,
-    /// Checksums that the sender's offload had left open, and that were filled in.
+    /// Checksums left to hardware offload that were computed here.
     pub checksums: u64,
-    /// Where arrival times came from; user space if any of the sockets had to.
+    /// Source of arrival times; user space if that holds for any of the sockets.
     pub timestamps: TimestampSource,
 }
 
@@ -170,31 +172,31 @@ impl Default for PortStats {
 
 /// The sockets or devices at both sides.
 pub(crate) trait Ports {
-    /// Reads what arrived until `horizon` into the medium.
+    /// Reads the packets that arrived until `horizon` and stages them in the medium.
     fn take_in(&mut self, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError>;
-    /// Sends a packet that comes out of a direction, or loses and counts it.
+    /// Sends a packet that left the path; a failure is counted as loss.
     fn send(&mut self, direction: usize, packet: &mut Packet);
-    /// Whether packets come with the time of their arrival, so that they may wait to be read.
+    /// Whether packets carry their arrival time. If so, they can wait to be read.
     fn stamped(&self) -> bool;
-    /// Waits until there is something to read or the time is `until`; may return early.
+    /// Waits until something is readable or until the time `until`; may return early.
     fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError>;
-    /// What they counted.
+    /// Their counters.
     fn stats(&self) -> PortStats;
 }
 
-/// The path in virtual time: it knows no socket.
+/// The path in virtual time, without sockets.
 pub(crate) trait Medium {
-    /// A packet arrived at the side where `direction` begins; sides may be read one after the other.
+    /// Stages a packet that arrived at the start of `direction`; sides may be read one after the other.
     fn stage(&mut self, direction: usize, arrival: Arrival, bytes: &[u8]);
-    /// All that arrived until `horizon` has been staged.
+    /// All packets that arrived until `horizon` are staged; they now enter the path.
     fn enter(&mut self, horizon: Time);
-    /// When something happens next; `None` while nothing is under way.
+    /// The time of the next event; `None` if no packet is in flight.
     fn next(&self) -> Option<Time>;
-    /// The next packet that is due no later than `horizon`.
+    /// Returns the next packet that is due no later than `horizon`.
     fn leave(&mut self, horizon: Time) -> Option<Departure>;
-    /// A packet was let go at `at`.
+    /// Records that a packet was sent at `at`.
     fn left(&mut self, departure: Departure, at: Time);
-    /// No packet takes less.
+    /// The shortest possible delay of a packet.
     fn least_delay(&self) -> Span;
 }
 
@@ -208,11 +210,11 @@ pub(crate) struct Engine<P, M> {
 }
 
 impl<P: Ports, M: Medium> Engine<P, M> {
-    /// Carries packets until `stop` is set.
+    /// Moves packets until `stop` is set.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Self, NetError> {
         let sleep = self.sleep();
         while !stop.load(Ordering::Relaxed) {
-            // What came in until now, and nothing that comes in later, has a place in the order of arrivals.
+            // All packets that arrived until now can be ordered; later arrivals cannot come before them.
             let horizon = self.clock.now();
             self.ports.take_in(horizon, &mut self.medium)?;
             self.medium.enter(horizon);
@@ -226,14 +228,14 @@ impl<P: Ports, M: Medium> Engine<P, M> {
         Ok(self)
     }
 
-    /// How long nothing that has not been read can be due: what arrives in that time can wait in the sockets, and nobody
-    /// is woken for each packet. `None` where there is no such time, or where waiting would change when they arrived.
+    /// How long no unread packet can be due: in that time arrivals may wait in the sockets, so that the thread need not
+    /// wake for each. `None` if there is no such time, or if packets have no arrival timestamps.
     fn sleep(&self) -> Option<Span> {
         let sleep = (self.medium.least_delay() - MARGIN).min(LONGEST_SLEEP);
         (self.ports.stamped() && sleep > Span::ZERO).then_some(sleep)
     }
 
-    /// Waits until there is something to do, where all that came until `horizon` has been read.
+    /// Waits until there is something to do, after all arrivals until `horizon` have been read.
     fn rest(&mut self, horizon: Time, sleep: Option<Span>) -> Result<(), NetError> {
         let now = self.clock.now();
         let next = self.medium.next();

@@ -1,5 +1,5 @@
-//! What a sender leaves to its interface and a packet socket gets undone: checksums to fill in, and segments of TCP that
-//! are still together. A veth pair does neither, and its far end may be in somebody else's namespace.
+//! Software replacement for hardware offload: a packet socket receives packets with open checksums and with TCP
+//! segments still joined. A veth pair completes neither, and its far end may be in a namespace of another user.
 
 use super::frame::{IPV6_HEADER, Ip, u16_at};
 
@@ -25,10 +25,10 @@ const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// Fills in a checksum that holds the sum of the pseudo-header only, as senders leave it that have their interface do the
-/// rest; whether there was one.
+/// Completes a checksum that holds only the sum of the pseudo-header, as a sender with checksum offload leaves it.
+/// Returns whether there was one.
 ///
-/// A right checksum that happens to look so comes out as it was.
+/// If a complete checksum happens to have that value, the result is the same.
 pub(super) fn complete_checksum(frame: &mut [u8], ip: Ip) -> bool {
     let place = match ip.protocol {
         Some(TCP) => TCP_CHECKSUM,
@@ -40,16 +40,16 @@ pub(super) fn complete_checksum(frame: &mut [u8], ip: Ip) -> bool {
     if u16_at(packet, ip.header + place) != Some(pseudo) {
         return false;
     }
-    // The field itself stands for the pseudo-header in the sum.
+    // The field itself adds the pseudo-header to the sum.
     let sum = packet.get(ip.header..).map_or(0, sum);
     put(packet, ip.header + place, checksum(sum, ip.protocol).to_be_bytes());
     true
 }
 
-/// Takes a TCP packet of several segments apart, so that none is longer than `mtu`, and gives the frames one after the
-/// other; whether that could be done.
+/// Splits a TCP packet of several segments into frames of at most `mtu`, and passes them to `each` in order. Returns
+/// whether that was possible.
 ///
-/// The sender's own segment size is not in the packet; the segments are as long as `mtu` permits.
+/// The packet does not contain the sender's segment size; the segments are as long as `mtu` permits.
 pub(super) fn take_apart(frame: &[u8], ip: Ip, mtu: usize, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> bool {
     let Some(headers) = Headers::of(frame, ip) else { return false };
     let Some(room) = mtu.checked_sub(headers.ip_and_tcp).filter(|room| *room > 0) else { return false };
@@ -68,9 +68,9 @@ pub(super) fn take_apart(frame: &[u8], ip: Ip, mtu: usize, scratch: &mut Vec<u8>
 /// The headers of a TCP packet.
 struct Headers {
     ip: Ip,
-    /// Where the payload begins in the frame.
+    /// Offset of the payload in the frame.
     end: usize,
-    /// Length of both.
+    /// Length of both headers.
     ip_and_tcp: usize,
     id: u16,
     sequence: u32,
@@ -89,8 +89,8 @@ impl Headers {
         whole.then_some(Self { ip, end: ip.start + ip_and_tcp, ip_and_tcp, id, sequence, flags })
     }
 
-    /// Makes the headers of `packet` those of segment `number` of `count`, whose payload begins `offset` bytes into the
-    /// whole.
+    /// Changes the headers of `packet` to those of segment `number` of `count`, whose payload starts at `offset` of the
+    /// whole payload.
     fn adapt(&self, packet: &mut [u8], (number, count): (usize, usize), offset: usize) {
         let Ip { header, v6, protocol, .. } = self.ip;
         let length = packet.len();
@@ -103,7 +103,7 @@ impl Headers {
             let sum = packet.get(..header).map_or(0, sum);
             put(packet, IPV4_CHECKSUM, (!fold(sum)).to_be_bytes());
         }
-        // Only the last ends the stream or wants to be read at once; only the first tells that the window was reduced.
+        // FIN and PSH belong to the last segment only, CWR to the first.
         let mut flags = self.flags;
         if number + 1 < count {
             flags &= !(FIN | PSH);
@@ -127,14 +127,14 @@ fn pseudo_header(packet: &[u8], ip: Ip) -> u64 {
     packet.get(addresses).map_or(0, sum) + u64::from(ip.protocol.unwrap_or(0)) + length
 }
 
-/// The sum of 16-bit words, an odd byte at the end taken for its upper half (RFC 1071, Sec. 1).
+/// The sum of 16-bit words; an odd last byte is the upper half of a word (RFC 1071, Sec. 1).
 fn sum(bytes: &[u8]) -> u64 {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let odd = rest.first().map_or(0, |byte| u64::from(*byte) << 8);
     pairs.iter().map(|pair| u64::from(u16::from_be_bytes(*pair))).sum::<u64>() + odd
 }
 
-/// In ones' complement.
+/// Folds a sum to 16 bits in ones' complement.
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -142,7 +142,7 @@ fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The checksum over a `sum`; UDP has another zero, as zero says that there is none (RFC 768).
+/// The checksum for a `sum`. In UDP a result of zero is sent as all ones, because zero means no checksum (RFC 768).
 fn checksum(sum: u64, protocol: Option<u8>) -> u16 {
     match !fold(sum) {
         0 if protocol == Some(UDP) => 0xffff,
@@ -163,7 +163,7 @@ mod tests {
     use super::super::frame::ip_in;
     use super::*;
 
-    /// A frame whose checksum is open, as a sender with offload leaves it.
+    /// A frame with an open checksum, as a sender with offload leaves it.
     fn packet(v6: bool, protocol: u8, payload: usize) -> Vec<u8> {
         let l4_header = if protocol == TCP { 20 } else { 8 };
         let l4 = l4_header + payload;
@@ -194,7 +194,7 @@ mod tests {
         frame
     }
 
-    /// A receiver's test: all words, the pseudo-header's and the checksum's too, sum to all ones (RFC 1071, Sec. 1).
+    /// The receiver's check: all words, with pseudo-header and checksum, sum to all ones (RFC 1071, Sec. 1).
     fn is_valid(frame: &[u8]) -> bool {
         let ip = ip_in(frame).unwrap();
         let packet = &frame[ip.start..];
@@ -247,7 +247,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, a neighbour on the network could bring the program down.
+        /// If it fails, a neighbour on the network can crash the program.
         #[test]
         fn no_frame_whatever_is_in_it_makes_it_panic_or_lose_bytes(
             v6 in any::<bool>(), payload in 0usize..3000, length in 0usize..3000, mtu in 0usize..1600,

@@ -16,31 +16,31 @@ use super::{Arrival, BACK, FORWARD, Header, Manner, Medium, Packet, PortStats, P
 use crate::socket::{Message, RECEIVE_BUFFER, control_buffer, recv_stamped, wait_readable};
 use crate::{Clock, NetError, Time, TimestampSource};
 
-/// Bytes of the longest frame: twice what offloads make by default.
+/// Bytes of the longest frame. Ours: twice the default limit of offloads.
 const MAX_FRAME: usize = 128 << 10;
 
-/// Kinds of packets that this host sends itself (Linux's `PACKET_OUTGOING`, `PACKET_LOOPBACK`).
+/// Types of packets that this host itself sends (Linux's `PACKET_OUTGOING`, `PACKET_LOOPBACK`).
 const OWN_KINDS: [u8; 2] = [4, 5];
 
-/// Who may use the path.
+/// Which packets may use the path.
 #[derive(Debug)]
 pub(crate) enum Traffic {
-    /// Everybody; packets are as long as the interfaces permit.
+    /// All; packets are limited by the interfaces' MTU.
     Any,
-    /// These only, each a client by its number; what else there is, is foreign.
+    /// Only these flows, each with its client number; all others are counted as foreign.
     Known(BTreeMap<Known, (u64, Size)>),
 }
 
-/// A flow by what its packets have in common; beside it stand its number and the size of its longest IP packets.
+/// What identifies a flow. The map holds its number and the size of its longest IP packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Known {
     /// The number of the protocol above IP.
     pub(crate) protocol: u8,
-    /// The ports at the first side and at the second; 0 for any, of one of both.
+    /// The ports at the first and the second side; one of them may be 0 for any.
     pub(crate) ports: [u16; 2],
 }
 
-/// The packet sockets of two interfaces: what comes in at one goes out at the other.
+/// The packet sockets of two interfaces: frames that arrive at one are sent at the other.
 #[derive(Debug)]
 pub(crate) struct PacketPorts {
     sockets: [PacketSocket; 2],
@@ -81,7 +81,7 @@ impl PacketSocket {
         let fd = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).map_err(failed)?;
         bind(fd.as_raw_fd(), &interface.address).map_err(failed)?;
         let kernel = setsockopt(&fd, sockopt::ReceiveTimestampns, &true).is_ok();
-        // Refinements; a system without them still does.
+        // Optional: the socket also works without them.
         if setsockopt(&fd, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
             let _ = setsockopt(&fd, sockopt::RcvBuf, &RECEIVE_BUFFER);
         }
@@ -89,14 +89,14 @@ impl PacketSocket {
         Ok(Self { fd, name: name.to_owned(), interface, control: control_buffer(), overflowed: 0, kernel })
     }
 
-    /// Reads one frame that came in through this interface; `None` where there is none.
+    /// Reads one frame that arrived at this interface; `None` if there is none.
     fn recv(&mut self, buffer: &mut [u8], clock: &Clock) -> Result<Option<Message>, NetError> {
         loop {
             match recv_stamped(self.fd.as_raw_fd(), buffer, &mut self.control, clock) {
                 Ok(message) => {
                     self.overflowed = message.overflowed.unwrap_or(self.overflowed);
                     let from = message.from.as_ref().and_then(|from| from.as_link_addr());
-                    // Before it was bound the socket may have heard others.
+                    // Before it was bound, the socket may have received frames of other interfaces.
                     let through_this = |index| index == self.interface.address.ifindex();
                     if from.is_some_and(|from| through_this(from.ifindex()) && !OWN_KINDS.contains(&from.pkttype())) {
                         return Ok(Some(message));
@@ -113,10 +113,11 @@ impl PacketSocket {
 }
 
 impl Traffic {
-    /// The number and the longest packet, at most `mtu`, of the flow that a packet from `side` belongs to; `None` for a stranger.
+    /// The number and the longest packet, at most `mtu`, of the flow that a packet from `side` belongs to; `None` if
+    /// there is no such flow.
     ///
-    /// An ICMP error belongs to the flow whose packet it quotes, which went the other way: a report that finds its session
-    /// ended is answered by the kernel.
+    /// An ICMP error belongs to the flow of the packet that it quotes, which went in the other direction. For example,
+    /// the kernel answers with one if a report arrives after its session has ended.
     fn flow(&self, side: usize, frame: &[u8], ip: Ip, mtu: usize) -> Option<(u64, usize)> {
         let known = match self {
             Self::Any => return Some((0, mtu)),
@@ -137,7 +138,7 @@ impl Traffic {
 }
 
 impl PacketPorts {
-    /// Reads what arrived at `side` until `horizon`.
+    /// Reads the frames that arrived at `side` until `horizon`.
     fn take_in_at(&mut self, side: usize, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
         while let Some(message) = self.sockets[side].recv(&mut self.buffer, &self.clock)? {
             self.stage(&message, side, medium);
@@ -148,7 +149,7 @@ impl PacketPorts {
         Ok(())
     }
 
-    /// Makes of what is in the buffer a frame that can go on, or several.
+    /// Turns the buffer's content into one or more frames that can be sent.
     fn stage(&mut self, message: &Message, side: usize, medium: &mut impl Medium) {
         let mtu = self.sockets[side ^ 1].interface.mtu;
         let Self { buffer, scratch, stats, traffic, .. } = self;
@@ -197,7 +198,7 @@ impl Ports for PacketPorts {
                     self.stats.oversize += 1;
                     return;
                 }
-                // Lack of room, or an interface that is down for the moment: loss like any other.
+                // No buffer space, or the interface is down for a moment: counted as loss.
                 Err(_) => {
                     self.stats.unsent += 1;
                     return;
@@ -229,7 +230,7 @@ mod tests {
     use super::super::{TCP, UDP};
     use super::*;
 
-    /// The ports of a frame without payload.
+    /// A frame without payload, with these ports.
     fn frame(protocol: u8, from: u16, to: u16) -> Vec<u8> {
         let mut frame = vec![2; 12];
         frame.extend([0x08, 0x00, 0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, protocol, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]);
@@ -239,7 +240,7 @@ mod tests {
         frame
     }
 
-    /// If it fails, a flow takes another's links, or a stranger takes any.
+    /// If it fails, a flow uses another flow's links, or a foreign packet uses any.
     #[test]
     fn a_flow_is_known_by_its_ports_in_both_directions_and_nobody_else_is() {
         let known = |protocol| Known { protocol, ports: [1000, 2000] };

@@ -1,25 +1,25 @@
 use equipoise_pair::tpba::Period;
 
-/// An application data unit that came.
+/// A received application data unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adu {
     /// Its number, from 0.
     pub number: u64,
-    /// ADUs that are missing before it, which the network lost.
+    /// ADUs before it that the network lost.
     pub missing: u64,
-    /// Which transport brought it.
+    /// The transport that carried it.
     pub over: Period,
     /// Its bytes.
     pub data: Vec<u8>,
 }
 
-/// Why a flow is over.
+/// Why a flow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairEnd {
-    /// The sender ended it, and all that TCP carried has come.
+    /// The sender ended it, and all ADUs sent over TCP have arrived.
     Finished,
     /// The connection was lost.
     Lost,
-    /// The stream over TCP was none of a flow pair's.
+    /// The TCP stream is not a flow-pair stream.
     Garbled,
 }

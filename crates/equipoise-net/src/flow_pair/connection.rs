@@ -15,11 +15,11 @@ use crate::tcp::diagnosis::{Diagnosis, Progress};
 use crate::tcp::{failed, is_gone};
 use crate::{NetError, Time};
 
-/// Round trips for which a window that was asked for is paced. Ours: the acknowledgements' own clock has set in by then.
+/// Number of round trips for which the preset window is paced. Ours: by then acknowledgements clock the sender.
 const PACED_ROUND_TRIPS: i64 = 4;
-/// Whether the host resets TCP's window after idleness.
+/// Whether the host resets TCP's window after an idle time.
 const AFTER_IDLE: &str = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
-/// Bytes that are read and thrown away at once: a receiver has nothing to say over TCP.
+/// Bytes read and discarded at once: a receiver sends nothing over TCP.
 const JUNK: usize = 4096;
 
 /// The sending end's TCP connection.
@@ -27,35 +27,35 @@ const JUNK: usize = 4096;
 pub(super) struct Connection {
     stream: TcpStream,
     diagnosis: Diagnosis,
-    /// IP and TCP without options.
+    /// Bytes of IP and TCP headers without options.
     headers: u64,
     last: Progress,
-    /// How often the window was reduced.
+    /// Number of window reductions so far.
     reductions: u64,
-    /// What `TCP_NOTSENT_LOWAT` is set to.
+    /// The current value of `TCP_NOTSENT_LOWAT`.
     awaited: Option<u64>,
     preset: WindowPreset,
-    /// Who sets the window.
+    /// Sets the window, if available.
     control: Option<WindowControl>,
-    /// Until when what leaves is paced.
+    /// When pacing ends.
     paced_until: Option<Time>,
 }
 
-/// What became of bytes that were given or expected.
+/// Result of a read or write.
 pub(super) enum Moved {
     Bytes(usize),
-    /// Nothing goes now.
+    /// Not possible now; try again later.
     Later,
     /// The peer is gone.
     Gone,
 }
 
 impl Connection {
-    /// A connection that does not block, from `local` to `peer`.
+    /// Wraps a connection, which must be non-blocking.
     pub(super) fn new(stream: TcpStream, control: Option<WindowControl>) -> Result<Self, NetError> {
         let (local, peer) = (stream.local_addr().map_err(failed("open"))?, stream.peer_addr().map_err(failed("open"))?);
         let headers = if peer.is_ipv4() { 40 } else { 60 };
-        // To take a window back that nobody has set changes nothing, and tells whether any can be set.
+        // Removing a window that was never set has no effect, and shows whether setting one is possible.
         let can_set = |control: &WindowControl| control.set(stream.as_fd(), 0).is_ok();
         let preset = match (&control, MaxPacingRate.set(&stream, &UNLIMITED)) {
             (Some(control), _) if can_set(control) => WindowPreset::Set,
@@ -76,11 +76,11 @@ impl Connection {
         name.to_string_lossy().trim_end_matches('\0').to_owned()
     }
 
-    /// How it stands; `None` where the kernel knows it no more.
+    /// Its state; `None` if the kernel no longer has the connection.
     pub(super) fn look(&mut self) -> Result<Option<TcpState>, NetError> {
         let Some(found) = self.diagnosis.progress()? else { return Ok(None) };
         let lost = found.is_reducing || found.retransmissions != self.last.retransmissions;
-        // Idleness moves the threshold, too, and is no reduction.
+        // After an idle time the kernel also changes the threshold; that is not a reduction.
         self.reductions += u64::from(found.threshold != self.last.threshold && lost);
         self.last = found;
         // RFC 7323, App. A: timestamps take 12 bytes with their padding.
@@ -95,12 +95,12 @@ impl Connection {
         }))
     }
 
-    /// Gives it bytes to send.
+    /// Writes bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<Moved, NetError> {
         moved(self.stream.write(bytes), "send to")
     }
 
-    /// Whether the peer is still there: it says nothing, so that whatever it says is thrown away.
+    /// Checks whether the peer is still connected. The peer sends nothing, so any bytes are discarded.
     pub(super) fn listen(&mut self) -> Result<Moved, NetError> {
         let mut junk = [0; JUNK];
         Ok(match moved(self.stream.read(&mut junk), "receive from")? {
@@ -109,7 +109,7 @@ impl Connection {
         })
     }
 
-    /// Does what the pair asks; `now` is the time.
+    /// Carries out a request of the pair at `now`.
     pub(super) fn obey(&mut self, now: Time, request: TcpRequest) -> Result<(), NetError> {
         match request {
             TcpRequest::NoDelay(on) => self.stream.set_nodelay(on).map_err(failed("set TCP_NODELAY of")),
@@ -124,13 +124,13 @@ impl Connection {
         }
     }
 
-    /// Has the first round trips carry a `window` each, by what the host offers.
+    /// Limits each of the first round trips to `window`, by the means that the host allows.
     fn preset_window(&mut self, now: Time, window: Size) {
         match self.preset {
             WindowPreset::Set => {
                 let segments = window.as_bytes() / u64::from(self.last.segment.max(1));
                 let segments = u32::try_from(segments).unwrap_or(u32::MAX).max(1);
-                // What could be set once can be set again.
+                // Setting succeeded before, so an error is not expected.
                 let _ = self.control.as_ref().map(|control| control.set(self.stream.as_fd(), segments));
             }
             WindowPreset::Paced => self.pace(now, window),
@@ -138,37 +138,37 @@ impl Connection {
         }
     }
 
-    /// Sends no faster than one `window` a round trip, for the first round trips.
+    /// Paces to one `window` per round trip, for the first round trips.
     fn pace(&mut self, now: Time, window: Size) {
         let round_trip = self.last.round_trip;
         if round_trip <= Span::ZERO {
             return;
         }
         let rate = window.as_bytes() as f64 / round_trip.as_secs_f64();
-        // Beyond the option's range there is nothing to pace, and below one byte a second nothing would leave.
+        // Above the option's range no pacing is needed; below one byte per second nothing would be sent.
         let rate = (rate as u32).clamp(1, UNLIMITED);
         self.paced_until = MaxPacingRate.set(&self.stream, &rate).ok().map(|()| now + round_trip * PACED_ROUND_TRIPS);
     }
 
-    /// Until when it is paced.
+    /// When pacing ends.
     pub(super) const fn paced_until(&self) -> Option<Time> {
         self.paced_until
     }
 
-    /// Lifts the limit where its time is over.
+    /// Ends pacing if its time is over.
     pub(super) fn lift(&mut self, now: Time) {
         if self.paced_until.is_some_and(|until| until <= now) {
-            // What could be set once can be set again.
+            // Setting succeeded before, so an error is not expected.
             let _ = MaxPacingRate.set(&self.stream, &UNLIMITED);
             self.paced_until = None;
         }
     }
 
-    /// What to wait for: the peer's end, and less than so many bytes unsent, where that is waited for.
+    /// What to poll for: the peer's end, and, if `awaited` is set, fewer unsent bytes than that.
     pub(super) fn poll(&mut self, awaited: Option<u64>) -> PollFd<'_> {
         if awaited.is_some() && awaited != self.awaited {
             let least = u32::try_from(awaited.unwrap_or(0)).unwrap_or(u32::MAX).clamp(1, i32::MAX as u32);
-            // Where it is refused, the pair's own looks from time to time have to do.
+            // If it fails, the pair's periodic checks take its place.
             let _ = SockRef::from(&self.stream).set_tcp_notsent_lowat(least);
             self.awaited = awaited;
         }
@@ -186,16 +186,16 @@ pub(super) fn moved(result: std::io::Result<usize>, what: &'static str) -> Resul
     }
 }
 
-/// What this host does to a window that idles.
+/// What this host does with the window after an idle time.
 pub(super) fn idle_window() -> IdleWindow {
     match fs::read_to_string(AFTER_IDLE) {
         Ok(text) if text.trim() == "0" => IdleWindow::Kept,
-        // The kernel's default, where nothing else is known.
+        // The kernel's default, if the file cannot be read.
         _ => IdleWindow::Reset,
     }
 }
 
-/// The address of a peer in the form in which datagrams name it.
+/// The address of a peer in the form used in datagrams.
 pub(super) fn at_port(address: SocketAddr, port: u16) -> SocketAddr {
     let mut address = address;
     address.set_port(port);

@@ -22,7 +22,7 @@ use crate::testbed::Namespace;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{Clock, NetError, Observer, Socket, TcpHosts, TestBed, TestHost, Time};
 
-/// Both ends of a flow pair between the hosts of a test bed, which is not opened yet.
+/// Both ends of a flow pair between the hosts of a test bed, before it is opened.
 #[derive(Debug)]
 pub struct PairEnds {
     clock: Clock,
@@ -39,28 +39,29 @@ pub struct PairEnds {
 /// The hosts of a flow pair.
 #[derive(Clone, Debug)]
 pub struct PairHosts {
-    /// The port of TCP and of UDP at both hosts, which is nobody else's.
+    /// The port for TCP and UDP at both hosts; no other program may use it.
     pub port: u16,
     /// The kernel's TCP.
     pub tcp: TcpHosts,
-    /// Who can set TCP's congestion window, in place of the congestion control that `tcp` names; `None` for nobody.
+    /// Sets TCP's congestion window, and replaces the congestion control named in `tcp`; `None` if the window cannot be
+    /// set.
     pub window_control: Option<WindowControl>,
 }
 
-/// What a flow pair between the hosts of a test bed does.
+/// The plan of a flow pair between the hosts of a test bed.
 #[derive(Debug)]
 pub struct PairPlan {
-    /// When the sender connects, and its application begins.
+    /// When the sender connects and starts to send.
     pub start: Time,
-    /// Size of the ADUs, of which the application always has one more.
+    /// Size of the ADUs; the application always has another one ready.
     pub adu: Size,
-    /// The sending end.
+    /// Configuration of the sending end.
     pub near: SenderConfig,
-    /// The receiving end, whose application takes every ADU at once.
+    /// Configuration of the receiving end, whose application takes every ADU at once.
     pub far: ReceiverConfig,
 }
 
-/// A flow pair on its threads. It ends, at the latest, when it is dropped.
+/// A running flow pair. It ends, at the latest, when it is dropped.
 #[derive(Debug)]
 pub struct RunningPair {
     clock: Clock,
@@ -69,11 +70,11 @@ pub struct RunningPair {
 }
 
 impl PairEnds {
-    /// Sockets at the receiving host.
+    /// Opens the sockets of the receiving host.
     ///
     /// # Errors
-    /// [`NetError::NoCongestionControl`] if the kernel has none of the name, [`NetError::Tcp`] and [`NetError::Bind`] if the
-    /// system refuses a socket, and as [`TestBed::inside`].
+    /// [`NetError::NoCongestionControl`] if the kernel has none of this name, [`NetError::Tcp`] and [`NetError::Bind`]
+    /// if a socket cannot be opened, and as [`TestBed::inside`].
     pub fn open(bed: &TestBed, clock: &Clock, hosts: PairHosts) -> Result<Self, NetError> {
         let PairHosts { port, tcp, window_control } = hosts;
         let window_name = window_control.as_ref().map(WindowControl::congestion_control);
@@ -118,10 +119,10 @@ impl PairEnds {
         self.packet
     }
 
-    /// Carries a plan out. `near` and `far` see what the ends do, each on the thread of its end.
+    /// Runs a plan. `near` and `far` observe the two ends, each on the thread of its end.
     ///
     /// # Errors
-    /// [`NetError::Pair`] for ends that cannot be, and [`NetError::Spawn`] if the system has no threads to give.
+    /// [`NetError::Pair`] for an invalid configuration, and [`NetError::Spawn`] if no thread can be started.
     pub fn run(
         self,
         plan: PairPlan,
@@ -164,21 +165,21 @@ impl PairEnds {
 }
 
 impl RunningPair {
-    /// Whether it broke: a flow pair goes on for ever.
+    /// Whether it failed: a flow pair does not end by itself.
     pub fn is_finished(&self) -> bool {
         self.near.is_finished() || self.far.is_finished()
     }
 
-    /// Has the sender send no more, without waiting.
+    /// Stops sending, without waiting.
     pub fn stop_sending(&self) {
         self.near.request_stop();
     }
 
-    /// Ends it, as soon as what is under way has come, and at `give_up` at the latest. Returns the sender's last state; `None`
-    /// if it had not begun.
+    /// Ends it as soon as all data in flight has arrived, and at `give_up` at the latest. Returns the sender's last
+    /// state; `None` if it had not started.
     ///
     /// # Errors
-    /// What ended it before its time, if something did.
+    /// The error that ended it early, if any.
     pub fn stop(self, give_up: Time) -> Result<Option<PairState>, NetError> {
         self.near.request_stop();
         let state = self.near.join()??;
@@ -191,7 +192,7 @@ impl RunningPair {
     }
 }
 
-/// An observer of the receiving end that keeps the window of its connection where it is to be.
+/// An observer of the receiving end that keeps its connection's receive window at its limit.
 struct Held<O> {
     connection: TcpStream,
     window: ReceiveWindow,
@@ -209,18 +210,18 @@ impl<O: Observer> Observer for Held<O> {
     }
 }
 
-/// Where the sender's connection comes in.
+/// Accepts the sender's connection.
 struct Door {
     clock: Clock,
     listener: TcpListener,
-    /// What the receiver says.
+    /// The receiver's hello.
     hello: PairHello,
     sender: SocketAddr,
 }
 
 impl Door {
-    /// The connection and the source (SSRC) of the sender's packets, once both have said their first words; `None` if it is
-    /// told to stop before.
+    /// The connection and the SSRC of the sender's packets, once both hellos are exchanged; `None` if it is stopped
+    /// before.
     fn meet(self, stop: &AtomicBool) -> Result<Option<(TcpStream, u32)>, NetError> {
         let mut opening: Option<Opening> = None;
         while !stop.load(Ordering::Relaxed) {
@@ -245,7 +246,7 @@ impl Door {
     fn answer(&self, opening: Option<Opening>, ssrc: u32) -> Result<Option<(TcpStream, u32)>, NetError> {
         let Some(Opening { mut stream, .. }) = opening else { return Ok(None) };
         keep_alive(&stream);
-        // So few bytes always fit into a connection that has sent none.
+        // These few bytes always fit into the buffer of a new connection.
         stream.write_all(&self.hello.to_bytes()).map_err(failed("send to"))?;
         Ok(Some((stream, ssrc)))
     }

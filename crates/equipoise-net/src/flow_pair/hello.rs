@@ -10,11 +10,11 @@ use super::{PairConfig, WindowControl};
 use crate::tcp::{failed, set_congestion_control, set_packet_size};
 use crate::{Clock, NetError, Socket};
 
-/// A connection without a word for this long is asked whether it still is one; ours, as are the pauses between.
+/// Idle time of a connection before TCP keep-alive probes it. Ours, as is the pause between probes.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_PAUSE: Duration = Duration::from_secs(5);
 
-/// How both transports to a receiver are opened.
+/// Settings to open both transports to a receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     /// As in [`PairConfig`].
@@ -22,7 +22,7 @@ pub(super) struct Link {
     pub(super) window_control: Option<WindowControl>,
     pub(super) local: Option<SocketAddr>,
     pub(super) patience: Span,
-    /// Size of TCP's IP packets with full segments; `None` for what the path takes.
+    /// Size of TCP's IP packets with full segments; `None` for the path's.
     pub(super) packet: Option<Size>,
 }
 
@@ -46,10 +46,10 @@ pub(super) struct Opened {
     pub(super) receiver: PairHello,
 }
 
-/// Connects to a receiver, for packets of this source (SSRC), and hears its first word.
+/// Connects to a receiver, for packets of this SSRC, and reads its hello.
 ///
 /// # Errors
-/// [`NetError::NoPair`] where there is none, [`NetError::NoCongestionControl`], and what the system says.
+/// [`NetError::NoPair`] if there is none, [`NetError::NoCongestionControl`], and the system's errors.
 pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> Result<Opened, NetError> {
     let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let socket = Socket::bind(link.local.unwrap_or((any, 0).into()), clock)?;
@@ -80,15 +80,15 @@ pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> R
     Ok(Opened { stream, socket, receiver })
 }
 
-/// Has the kernel notice that the peer is no more, though nothing is sent.
+/// Enables keep-alive, so that the kernel notices a dead peer even if nothing is sent.
 pub(super) fn keep_alive(stream: &TcpStream) {
     let how = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE_PAUSE).with_retries(3);
-    // Without it a host that lost its power is waited for.
+    // If it fails, a host that lost its power is never noticed.
     let _ = SockRef::from(stream).set_tcp_keepalive(&how);
 }
 
-/// What a datagram to or from this address carries beside headers of IPv4 and UDP: an IPv6 header is twice as long (RFC
-/// 8200, Sec. 3).
+/// Bytes of a datagram to or from this address in addition to IPv4 and UDP headers: an IPv6 header is 20 bytes longer
+/// (RFC 8200, Sec. 3).
 pub(super) const fn overhead(peer: SocketAddr) -> u64 {
     if peer.ip().to_canonical().is_ipv6() { 20 } else { 0 }
 }

@@ -18,16 +18,16 @@ use crate::tcp::failed;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{Clock, NetError, Time};
 
-/// Flows that may wait to be accepted. Ours: as many as wait at a listening socket by long custom.
+/// Flows that may wait to be accepted. Ours: the usual backlog of a listening socket.
 const BACKLOG: usize = 128;
-/// Connections that have not said their first word yet; beyond, others wait with the kernel. Ours.
+/// Connections whose hello has not arrived; further ones wait in the kernel. Ours.
 const OPENING: usize = 64;
-/// How long a connection may take to its first word. Ours: one that says nothing holds up nobody for long.
+/// How long a connection may take to send its hello. Ours: a silent connection does not block others for long.
 pub(super) const PATIENCE: Span = Span::from_secs(5);
 
-/// Where flow pairs arrive.
+/// Accepts flow pairs.
 ///
-/// Dropping it ends no flow that was accepted.
+/// Dropping it does not end flows that were accepted.
 #[derive(Debug)]
 pub struct PairListener {
     thread: Leaving<Worker<Result<(), NetError>>>,
@@ -39,10 +39,11 @@ pub struct PairListener {
 impl PairListener {
     /// Listens at `address`; port 0 takes any free one.
     ///
-    /// TCP listens there. The first flow takes its datagrams at the same port of UDP, where that is free; others at any.
+    /// TCP listens there. The first flow receives its datagrams at the same UDP port if that is free; others at any
+    /// port.
     ///
     /// # Errors
-    /// [`NetError::Tcp`] where the address cannot be had, [`NetError::Spawn`] where there is no thread to be had.
+    /// [`NetError::Tcp`] if the address is not available, [`NetError::Spawn`] if no thread can be started.
     pub fn bind(address: SocketAddr) -> Result<Self, NetError> {
         let listener = TcpListener::bind(address).map_err(failed("listen with"))?;
         listener.set_nonblocking(true).map_err(failed("listen with"))?;
@@ -55,39 +56,39 @@ impl PairListener {
         Ok(Self { thread, arriving, turned_away, address })
     }
 
-    /// Where it listens, with the port that was chosen.
+    /// The listening address, with the actual port.
     pub const fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Waits for the next flow; `None` where the listener failed, and [`close`](Self::close) tells why.
+    /// Waits for the next flow; `None` if the listener failed. [`close`](Self::close) returns the reason.
     ///
     /// # Panics
-    /// Within a tokio runtime.
+    /// If called within a tokio runtime.
     pub fn accept(&mut self) -> Option<PairReceiver> {
         self.arriving.blocking_recv()
     }
 
-    /// Waits as [`accept`](Self::accept) does; a task waits instead of a thread.
+    /// As [`accept`](Self::accept), for a task.
     pub async fn accept_async(&mut self) -> Option<PairReceiver> {
         self.arriving.recv().await
     }
 
-    /// The form of [`accept`](Self::accept) for event loops of one's own: while it is pending, the context's waker is woken when a flow was
-    /// opened. That of the latest call counts.
+    /// As [`accept`](Self::accept), for custom event loops: while it is pending, the context's waker is woken when a
+    /// flow was opened. Only the waker of the latest call counts.
     pub fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<Option<PairReceiver>> {
         self.arriving.poll_recv(context)
     }
 
-    /// Connections that were no flow pair's, said nothing, or found 128 others waiting to be accepted.
+    /// Connections closed because they were not flow pairs, sent no hello, or found 128 others waiting to be accepted.
     pub fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }
 
-    /// Listens no more.
+    /// Stops listening.
     ///
     /// # Errors
-    /// What made it fail, if something did.
+    /// The error that ended it, if any.
     pub fn close(self) -> Result<(), NetError> {
         self.thread.take().map_or(Ok(()), |thread| {
             thread.request_stop();
@@ -96,7 +97,7 @@ impl PairListener {
     }
 }
 
-/// The thread that hears first words.
+/// The thread that reads hellos.
 struct Door {
     listener: TcpListener,
     clock: Clock,
@@ -105,7 +106,7 @@ struct Door {
     turned_away: Arc<AtomicU64>,
 }
 
-/// A connection that has not said its first word.
+/// A connection whose hello has not arrived yet.
 pub(super) struct Opening {
     pub(super) stream: TcpStream,
     word: [u8; PairHello::LEN],
@@ -113,11 +114,11 @@ pub(super) struct Opening {
     give_up: Time,
 }
 
-/// What a connection has come to.
+/// Result of reading from such a connection.
 pub(super) enum Heard {
     NotYet,
     Pair(PairHello),
-    /// It is none of ours, or gone.
+    /// It is not a flow pair, or it was closed.
     Stranger,
 }
 
@@ -143,13 +144,13 @@ impl Door {
                     self.opening.push(Opening::new(stream, self.clock.now() + PATIENCE));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // It was gone before it was let in.
+                // It was closed before it was accepted.
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
                 Err(source) if self.opening.is_empty() && self.queue.is_closed() => {
                     return Err(failed("accept")(source));
                 }
                 Err(_) => {
-                    // No descriptors or no memory, for now: others may give theirs back.
+                    // Out of descriptors or memory for now: others may release theirs.
                     self.clock.sleep_until(self.clock.now() + STOP_CHECK);
                     break;
                 }
@@ -158,7 +159,7 @@ impl Door {
         Ok(())
     }
 
-    /// Hears what connections say, and lets go those that are done.
+    /// Reads from all connections, and removes the finished ones.
     fn hear(&mut self) {
         let now = self.clock.now();
         for mut opening in std::mem::take(&mut self.opening) {
@@ -171,14 +172,15 @@ impl Door {
         }
     }
 
-    /// Makes a receiver of a connection and answers; `None` where that cannot be, or nobody would take it.
+    /// Creates a receiver for a connection and answers its hello; `None` if that fails, or if there is no room in the
+    /// queue.
     fn admit(&self, mut stream: TcpStream, hello: PairHello) -> Option<()> {
         let place = self.queue.try_reserve().ok()?;
         keep_alive(&stream);
         let port = self.listener.local_addr().ok()?.port();
         let answer = stream.try_clone().ok()?;
         let (receiver, own) = PairReceiver::start(answer, hello, port, &self.clock).ok()?;
-        // So few bytes always fit into a connection that has sent none.
+        // These few bytes always fit into the buffer of a new connection.
         stream.write_all(&own.to_bytes()).ok()?;
         place.send(receiver);
         Some(())

@@ -1,4 +1,5 @@
-//! Flow pairs between hosts: application data units (ADUs) that go over TCP and RTP in turn, as TCP's rate has it.
+//! Flow pairs between hosts: application data units (ADUs) sent alternately over TCP and RTP, at a rate measured by
+//! TCP.
 //!
 //! ```no_run
 //! use equipoise_net::flow_pair::{PairConfig, PairListener, PairSender};
@@ -23,12 +24,12 @@
 //! # }
 //! ```
 //!
-//! Source: Tobe 1999, Sec. 4 and 5. What decides is [`equipoise_pair`]; here are the sockets under it, a
-//! thread at each end that serves them, and queues between that thread and the application. Every call that waits has a
-//! form for tasks beside it, `…_async`, over the same thread: a task's timers and sockets are none of the data's.
+//! Source: Tobe 1999, Sec. 4 and 5. The protocol is in [`equipoise_pair`]. This module adds the sockets, a thread at
+//! each end that serves them, and queues between that thread and the application. Every blocking call also has a form
+//! for tasks, `…_async`, which uses the same thread: timers and sockets of the async runtime carry no data.
 //!
-//! TCP is the host's own. Its unsent bytes are bounded by `TCP_NOTSENT_LOWAT`, its acknowledgements read from the kernel's
-//! account of the connection. What the host does not let an application do, [`PairState`] names.
+//! TCP is the host's own. Its unsent bytes are bounded with `TCP_NOTSENT_LOWAT`, and its acknowledgements are read from
+//! the kernel's connection state. [`PairState`] shows what the host does not permit.
 
 mod adu;
 mod connection;
@@ -58,24 +59,24 @@ pub use window::{IdleWindow, WindowControl, WindowPreset};
 
 use crate::Closed;
 
-/// What the sending end of a flow pair is made of.
+/// Configuration of the sending end of a flow pair.
 #[derive(Clone, Debug)]
 pub struct PairConfig {
     /// When it probes and when it runs.
     pub tpba: TpbaConfig,
-    /// The law of running periods.
+    /// The control law of running periods.
     pub running: RunningConfig,
     /// Largest size of the RTP half's IP packets, headers included.
     pub packet_size: Size,
     /// Time between two requests for a report on the RTP half.
     pub report_interval: Span,
-    /// The kernel's congestion control under TCP, by its name; `None` for the host's default.
+    /// The name of the kernel's congestion control for TCP; `None` for the host's default.
     pub congestion_control: Option<String>,
-    /// Who can set TCP's congestion window, and takes the place of `congestion_control` then; `None` for nobody.
+    /// Sets TCP's congestion window, and replaces `congestion_control`; `None` if the window cannot be set.
     pub window_control: Option<WindowControl>,
-    /// Where it sends from, over TCP and UDP alike; `None` for what the host chooses.
+    /// The local address for TCP and UDP; `None` for the host's choice.
     pub local: Option<SocketAddr>,
-    /// How long the receiver's answer is waited for.
+    /// How long to wait for the receiver's answer.
     pub patience: Span,
 }
 
@@ -95,37 +96,37 @@ impl Default for PairConfig {
     }
 }
 
-/// How a sending end stands, and what its host lets it do.
+/// State of a sending end, and what its host permits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairState {
-    /// Which transport takes ADUs.
+    /// The transport that carries ADUs now.
     pub period: Period,
-    /// The rate of IP packets that was found or set last; `None` before there is one.
+    /// The last rate of IP packets that was measured or set; `None` before the first.
     pub rate: Option<Rate>,
     /// TCP's congestion window, in bytes of the stream.
     pub window: Size,
     /// Running periods that have begun.
     pub running_periods: u64,
-    /// How TCP's window comes down at the beginning of a probing period.
+    /// How TCP's window is reduced at the beginning of a probing period.
     pub window_preset: WindowPreset,
     /// Whether the host lets TCP keep its window while RTP runs.
     pub idle_window: IdleWindow,
-    /// The kernel's congestion control under TCP.
+    /// The name of the kernel's congestion control for TCP.
     pub congestion_control: String,
-    /// Whether the receiver closed the connection, or was lost, before the flow had ended.
+    /// Whether the receiver closed the connection, or was lost, before the end of the flow.
     pub ended_by_peer: bool,
 }
 
-/// Why a part of an ADU was not taken.
+/// Why a part of an ADU was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The ADU would be longer than any may be; it may be ended with what it has.
+    /// The ADU would exceed the maximum length. It can still be ended without this part.
     #[error("an ADU of {found} bytes is too long; it may have {most}")]
     TooLong {
         /// Its length with this part.
         found: usize,
-        /// The most there may be.
+        /// The maximum length.
         most: usize,
     },
     /// The flow is over.

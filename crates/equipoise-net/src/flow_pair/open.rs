@@ -10,19 +10,19 @@ use super::connection::{Connection, idle_window};
 use super::hello::{self, Link, Opened};
 use crate::{Clock, NetError, Socket};
 
-/// Both transports of a sending end, opened.
+/// Both open transports of a sending end.
 pub(super) struct Open {
     pub(super) socket: Socket,
     pub(super) tcp: Connection,
-    /// Where TCP goes to, and from where.
+    /// The remote and local TCP address.
     pub(super) peer: SocketAddr,
     pub(super) local: SocketAddr,
-    /// What the receiver said.
+    /// The receiver's hello.
     pub(super) receiver: PairHello,
     pub(super) state: Arc<Mutex<PairState>>,
 }
 
-/// Opens both transports to the receiver at `peer`, for packets of this source (SSRC).
+/// Opens both transports to the receiver at `peer`, for packets of this SSRC.
 pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> Result<Open, NetError> {
     let Opened { stream, socket, receiver } = hello::open(peer, link, clock, ssrc)?;
     let local = stream.local_addr().unwrap_or(socket.address());
@@ -40,7 +40,7 @@ pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> R
     Ok(Open { socket, tcp, peer, local, receiver, state: Arc::new(Mutex::new(state)) })
 }
 
-/// The state as it is now.
+/// The current state.
 pub(super) fn last(state: &Mutex<PairState>) -> PairState {
     state.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -1,9 +1,10 @@
-//! `SO_MAX_PACING_RATE`, which neither the standard library nor nix nor socket2 has.
+//! `SO_MAX_PACING_RATE`, which neither the standard library nor nix nor socket2 offers.
 
 use nix::{libc, setsockopt_impl, sockopt_impl};
 
 sockopt_impl!(
-    /// The highest rate at which the kernel sends what a socket is given, in bytes a second; `u32::MAX` for any (`man 7 socket`).
+    /// The highest rate at which the kernel sends from a socket, in bytes per second; `u32::MAX` for no limit
+    /// (`man 7 socket`).
     MaxPacingRate,
     SetOnly,
     libc::SOL_SOCKET,

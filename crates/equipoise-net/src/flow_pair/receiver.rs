@@ -32,13 +32,14 @@ pub struct PairReceiver {
 }
 
 impl PairReceiver {
-    /// ADUs that may wait to be taken, beside those that wait in the order of their numbers; ours, as [`MOST`](Self::MOST).
+    /// Number of ADUs that may wait to be taken, in addition to those held for reordering. Ours, as is
+    /// [`MOST`](Self::MOST).
     pub const MOST_ADUS: usize = 4096;
-    /// Bytes of ADUs that may wait to be taken before nothing more is: what is not taken holds up TCP, and in a running period
-    /// is dropped in the end.
+    /// Maximum bytes of ADUs that wait to be taken. Beyond that, nothing more is accepted: TCP is held up, and in a running
+    /// period ADUs are finally dropped.
     pub const MOST: usize = Shared::MOST;
 
-    /// Receives the flow whose sender connected by `stream` and said `hello`. Gives what is to be answered.
+    /// Receives the flow whose sender connected with `stream` and sent `hello`. Returns the hello to answer with.
     pub(super) fn start(
         stream: TcpStream,
         hello: PairHello,
@@ -63,28 +64,28 @@ impl PairReceiver {
         Ok((Self { thread, queue, shared, peer }, answer))
     }
 
-    /// Where the flow comes from, over TCP.
+    /// The sender's TCP address.
     pub const fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// Waits for the next ADU, in order; `None` when the flow is over and all have been taken.
+    /// Waits for the next ADU, in order; `None` when the flow is over and all ADUs have been taken.
     ///
     /// # Panics
-    /// Within a tokio runtime.
+    /// If called within a tokio runtime.
     pub fn recv(&mut self) -> Option<Adu> {
         let adu = self.queue.blocking_recv()?;
         self.shared.taken(adu.data.len());
         Some(adu)
     }
 
-    /// Waits as [`recv`](Self::recv) does; a task waits instead of a thread.
+    /// As [`recv`](Self::recv), for a task.
     pub async fn recv_async(&mut self) -> Option<Adu> {
         poll_fn(|context| self.poll_recv(context)).await
     }
 
-    /// The form of [`recv`](Self::recv) for event loops of one's own: while it is pending, the context's waker is woken when there is an ADU.
-    /// That of the latest call counts.
+    /// As [`recv`](Self::recv), for custom event loops: while it is pending, the context's waker is woken when there is
+    /// an ADU. Only the waker of the latest call counts.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<Adu>> {
         let adu = ready!(self.queue.poll_recv(context));
         if let Some(adu) = &adu {
@@ -93,7 +94,7 @@ impl PairReceiver {
         Poll::Ready(adu)
     }
 
-    /// Why the flow is over; `None` while it is not, and where its thread failed.
+    /// Why the flow ended; `None` while it runs, and if its thread failed.
     pub fn end(&self) -> Option<PairEnd> {
         self.shared.end.get().copied()
     }
@@ -106,7 +107,7 @@ impl PairReceiver {
     /// Ends the flow.
     ///
     /// # Errors
-    /// What made its thread fail, if something did.
+    /// The error of its thread, if any.
     pub fn close(self) -> Result<(), NetError> {
         self.thread.take().map_or(Ok(()), |thread| {
             thread.request_stop();

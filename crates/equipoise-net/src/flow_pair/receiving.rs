@@ -19,24 +19,24 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Observer, Socket, Time};
 
-/// Datagrams, and pieces of the stream, that are read in a row before others have their turn.
+/// Datagrams, and reads of the stream, in a row before others have their turn.
 const BATCH: usize = 64;
-/// Bytes of the stream that are read at once.
+/// Bytes per read of the stream.
 const PIECE: usize = 64 << 10;
 
-/// What both ends of the queue of ADUs know.
+/// State shared by both ends of the queue of ADUs.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Bytes in the queue.
     pub(super) waiting: AtomicUsize,
     pub(super) end: OnceLock<PairEnd>,
-    /// The thread waits for room; it is rung when there may be some.
+    /// Whether the thread waits for room; then it is woken when there may be some.
     held: AtomicBool,
     wakeup: EventFd,
 }
 
 impl Shared {
-    /// Bytes in the queue above which nothing more is taken.
+    /// Bytes in the queue above which nothing more is accepted.
     pub(super) const MOST: usize = 1 << 20;
 
     pub(super) fn new() -> Result<Self, NetError> {
@@ -45,40 +45,40 @@ impl Shared {
         Ok(Self { waiting: AtomicUsize::new(0), end: OnceLock::new(), held: AtomicBool::new(false), wakeup })
     }
 
-    /// The application has taken an ADU of so many bytes.
+    /// Records that the application has taken an ADU of this many bytes.
     pub(super) fn taken(&self, bytes: usize) {
         self.waiting.fetch_sub(bytes, Ordering::SeqCst);
         if self.held.swap(false, Ordering::SeqCst) {
-            // It fails only when its counter overflows, and then it is ringing anyway.
+            // It fails only if its counter overflows, and then it is already readable.
             let _ = self.wakeup.write(1);
         }
     }
 }
 
-/// The thread of a receiving end: between TCP, UDP, the pair and the application.
+/// The thread of a receiving end: connects TCP, UDP, the pair and the application.
 pub(super) struct Receiving<O> {
     end: Receiver,
     stream: TcpStream,
     socket: Socket,
-    /// The sender's address over TCP, and where its datagrams come from, once one has.
+    /// The sender's TCP address, and the source of its datagrams once one has arrived.
     peer: SocketAddr,
     reports_to: Option<SocketAddr>,
     source: u32,
-    /// Where ADUs go; without it they are let go once the observer has seen them.
+    /// The queue for ADUs; without it they are dropped once the observer has seen them.
     queue: Option<mpsc::Sender<Adu>>,
     shared: Arc<Shared>,
     observe: O,
-    /// Bytes of the stream that were read, of which the pair has had the first.
+    /// Bytes read from the stream; the first `used` ones have been passed to the pair.
     piece: Vec<u8>,
     used: usize,
-    /// Why there is no more of the stream.
+    /// Why the stream has ended.
     over: Option<PairEnd>,
     ended: bool,
     buffer: Vec<u8>,
 }
 
 impl<O: Observer> Receiving<O> {
-    /// A thread for `end`; datagrams come to `socket`, from the host of `peer` and of this source.
+    /// A thread for `end`. Datagrams arrive at `socket`, from the host of `peer` and with this SSRC.
     pub(super) fn new(
         end: Receiver,
         stream: TcpStream,
@@ -91,13 +91,14 @@ impl<O: Observer> Receiving<O> {
         Self { end, stream, socket, peer, reports_to, source, queue, shared, observe, piece, used, over, ended, buffer }
     }
 
-    /// Receives until the flow is over and all was given out, nobody takes any more, or `stop` is set.
+    /// Receives until the flow is over and all ADUs are delivered, the application has dropped the queue, or `stop` is
+    /// set.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
         loop {
             if stop.load(Ordering::Relaxed) || self.queue.as_ref().is_some_and(mpsc::Sender::is_closed) {
                 return self.handle(self.now(), Input::Stop);
             }
-            // Datagrams first, with their times: then one who was away for long takes nothing for late.
+            // Datagrams first, with their arrival times, so that after a stall no datagram is taken for late.
             if self.take_datagrams()? {
                 self.take_stream()?;
             }
@@ -107,7 +108,7 @@ impl<O: Observer> Receiving<O> {
             let all_given = self.give();
             if self.ended && all_given {
                 let end = self.over.unwrap_or(PairEnd::Lost);
-                // It ends once.
+                // It is set only once.
                 let _ = self.shared.end.set(end);
                 return Ok(());
             }
@@ -115,7 +116,7 @@ impl<O: Observer> Receiving<O> {
         }
     }
 
-    /// Whether none is left.
+    /// Handles waiting datagrams; returns whether none is left.
     fn take_datagrams(&mut self) -> Result<bool, NetError> {
         for _ in 0..BATCH {
             let Some(received) = self.socket.recv(&mut self.buffer)? else { return Ok(true) };
@@ -129,7 +130,7 @@ impl<O: Observer> Receiving<O> {
         Ok(false)
     }
 
-    /// Hands over the stream as far as the pair wants it.
+    /// Passes the stream to the pair as far as the pair accepts it.
     fn take_stream(&mut self) -> Result<(), NetError> {
         for _ in 0..BATCH {
             if let Some(rest) = self.piece.get(self.used..).filter(|rest| !rest.is_empty()) {
@@ -140,7 +141,7 @@ impl<O: Observer> Receiving<O> {
                     self.observe.on_stream(now, Size::from_bytes(read as u64));
                 }
                 self.obey(now)?;
-                // Given out at once where it can be, so that there is room for more.
+                // Delivered at once if possible, so that there is room for more.
                 self.give();
             }
             if self.used < self.piece.len() || self.over.is_some() || !self.end.wants_tcp() {
@@ -168,14 +169,14 @@ impl<O: Observer> Receiving<O> {
         self.obey(now)
     }
 
-    /// Does what the pair asks.
+    /// Carries out the outputs of the pair.
     fn obey(&mut self, now: Time) -> Result<(), NetError> {
         let mut garbled = false;
         while let Some(output) = self.end.poll() {
             match output {
                 Output::Transmit(transmit) => {
                     if let Some(to) = self.reports_to {
-                        // A receiver sends reports, which are whole.
+                        // The output is a complete report.
                         self.socket.answer(to, &transmit);
                     }
                 }
@@ -194,7 +195,7 @@ impl<O: Observer> Receiving<O> {
         Ok(())
     }
 
-    /// Gives the application what there is room for; whether nothing is left.
+    /// Delivers ADUs while there is room in the queue; returns whether none is left.
     fn give(&mut self) -> bool {
         loop {
             let has_room = self.shared.waiting.load(Ordering::SeqCst) < Shared::MOST;
@@ -207,15 +208,15 @@ impl<O: Observer> Receiving<O> {
                 Ok(place) if has_room => {
                     let Some(adu) = self.end.take_adu() else { return true };
                     self.observe.on_event(self.socket.clock().now(), &delivered(&adu));
-                    // Counted before it can be taken.
+                    // Counted before the application can take it.
                     self.shared.waiting.fetch_add(adu.data.len(), Ordering::SeqCst);
                     let data = adu.data.to_vec();
                     place.send(Adu { number: adu.number, missing: adu.missing, over: adu.over, data });
                 }
-                // Nobody wants them.
+                // The application has dropped the queue.
                 Err(TrySendError::Closed(())) => return true,
                 Ok(_) | Err(TrySendError::Full(())) => {
-                    // Where the application took one meanwhile, there is room.
+                    // There is room if the application took an ADU in the meantime.
                     if self.shared.held.swap(true, Ordering::SeqCst) {
                         return false;
                     }
@@ -224,7 +225,7 @@ impl<O: Observer> Receiving<O> {
         }
     }
 
-    /// Waits for a datagram, the stream where it is wanted, room for ADUs, a timer, or the next look at the stop flag.
+    /// Waits for a datagram, the stream if it is wanted, room for ADUs, a timer, or the next check of the stop flag.
     fn wait(&mut self) -> Result<(), NetError> {
         let check = self.now() + STOP_CHECK;
         let until = self.end.wake().map_or(check, |wake| check.min(wake.at.assume_clock()));
@@ -235,7 +236,7 @@ impl<O: Observer> Receiving<O> {
         ];
         let reads = self.over.is_none() && self.used == self.piece.len() && self.end.wants_tcp();
         wait_readable(&mut waiting[..if reads { 3 } else { 2 }], self.socket.clock(), until)?;
-        // It rang, or it did not.
+        // Resets the wakeup, if it was signalled.
         let _ = self.shared.wakeup.read();
         Ok(())
     }

@@ -25,28 +25,29 @@ const LONGEST: usize = AduHeader::LONGEST as usize;
 
 /// The sending end of a flow pair.
 ///
-/// Dropping it ends the flow without what still waits to be sent; [`close`](Self::close) sends that first.
+/// Dropping it ends the flow and discards waiting data; [`close`](Self::close) sends that data first.
 #[derive(Debug)]
 pub struct PairSender {
     thread: Leaving<Worker<Result<(), NetError>>>,
     payloads: PayloadSender,
     state: Arc<Mutex<PairState>>,
     local: SocketAddr,
-    /// Bytes of the ADU that is not ended yet.
+    /// Bytes of the current, unfinished ADU.
     open: usize,
 }
 
 impl PairSender {
-    /// Opens a flow to the receiver at `peer`, over TCP to that port and UDP to the one that it then names.
+    /// Opens a flow to the receiver at `peer`, over TCP to that port and over UDP to the port in the receiver's answer.
     ///
     /// # Errors
-    /// [`NetError::NoPair`] where no receiver answers there, [`NetError::Pair`] for a configuration that cannot be,
-    /// [`NetError::NoCongestionControl`], and what the system says.
+    /// [`NetError::NoPair`] if no receiver answers there, [`NetError::Pair`] for an invalid configuration,
+    /// [`NetError::NoCongestionControl`], and the system's errors.
     pub fn connect(peer: SocketAddr, config: &PairConfig) -> Result<Self, NetError> {
         Self::connect_observed(peer, config, |_, _| {})
     }
 
-    /// The same; `observe` is told what the flow does and sees, on its own thread: slow observers make late senders.
+    /// As [`connect`](Self::connect). `observe` is called with each event, on the flow's thread: a slow observer delays
+    /// sending.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -65,27 +66,27 @@ impl PairSender {
         Ok(Self { thread, payloads, state, local, open: 0 })
     }
 
-    /// Opens a flow as [`connect`](Self::connect) does; a task waits instead of a thread.
+    /// As [`connect`](Self::connect), for a task.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// If called outside of a tokio runtime.
     pub async fn connect_async(peer: SocketAddr, config: PairConfig) -> Result<Self, NetError> {
         blocking(move || Self::connect(peer, &config)).await
     }
 
-    /// Sends the last bytes of an ADU, or all of it, and waits while there is no room for them.
+    /// Sends the last bytes of an ADU, or all of it, and blocks while there is no room for them.
     ///
     /// # Errors
-    /// [`SendError::TooLong`] where the ADU would be: nothing is taken then. [`SendError::Closed`] where the flow is over, of
-    /// which [`close`](Self::close) tells the reason.
+    /// [`SendError::TooLong`] if the ADU would be too long; then nothing is taken. [`SendError::Closed`] if the flow is
+    /// over; [`close`](Self::close) returns the reason.
     pub fn send(&mut self, data: &[u8]) -> Result<(), SendError> {
         self.send_as(data, true)
     }
 
-    /// Sends bytes of an ADU that goes on, as [`send`](Self::send) does.
+    /// As [`send`](Self::send), for bytes after which the ADU continues.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -107,10 +108,10 @@ impl PairSender {
         Ok(())
     }
 
-    /// Sends as [`send`](Self::send) does; a task waits instead of a thread.
+    /// As [`send`](Self::send), for a task.
     ///
-    /// Where it is given up before it ends, some part of the data from its beginning belongs to the ADU; of 64 kB or less,
-    /// nothing.
+    /// If the future is dropped before it completes, some first part of the data belongs to the ADU; nothing if the
+    /// data is 64 kB or shorter.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -118,8 +119,7 @@ impl PairSender {
         self.send_as_async(data, true).await
     }
 
-    /// Sends as [`send_part`](Self::send_part) does; a task waits instead of a thread, as with
-    /// [`send_async`](Self::send_async).
+    /// As [`send_part`](Self::send_part), for a task; see [`send_async`](Self::send_async).
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -146,28 +146,28 @@ impl PairSender {
         if found > LONGEST { Err(SendError::TooLong { found, most: LONGEST }) } else { Ok(()) }
     }
 
-    /// Bytes that were given and that neither transport has taken.
+    /// Bytes passed to `send` that neither transport has taken yet.
     pub fn waiting(&self) -> usize {
         self.payloads.waiting()
     }
 
-    /// How the flow stands, and what its host lets it do.
+    /// State of the flow, and what its host permits.
     pub fn state(&self) -> PairState {
-        // A state is whole between any two of its changes.
+        // The state is consistent even if a thread panicked: each change is one step.
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Where its TCP connection comes from.
+    /// The local address of its TCP connection.
     pub const fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// Sends what waits, an ADU that is not ended with what it has, and ends the flow. Gives its last state.
+    /// Sends all waiting data, ends an unfinished ADU, and ends the flow. Returns the last state.
     ///
-    /// That lasts as long as the rate makes it. What the host's TCP then has, it delivers by itself.
+    /// How long this takes depends on the rate. Data already passed to the host's TCP is delivered by the host.
     ///
     /// # Errors
-    /// What made the flow fail, if something did.
+    /// The error of the flow, if any.
     pub fn close(self) -> Result<PairState, NetError> {
         let Self { thread, payloads, state, .. } = self;
         drop(payloads);
@@ -177,8 +177,7 @@ impl PairSender {
         Ok(last(&state))
     }
 
-    /// Ends the flow as [`close`](Self::close) does; a task waits instead of a thread. Given up before it ends, what waits is
-    /// sent all the same.
+    /// As [`close`](Self::close), for a task. If the future is dropped, waiting data is still sent.
     ///
     /// # Errors
     /// As [`close`](Self::close).
@@ -190,7 +189,7 @@ impl PairSender {
     }
 }
 
-/// What goes before the last part, and the part that ends the ADU where it does.
+/// Splits data into all but the last part, and the last part, which ends the ADU if `end` is set.
 fn split(data: &[u8], end: bool) -> (&[u8], &[u8]) {
     let before =
         if end { data.len().saturating_sub(1) / PayloadSender::PART * PayloadSender::PART } else { data.len() };

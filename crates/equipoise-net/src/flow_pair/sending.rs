@@ -18,24 +18,24 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Socket, Time};
 
-/// Datagrams read in a row, and turns of TCP, before the others have theirs.
+/// Datagrams, or rounds of TCP, in a row before others have their turn.
 const BATCH: usize = 64;
-/// Between two looks at TCP while RTP runs. Ours: it only has to be known once TCP begins again.
+/// Time between two checks of TCP while RTP runs. Ours: its state is needed only when TCP begins again.
 const IDLE_LOOK: Span = Span::from_millis(1);
 
-/// What there is to send.
+/// The data to send.
 pub(super) enum Supply {
-    /// What an application gives, of which the pair has had no room yet for `message`.
+    /// From an application; `message` holds data that the pair had no room for yet.
     Application { queue: PayloadReceiver, message: Option<(Vec<u8>, bool)> },
-    /// Always another ADU, with these bytes.
+    /// Always another ADU with these bytes.
     Endless(Vec<u8>),
 }
 
-/// The thread of a sending end: between the application, TCP, UDP and the pair.
+/// The thread of a sending end: connects the application, TCP, UDP and the pair.
 pub(super) struct Sending<O> {
     end: Sender,
     socket: Socket,
-    /// The receiver, for datagrams, and the source of its reports.
+    /// The receiver's UDP address, and the SSRC of its reports.
     peer: SocketAddr,
     source: u32,
     tcp: Connection,
@@ -49,7 +49,7 @@ pub(super) struct Sending<O> {
 }
 
 impl<O: FnMut(Time, &Event)> Sending<O> {
-    /// A thread for `end`, whose transports are open.
+    /// A thread for `end` with open transports.
     pub(super) fn new(end: Sender, open: Open, supply: Supply, observe: O) -> Self {
         let Open { socket, tcp, peer, receiver, state, .. } = open;
         Self {
@@ -100,7 +100,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         Ok(())
     }
 
-    /// Hands over what there is to send, while there is room for it.
+    /// Passes data to the pair while there is room.
     fn take_supply(&mut self) -> Result<(), NetError> {
         loop {
             let now = self.now();
@@ -117,11 +117,11 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
                     let Some((bytes, end)) = message.take_if(|(bytes, _)| room > 0 && bytes.len() <= room) else {
                         return Ok(());
                     };
-                    // There is room, and no ADU is too long: the application's side saw to it.
+                    // It cannot fail: there is room, and the application's side has checked the length of the ADU.
                     let _ = self.end.push(now.assume_clock(), &bytes, end);
                 }
                 Supply::Endless(adu) => {
-                    // One ADU ahead of what the transports have taken, as in the simulator.
+                    // One ADU more than the transports have taken, as in the simulator.
                     if self.end.waiting() >= adu.len().max(1) || self.end.push(now.assume_clock(), adu, true).is_err() {
                         return Ok(());
                     }
@@ -131,7 +131,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         }
     }
 
-    /// Tells the pair how TCP stands, and gives TCP what it is to carry.
+    /// Reports TCP's state to the pair, and passes data to TCP.
     fn serve_tcp(&mut self) -> Result<(), NetError> {
         if self.end.period() == Period::Running && self.now() - self.looked < IDLE_LOOK {
             return Ok(());
@@ -168,7 +168,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         Ok(())
     }
 
-    /// The peer is gone.
+    /// Handles the loss of the peer.
     fn lose(&mut self) {
         if !self.ended {
             self.ended = true;
@@ -192,7 +192,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         self.obey(now)
     }
 
-    /// Does all that the pair asks.
+    /// Carries out the outputs of the pair.
     fn obey(&mut self, now: Time) -> Result<(), NetError> {
         while let Some(output) = self.end.poll() {
             match output {
@@ -210,7 +210,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         Ok(())
     }
 
-    /// Waits for a datagram, the application, TCP, a timer, or the next look at the stop flag.
+    /// Waits for a datagram, the application, TCP, a timer, or the next check of the stop flag.
     fn wait(&mut self) -> Result<(), NetError> {
         let (now, clock) = (self.now(), self.socket.clock().clone());
         let check = now + STOP_CHECK;
@@ -222,7 +222,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
             return Ok(());
         }
         if until > now {
-            // While there is no room, the application's next bytes are none of our business.
+            // While there is no room, new data from the application need not end the wait.
             let wakeup = match &self.supply {
                 Supply::Application { queue, message: None } => Some(queue.wakeup()),
                 Supply::Application { .. } | Supply::Endless(_) => None,
@@ -253,11 +253,11 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
 }
 
 fn locked(state: &Mutex<PairState>) -> MutexGuard<'_, PairState> {
-    // A state is whole between any two of its changes.
+    // The state is consistent even if a thread panicked: each change is one step.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an event changes of the state.
+/// Updates the state for an event.
 fn note(state: &mut PairState, event: &Event) {
     match *event {
         Event::Probed { rate } => state.rate = Some(rate),

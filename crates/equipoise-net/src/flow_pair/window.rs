@@ -3,20 +3,20 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// How TCP's window comes down to what [`equipoise_pair::tpba::window_after`] says at the beginning of a probing period.
+/// How TCP's window is reduced to [`equipoise_pair::tpba::window_after`] at the beginning of a probing period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowPreset {
-    /// It is set, by a [`WindowControl`].
+    /// It is set with a [`WindowControl`].
     Set,
-    /// The window stays; what leaves in the first round trips is paced to one such window a round trip
-    /// (`SO_MAX_PACING_RATE`), which needs no right.
+    /// The window stays. In the first round trips, sending is paced to one such window per round trip
+    /// (`SO_MAX_PACING_RATE`), which needs no privilege.
     Paced,
-    /// The window stays, and so does the burst: the system refused pacing.
+    /// The window stays, and the burst is sent: the system refused pacing.
     Kept,
 }
 
 impl WindowPreset {
-    /// In words, as reports name it.
+    /// The name used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Set => "set to what the law says",
@@ -26,19 +26,19 @@ impl WindowPreset {
     }
 }
 
-/// What becomes of TCP's window while RTP runs (Linux's `net.ipv4.tcp_slow_start_after_idle`).
+/// What happens to TCP's window while RTP runs (Linux's `net.ipv4.tcp_slow_start_after_idle`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleWindow {
-    /// It stays, as Tobe 1999, Sec. 4 wants it.
+    /// It stays, as required by Tobe 1999, Sec. 4.
     Kept,
-    /// The host takes it back to its initial window: unless it is [set](WindowPreset::Set) then, TCP begins each probing
-    /// period with slow start, up to three quarters of the window that it had. Root may set
+    /// The host resets it to the initial window. Unless it is [set](WindowPreset::Set) then, TCP begins each probing
+    /// period with slow start, up to three quarters of its earlier window. Root may set
     /// `net.ipv4.tcp_slow_start_after_idle` to 0.
     Reset,
 }
 
 impl IdleWindow {
-    /// In words, as reports name it.
+    /// The name used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kept => "kept over idleness",
@@ -47,8 +47,8 @@ impl IdleWindow {
     }
 }
 
-/// Somebody who can set a TCP connection's congestion window, which Linux lets no application do: a congestion control of
-/// one's own, such as `equipoise_kernel::PresetWindow`.
+/// Sets a TCP connection's congestion window. Linux does not let applications do that, so it takes a special congestion
+/// control, such as `equipoise_kernel::PresetWindow`.
 #[derive(Clone)]
 pub struct WindowControl {
     congestion_control: String,
@@ -58,8 +58,8 @@ pub struct WindowControl {
 type SetWindow = dyn Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync;
 
 impl WindowControl {
-    /// For connections under the congestion control of this name. `set` is given a connection and a window in segments,
-    /// which is to hold from the next segment on: at that time nothing is under way.
+    /// For connections with the congestion control of this name. `set` is called with a connection and a window in
+    /// segments, to apply from the next segment on; no data is in flight at that time.
     pub fn new(
         congestion_control: impl Into<String>,
         set: impl Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync + 'static,

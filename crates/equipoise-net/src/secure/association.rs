@@ -10,68 +10,70 @@ use super::record;
 use super::{Keys, Role};
 use crate::Time;
 
-/// One end of DTLS, in the caller's time. What it is for are its keys: packets are SRTP's.
+/// One end of a DTLS association, without a socket or clock. It only negotiates keys; packets are protected by SRTP.
 pub(crate) struct Association {
     dtls: Dtls,
     began: Time,
-    /// The last time that was told, and what the library took it for.
+    /// The last time passed in, and the library's time for it.
     clock: (Time, StdInstant),
-    /// When the library wants to be called, in its time, and when it is.
+    /// When the library's timer expires, in its time and in ours.
     alarm: Option<StdInstant>,
     wake: Time,
     buffer: Vec<u8>,
     peer: Option<Fingerprint>,
     with: With,
-    /// It has asked for a cookie, or has heard nothing so far: until it has the cookie, its time stands still, and so do its timers.
+    /// Whether this end has asked for a cookie, or received nothing yet. Until the cookie arrives, its clock and timers
+    /// are stopped.
     awaits_cookie: bool,
     is_connected: bool,
     has_keys: bool,
     failure: Option<Failure>,
 }
 
-/// Whom an association is with.
+/// Kind of peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum With {
-    /// An end of Equipoise, who has proved its address: DTLS 1.3 (RFC 9147), and AES-GCM.
+    /// An end of Equipoise with a proved address: DTLS 1.3 (RFC 9147) and AES-GCM.
     Ours,
-    /// Anybody: DTLS 1.2 (RFC 6347) or 1.3.
+    /// Any implementation: DTLS 1.2 (RFC 6347) or 1.3.
     Foreign,
 }
 
-/// Why an association is of no use any more.
+/// Why an association ended.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It was closed by the peer.
+    /// The peer closed it.
     Closed,
     /// The peer did not answer in time.
     Patience,
-    /// What they agreed on is nothing to protect packets with.
+    /// No SRTP profile could be agreed.
     NoKeys,
-    /// What the library says, of the peer or of itself.
+    /// An error of the library, about the peer or itself.
     Protocol(Error),
 }
 
-/// What an association wants done.
+/// An output of an association.
 pub(crate) enum Step<'a> {
-    /// This record is to be carried to the peer.
+    /// Records to send to the peer.
     Carry(&'a [u8]),
-    /// The handshake is over: the peer has shown that this certificate is its own.
+    /// The handshake is complete: the peer has proved that it owns this certificate.
     Done(Fingerprint, Keys),
 }
 
-/// Bytes of a datagram at the most: between our own ends with what carries it and headers of IPv6 below 1280.
+/// Maximum bytes of a datagram. Between our own ends, with our header and those of IPv6, it stays below 1280.
 const LARGEST: usize = 1120;
-/// A flight is sent again after so long, and then after twice as long each time, but never longer than this. Ours: a third of all
-/// packets may be lost, and somebody waits to be heard. A flight is one datagram or two, so no path suffers.
+/// A flight is sent again after this pause; the pause doubles each time up to a maximum. Ours: up to a third of all
+/// packets may be lost, and the user waits. A flight is one or two datagrams, so it cannot congest a path.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Span = Span::from_millis(400);
 const RETRIES: usize = 30;
-/// After so long a handshake has failed.
+/// A handshake that takes longer has failed.
 const PATIENCE: Span = Span::from_secs(10);
-/// Patience of the library, whose pauses grow without our bound: by them it would be over long before.
+/// The library's own limit. Its pauses are not bounded as ours are, so with its default it would give up too early.
 const WITHOUT_END: Duration = Duration::from_hours(24);
 
-/// The library tests its ciphers whenever a configuration is made, which takes milliseconds: once in a process.
+/// The library tests its ciphers whenever a configuration is created, which takes milliseconds, so this is done once
+/// per process.
 fn config(with: With) -> Arc<Config> {
     static OURS: OnceLock<Arc<Config>> = OnceLock::new();
     static FOREIGN: OnceLock<Arc<Config>> = OnceLock::new();
@@ -82,19 +84,19 @@ fn config(with: With) -> Arc<Config> {
         Arc::new(config.unwrap_or_else(|error| unreachable!("a configuration of few wishes: {error}")))
     };
     match with {
-        // Addresses are proved before an association is made.
+        // Addresses are proved before an association is created.
         With::Ours => OURS.get_or_init(|| made(|builder| builder.use_server_cookie(false))).clone(),
         With::Foreign => FOREIGN.get_or_init(|| made(|builder| builder.use_server_cookie(true))).clone(),
     }
 }
 
 impl Association {
-    /// One end of an association between our own, which begins at `now`.
+    /// One end of an association between our own ends, starting at `now`.
     pub(crate) fn new(role: Role, identity: &Identity, now: Time) -> Self {
         Self::with(With::Ours, role, identity, now)
     }
 
-    /// One end of an association with anybody, which begins at `now`.
+    /// One end of an association with any implementation, starting at `now`.
     pub(crate) fn foreign(role: Role, identity: &Identity, now: Time) -> Self {
         Self::with(With::Foreign, role, identity, now)
     }
@@ -125,10 +127,10 @@ impl Association {
         association
     }
 
-    /// A datagram of records has come.
+    /// Handles a datagram of records.
     pub(crate) fn handle(&mut self, now: Time, records: &[u8]) {
         self.on_timer(now);
-        // Anything but an answer to its first word ends a client that does not know yet which version it speaks.
+        // Before a client knows the version, any other record than an answer to its hello would end it.
         let is_undecided = self.dtls.is_active() && self.dtls.protocol_version().is_none();
         if is_undecided && !record::answers_hello(records) {
             return;
@@ -137,14 +139,14 @@ impl Association {
         self.note(handled);
     }
 
-    /// Does what is due; to be called before anything else at a new time.
+    /// Handles expired timers. Must be called before any other method at a new time.
     pub(crate) fn on_timer(&mut self, now: Time) {
         let passed = u64::try_from((now - self.clock.0).as_nanos()).unwrap_or(0);
         let mut std = self.clock.1;
         if !self.awaits_cookie {
             std += Duration::from_nanos(passed);
             if now >= self.wake {
-                // The library's time leaps over what is left of a pause that is too long.
+                // Skips the rest of a pause that is longer than our maximum.
                 std = self.alarm.map_or(std, |alarm| alarm.max(std));
             }
         }
@@ -163,19 +165,19 @@ impl Association {
         }
     }
 
-    /// Says that it is over, as the next thing to do.
+    /// Closes the association; the closing alert is the next output.
     pub(crate) fn close(&mut self) {
         let closed = self.dtls.close();
         self.note(closed);
     }
 
-    /// The next thing to do, until there is none.
+    /// The next output; `None` if there is none.
     pub(crate) fn poll(&mut self) -> Option<Step<'_>> {
         loop {
             if self.failure.is_some() {
                 return None;
             }
-            // Decided before the record is lent, as the borrow would last as long as the loop.
+            // Converted before the loop continues, because the borrow would last as long as the loop.
             let (carried, keys) = match self.dtls.poll_output(&mut self.buffer) {
                 Output::Packet(records) => {
                     self.awaits_cookie &= record::asks_for_cookie(records);
@@ -188,7 +190,7 @@ impl Association {
                 Output::Timeout(at) => {
                     self.set_alarm(at);
                     if self.is_connected && !self.has_keys {
-                        // They come with the end of the handshake, or never.
+                        // The keys come with the end of the handshake, or not at all.
                         self.failure = Some(Failure::NoKeys);
                     }
                     return None;
@@ -211,7 +213,7 @@ impl Association {
             if let Some(length) = carried {
                 return Some(Step::Carry(&self.buffer[..length]));
             }
-            // Only who is connected has proved that the certificate is its own.
+            // Only a connected peer has proved that it owns the certificate.
             let peer = self.peer.filter(|_| self.is_connected);
             let is_fit = |keys: &Keys| self.with == With::Foreign || keys.profile() != Profile::Aes128CmSha1;
             match (peer, keys.filter(is_fit)) {
@@ -225,7 +227,7 @@ impl Association {
     }
 
     fn set_alarm(&mut self, at: StdInstant) {
-        // What comes in between makes no pause longer.
+        // An event during a pause does not make it longer.
         if self.awaits_cookie {
             self.wake = self.began + PATIENCE;
         } else if self.alarm != Some(at) {
@@ -233,27 +235,27 @@ impl Association {
             let pause = i64::try_from(at.saturating_duration_since(std).as_nanos()).unwrap_or(i64::MAX);
             let (pause, end) = (Span::from_nanos(pause), self.began + PATIENCE);
             self.alarm = Some(at);
-            // Of one that goes on the library has nothing to say for a long time.
+            // Once the handshake is complete, the library's next timer is far away.
             self.wake = if now < end { (now + pause.min(LONGEST_PAUSE)).min(end) } else { now + pause };
         }
     }
 
-    /// When [`on_timer`](Self::on_timer) wants to be called.
+    /// When to call [`on_timer`](Self::on_timer).
     pub(crate) const fn wake(&self) -> Time {
         self.wake
     }
 
-    /// Whether it is of no use any more.
+    /// Whether it has ended.
     pub(crate) const fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// Why, where it is.
+    /// Why it ended, if it has.
     pub(crate) const fn take_failure(&mut self) -> Option<Failure> {
         self.failure.take()
     }
 
-    /// Whether the peer has still to show that its address is its own.
+    /// Whether the peer still has to prove its address.
     pub(crate) const fn awaits_cookie(&self) -> bool {
         self.awaits_cookie
     }
@@ -263,7 +265,7 @@ impl Association {
 mod tests {
     use super::*;
 
-    /// If it fails, each association costs some milliseconds, in which the library tests its ciphers.
+    /// If it fails, each association costs some milliseconds, because the library tests its ciphers again.
     #[test]
     fn trap_5_a_configuration_is_made_once_in_a_process() {
         for with in [With::Ours, With::Foreign] {

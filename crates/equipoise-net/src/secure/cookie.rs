@@ -6,26 +6,26 @@ use subtle::ConstantTimeEq as _;
 use super::Nonce;
 use super::message::Open;
 
-/// Makes and knows cookies without remembering them.
+/// Creates and verifies cookies without state for each of them.
 #[derive(Debug)]
 pub(crate) struct CookieJar {
     secret: hmac::Key,
 }
 
 impl CookieJar {
-    /// How long a cookie is good for, in seconds; twice that at the most.
+    /// How long a cookie is valid, in seconds; at most twice that.
     const PERIOD_S: u64 = 60;
 
     pub(crate) fn new(secret: &[u8; 32]) -> Self {
         Self { secret: hmac::Key::new(hmac::HMAC_SHA256, secret) }
     }
 
-    /// The cookie of an address and a session to be, at a time in seconds.
+    /// The cookie for an address and a requested session, at a time in seconds.
     pub(crate) fn bake(&self, address: SocketAddr, open: &Open, at_s: u64) -> Nonce {
         self.of_period(address, open, at_s / Self::PERIOD_S)
     }
 
-    /// Whether the cookie of a question is that of its address.
+    /// Whether the cookie in an Open is valid for its address.
     pub(crate) fn knows(&self, address: SocketAddr, open: &Open, at_s: u64) -> bool {
         let period = at_s / Self::PERIOD_S;
         [period, period.wrapping_sub(1)]

@@ -1,4 +1,4 @@
-//! How a receiver lets sessions in, in the caller's time; its other side is the [`opening`](super::opening).
+//! The receiver's side of opening sessions, without socket or clock. The sender's side is [`opening`](super::opening).
 //!
 //! ```text
 //!   sender                                    receiver
@@ -28,7 +28,7 @@ pub(crate) struct Door {
     key: Option<Key>,
     identity: Identity,
     jar: CookieJar,
-    /// Handshakes that are under way or have just ended, oldest first.
+    /// Handshakes in progress or just completed, oldest first.
     half: Vec<Half>,
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
 }
@@ -39,46 +39,47 @@ struct Half {
     from: SocketAddr,
     association: Association,
     began: Time,
-    /// Its session has keys and is open, which this says: as often as it is asked.
+    /// The Accept message once its session is open, sent again for each further Open.
     accept: Option<Vec<u8>>,
 }
 
-/// What is known of the session of a source.
+/// What the server knows about the session of a source.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
-    /// The number that it was opened with, or opened anew.
+    /// The number of the Open that last opened it.
     pub(crate) number: Nonce,
-    /// Of the certificate that it belongs to.
+    /// Fingerprint of the certificate that it belongs to.
     pub(crate) owner: Fingerprint,
     pub(crate) several: bool,
-    /// It was opened to be sent to.
+    /// Whether its sender asked to receive media.
     pub(crate) is_sent_to: bool,
-    /// By which further paths join; `None` without keys.
+    /// The key that further paths join with; `None` without encryption.
     pub(crate) join: Option<&'a hmac::Key>,
 }
 
-/// Who has come.
+/// Result of handling a message.
 pub(crate) enum Visit {
-    /// Nobody, or somebody who has to go on.
+    /// Nothing, or the handshake continues.
     Nobody,
-    /// What came is no message.
+    /// The datagram is not a message.
     Malformed,
-    /// Somebody wants a session without keys, or a further path for one.
+    /// A request for a session without keys, or for a further path of one.
     Plain(Open),
-    /// A path has shown that it belongs to the session of this source.
+    /// A path has proved that it belongs to the session of this source.
     Joins(u32),
-    /// A handshake has ended: there are keys for a session, which is open when it is accepted.
+    /// A handshake is complete: there are keys for a session, which is open once it is accepted.
     Opened { open: Open, from: SocketAddr, keys: Keys },
 }
 
-/// Handshakes at once, and of one source. Ours: an observer can bring recorded openings forward, but only so many pass the cookie.
+/// Maximum handshakes in total, and from one source. Ours: an observer can replay recorded Opens, but few of them have
+/// a valid cookie.
 const MOST: usize = 256;
 const MOST_OF_SOURCE: usize = 8;
-/// How long one is kept.
+/// How long a handshake is kept.
 const PATIENCE: Span = Span::from_secs(10);
 
 impl Door {
-    /// A door that opens by this key, or without one.
+    /// A door that requires this key, or none.
     pub(crate) fn new(key: Option<Key>) -> Self {
         Self {
             key,
@@ -89,7 +90,8 @@ impl Door {
         }
     }
 
-    /// A message has come. `known` tells of the session of a source; there is `room` for so many others.
+    /// Handles a message. `known` returns what is known of the session of a source; there is `room` for this number of
+    /// further sessions.
     pub(crate) fn handle<'a>(
         &mut self,
         now: Time,
@@ -105,7 +107,8 @@ impl Door {
             }
             Some(Message::Up { number, records }) => {
                 let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
-                // From where the cookie was: a copy from elsewhere would turn the answers there.
+                // Only from the address that had the cookie. Otherwise a copy sent from elsewhere would redirect the
+                // answers.
                 match self.half.iter().position(|half| half.open.number == number && half.from == from) {
                     Some(at) if is_right => self.on_records(now, at, records),
                     _ => Visit::Nobody,
@@ -116,7 +119,7 @@ impl Door {
         }
     }
 
-    /// Whoever speaks another version of the messages hears that it is another, and of which we are.
+    /// Answers a message of another version with our own version.
     fn on_other_version(&mut self, from: SocketAddr, datagram: &[u8]) -> Visit {
         let number = datagram.get(8..24).and_then(|bytes| Nonce::try_from(bytes).ok());
         match (other_version(datagram), number) {
@@ -138,7 +141,7 @@ impl Door {
     ) -> Visit {
         let at_s = now.as_nanos() / 1_000_000_000;
         if !self.jar.knows(from, &open, at_s) {
-            // Nothing is done for an address that may be somebody else's.
+            // No state is kept for an address that is not proved.
             let cookie = self.jar.bake(from, &open, at_s);
             self.say(from, &Message::Retry { number: open.number, cookie }, None);
             return Visit::Nobody;
@@ -150,7 +153,7 @@ impl Door {
         }
         let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
         if let Some(reason) = self.refusal(&open, is_right, known, room) {
-            // Signed only where the question was: what is altered on the way is no word of the sender's.
+            // Signed only if the request was. A request altered in transit must not end the sender's attempt.
             let code = self.key.as_ref().filter(|_| is_right).map(|key| key.handshake().clone());
             self.say(from, &Message::Refuse { number: open.number, reason }, code.as_ref());
             return Visit::Nobody;
@@ -160,7 +163,7 @@ impl Door {
         }
         let at = match self.half.iter().position(|half| half.open.number == open.number) {
             Some(at) => at,
-            // Its handshake has served.
+            // The handshake of this number is already complete.
             None if known.is_some_and(|known| known.number == open.number) => return Visit::Nobody,
             None => self.admit(now, from, open),
         };
@@ -182,7 +185,8 @@ impl Door {
                 let others = |half: &&Half| half.accept.is_none() && half.open.number != open.number;
                 (self.half.iter().filter(others).count() >= room).then_some(Refusal::Full)
             }
-            // The sender has not heard of us for a while. Who has the key and another certificate is somebody else.
+            // The sender reopens its session after receiving nothing for a while. Another certificate with the same key
+            // is another sender.
             Some(known) => {
                 let is_same = known.several == open.several && known.is_sent_to == open.wanted.is_some();
                 (!is_same || known.owner != open.fingerprint).then_some(Refusal::SourceInUse)
@@ -190,7 +194,7 @@ impl Door {
         }
     }
 
-    /// Begins a handshake, whose place it gives; the oldest makes room for it.
+    /// Starts a handshake and returns its index; removes the oldest if there are too many.
     fn admit(&mut self, now: Time, from: SocketAddr, open: Open) -> usize {
         self.expire(now);
         let is_same = |half: &Half| half.open.ssrc == open.ssrc;
@@ -210,13 +214,13 @@ impl Door {
             half.association.handle(now, records);
         }
         if let Some(accept) = &half.accept {
-            // It may have been lost before.
+            // An earlier Accept may have been lost.
             self.outbox.push_back((half.from, accept.clone()));
         }
         self.drive(at)
     }
 
-    /// Lets a handshake do what it wants.
+    /// Carries out the outputs of a handshake.
     fn drive(&mut self, at: usize) -> Visit {
         let Self { key, identity, half, outbox, .. } = self;
         let Some(half) = half.get_mut(at) else { return Visit::Nobody };
@@ -241,12 +245,13 @@ impl Door {
         visit
     }
 
-    /// The handshake of this number has served: its session has shown that it has the keys, or is none.
+    /// Removes the handshake of this number: its session has proved to have the keys, or was refused.
     pub(crate) fn on_proved(&mut self, number: &Nonce) {
         self.half.retain(|half| half.open.number != *number);
     }
 
-    /// A session is open whose reports have the source `ssrc`, or a path belongs to one: says so, with its key where it has one.
+    /// Sends Accept for an open session or a joined path. `ssrc` is the source of our reports. Signed with the
+    /// session's key if there is one.
     pub(crate) fn accept(&mut self, to: SocketAddr, number: Nonce, ssrc: u32, join: Option<&hmac::Key>) {
         let accept = Message::Accept { number, ssrc }.encode(join);
         if let Some(half) = self.half.iter_mut().find(|half| half.open.number == number) {
@@ -255,7 +260,7 @@ impl Door {
         self.outbox.push_back((to, accept));
     }
 
-    /// There is no session for one who has asked for it as one has to.
+    /// Refuses a session that was requested correctly.
     pub(crate) fn refuse(&mut self, to: SocketAddr, number: Nonce, reason: Refusal) {
         self.on_proved(&number);
         let code = self.key.as_ref().map(|key| key.handshake().clone());
@@ -266,14 +271,14 @@ impl Door {
         self.outbox.push_back((to, message.encode(code)));
     }
 
-    /// Does what is due.
+    /// Handles all expired timers.
     pub(crate) fn on_timer(&mut self, now: Time) {
         self.expire(now);
-        // From behind, as one that fails goes.
+        // Backwards, because failed handshakes are removed.
         for at in (0..self.half.len()).rev() {
             if let Some(half) = self.half.get_mut(at).filter(|half| half.association.wake() <= now) {
                 half.association.on_timer(now);
-                // A timer ends no handshake but by failure.
+                // A timer can end a handshake only by failure.
                 self.drive(at);
             }
         }
@@ -283,23 +288,23 @@ impl Door {
         self.half.retain(|half| now - half.began < PATIENCE);
     }
 
-    /// When [`on_timer`](Self::on_timer) wants to be called.
+    /// When to call [`on_timer`](Self::on_timer).
     pub(crate) fn wake(&self) -> Option<Time> {
         self.half.iter().map(|half| half.association.wake().min(half.began + PATIENCE)).min()
     }
 
-    /// The next message to send, and where.
+    /// The next message to send, and its destination.
     pub(crate) fn poll(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         self.outbox.pop_front()
     }
 
-    /// Whether a question has the cookie of its address.
+    /// Whether an Open has a valid cookie for its address.
     #[cfg(feature = "fuzz")]
     pub(crate) fn knows(&self, now: Time, from: SocketAddr, open: &Open) -> bool {
         self.jar.knows(from, open, now.as_nanos() / 1_000_000_000)
     }
 
-    /// Handshakes that are kept.
+    /// Number of handshakes kept.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) const fn half_open(&self) -> usize {
         self.half.len()

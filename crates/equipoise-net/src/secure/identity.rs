@@ -11,15 +11,15 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 use zeroize::Zeroize as _;
 
-/// SHA-256 of a certificate. Its text is that of SDP: `sha-256 12:AB:...`, 32 bytes in all (RFC 8122, Sec. 5).
+/// SHA-256 of a certificate. Its text form is that of SDP: `sha-256 12:AB:...`, 32 bytes in all (RFC 8122, Sec. 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(pub(super) [u8; 32]);
 
 impl Fingerprint {
-    /// Of who has no certificate.
+    /// Stands for no certificate.
     pub(super) const NONE: Self = Self([0; 32]);
 
-    /// That of a certificate in DER.
+    /// The fingerprint of a certificate in DER.
     pub(super) fn of(certificate: &[u8]) -> Self {
         let mut out = [0; 32];
         out.copy_from_slice(digest(&SHA256, certificate).as_ref());
@@ -34,17 +34,17 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// A text is no fingerprint.
+/// A text is not a valid fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FingerprintError {
-    /// It is made by another function.
-    #[error("the fingerprint is made by {function}; give one by sha-256")]
+    /// It uses another hash function.
+    #[error("the fingerprint uses {function}; use sha-256")]
     Function {
-        /// Which one.
+        /// The function.
         function: String,
     },
-    /// It has no such bytes.
-    #[error("{found:?} is no fingerprint; it looks like `sha-256 12:AB:...`, with 32 bytes in all")]
+    /// Its bytes are missing or invalid.
+    #[error("{found:?} is not a fingerprint; a fingerprint looks like `sha-256 12:AB:...`, with 32 bytes in all")]
     Bytes {
         /// The text.
         found: String,
@@ -67,35 +67,36 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// Who an end is: a certificate that it signed itself, and the key to it: ECDSA over P-256, which every end of WebRTC takes.
+/// Identity of an end: a self-signed certificate and its key, ECDSA over P-256, which every WebRTC implementation
+/// accepts.
 #[derive(Clone, Debug)]
 pub struct Identity {
     certificate: DtlsCertificate,
     fingerprint: Fingerprint,
 }
 
-/// A text gives no identity.
+/// A text does not contain a usable identity.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum IdentityError {
-    /// There is no certificate in it.
-    #[error("there is no certificate in PEM; a file has to have one, and the key to it")]
+    /// It contains no certificate.
+    #[error("there is no certificate in PEM; the file needs a certificate and its key")]
     NoCertificate,
-    /// There is no private key in it.
-    #[error("there is no private key in PEM; a file has to have a certificate, and the key to it")]
+    /// It contains no private key.
+    #[error("there is no private key in PEM; the file needs a certificate and its key")]
     NoKey,
-    /// It is of another kind.
-    #[error("the certificate is not of a key over P-256; make one by `openssl ecparam -name prime256v1 -genkey`")]
+    /// The certificate is of another kind.
+    #[error("the certificate's key is not over P-256; make one with `openssl ecparam -name prime256v1 -genkey`")]
     Curve,
-    /// The key is not the certificate's.
-    #[error("the private key is not that of the certificate")]
+    /// The key does not belong to the certificate.
+    #[error("the private key does not belong to the certificate")]
     OtherKey,
 }
 
 impl Identity {
-    /// One that nobody else has.
+    /// A new, unique identity.
     ///
     /// # Panics
-    /// Where the system has no random numbers to give, without which there is no security at all.
+    /// If the system has no random numbers, without which nothing is secure.
     pub fn generate() -> Self {
         let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).expect("Linux always has random numbers");
         let mut params = CertificateParams::default();
@@ -104,17 +105,18 @@ impl Identity {
         Self::new(signed.der().to_vec(), pair.serialize_der())
     }
 
-    /// That of a certificate and its key, one after the other in PEM (RFC 7468); of several certificates the first.
+    /// Reads a certificate and its key, one after the other, in PEM (RFC 7468); if there are several certificates, the
+    /// first.
     ///
     /// # Errors
-    /// [`IdentityError`] where they are not there, or of another kind, or do not belong together.
+    /// [`IdentityError`] if one is missing or of another kind, or if they do not belong together.
     pub fn from_pem(text: &str) -> Result<Self, IdentityError> {
         let certificate = CertificateDer::from_pem_slice(text.as_bytes()).map_err(|_| IdentityError::NoCertificate)?;
         let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| IdentityError::NoKey)?;
         if cert_named_group(&certificate) != Ok(NamedGroup::Secp256r1) {
             return Err(IdentityError::Curve);
         }
-        // What it signs is seen to be the certificate's.
+        // The key belongs to the certificate if the certificate verifies its signature.
         let (provider, hash, mut signature) = (default_provider(), HashAlgorithm::SHA256, Buf::new());
         let signs = provider.key_provider.load_private_key(key.secret_der());
         let is_right = signs.and_then(|mut signer| {
@@ -131,7 +133,7 @@ impl Identity {
         Self { certificate: DtlsCertificate { certificate, private_key }, fingerprint }
     }
 
-    /// What the other end has to be told of it, by a way that it trusts.
+    /// The fingerprint to pass to the other end over a trusted channel.
     pub const fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }

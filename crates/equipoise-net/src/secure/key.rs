@@ -8,29 +8,29 @@ use zeroize::Zeroizing;
 
 use super::random;
 
-/// A secret that both hosts know, drawn by chance.
+/// A random secret shared by both hosts.
 ///
-/// It shows who may open sessions, and encrypts nothing: every session has keys of its own, of which who learns this one later
-/// knows nothing. Its bytes are wiped when it goes.
+/// It authenticates the opening of sessions and encrypts nothing: every session has its own keys, which cannot be
+/// derived from this one if it leaks later. Its bytes are wiped on drop.
 #[derive(Clone)]
 pub struct Key {
     secret: Zeroizing<Vec<u8>>,
     handshake: hmac::Key,
 }
 
-/// Why something is no key.
+/// A text or a byte string is not a valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// It could be guessed.
-    #[error("the key has {found} bytes; it needs {min} or more, drawn by chance")]
+    /// It is so short that it could be guessed.
+    #[error("the key has {found} bytes; it needs at least {min} random bytes")]
     TooShort {
         /// Its length in bytes.
         found: usize,
         /// The shortest key.
         min: usize,
     },
-    /// It is a word or a sentence, which could be guessed, or binary.
+    /// It is not base64: a word or sentence, which could be guessed, or binary data.
     #[error(
         "the key is not in base64 (RFC 4648, Sec. 4), in which 22 characters or more stand for bytes drawn by chance"
     )]
@@ -38,18 +38,18 @@ pub enum KeyError {
 }
 
 impl Key {
-    /// The shortest key in bytes: 128 bits of chance.
+    /// The shortest key in bytes: 128 random bits.
     pub const SHORTEST: usize = 16;
-    /// The length in bytes of one that [`Key::generate`] draws.
+    /// The length in bytes of a key drawn by [`Key::generate`].
     const GENERATED: usize = 32;
 
-    /// A key that nobody has.
+    /// A new random key.
     pub fn generate() -> Self {
         let drawn = Zeroizing::new(random::<{ Self::GENERATED }>());
         Self::of(Zeroizing::new(drawn.to_vec()))
     }
 
-    /// A key from bytes that were drawn by chance. A word or a sentence is none.
+    /// A key from random bytes. Do not use a word or a sentence.
     ///
     /// # Errors
     /// [`KeyError::TooShort`] below [`Key::SHORTEST`] bytes.
@@ -60,8 +60,8 @@ impl Key {
         Ok(Self::of(Zeroizing::new(secret.to_vec())))
     }
 
-    /// A key from its form as text, as [`Key::to_base64`] gives it: base64, with or without `=` at its end. White space around it,
-    /// such as a file's last line break, does not count.
+    /// A key from its text form, as returned by [`Key::to_base64`]: base64, with or without `=` at its end. Surrounding
+    /// white space, such as a file's last line break, is ignored.
     ///
     /// # Errors
     /// [`KeyError::NotBase64`]; [`KeyError::TooShort`] below [`Key::SHORTEST`] bytes.
@@ -82,7 +82,7 @@ impl Key {
         Self { secret, handshake }
     }
 
-    /// The key that handshake messages are authenticated with.
+    /// The key that authenticates handshake messages.
     pub(crate) const fn handshake(&self) -> &hmac::Key {
         &self.handshake
     }
@@ -103,7 +103,7 @@ impl KeyType for Length {
 }
 
 pub(super) fn expand(secret: &Prk, info: &[&[u8]], out: &mut [u8]) {
-    // HKDF gives up to 255 hashes; these are shorter.
+    // HKDF returns at most 255 hashes; these are shorter.
     let filled = secret.expand(info, Length(out.len())).and_then(|okm| okm.fill(out));
     debug_assert!(filled.is_ok());
 }
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(format!("{key:?}"), "Key(..)");
     }
 
-    /// RFC 5869 by another implementation: Python's hmac and hashlib.
+    /// Compared with another implementation of RFC 5869: Python's hmac and hashlib.
     #[test]
     fn the_derivation_is_that_of_rfc_5869() {
         let mut out = [0; 32];

@@ -13,12 +13,12 @@ use zeroize::Zeroizing;
 use super::key::expand;
 use super::protection::MOST_REPORTS;
 
-/// Which end of DTLS this is. Between our own ends the client is who sends media.
+/// The DTLS role of an end. Between our own ends the client sends media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It says the first word.
+    /// Starts the handshake.
     Client,
-    /// It answers.
+    /// Answers.
     Server,
 }
 
@@ -31,10 +31,10 @@ impl Role {
     }
 }
 
-/// How SRTP protects packets: what both ends agreed on (RFC 5764, Sec. 4.1.2; RFC 7714, Sec. 14.2).
+/// SRTP protection profile agreed by both ends (RFC 5764, Sec. 4.1.2; RFC 7714, Sec. 14.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// `SRTP_AES128_CM_SHA1_80`, which everybody has.
+    /// `SRTP_AES128_CM_SHA1_80`, supported by all implementations.
     Aes128CmSha1,
     /// `SRTP_AEAD_AES_128_GCM`.
     Aes128Gcm,
@@ -52,7 +52,7 @@ impl Profile {
         }
     }
 
-    /// What it adds to an RTP packet: the code that authenticates it (RFC 3711, Sec. 4.2; RFC 7714, Sec. 13.2).
+    /// Bytes it adds to an RTP packet: the authentication tag (RFC 3711, Sec. 4.2; RFC 7714, Sec. 13.2).
     pub const fn overhead(self) -> Size {
         match self {
             Self::Aes128CmSha1 => Size::from_bytes(10),
@@ -60,7 +60,7 @@ impl Profile {
         }
     }
 
-    /// `None` where it is one that DTLS may agree on some day.
+    /// `None` for a profile that DTLS may support in the future.
     const fn of(agreed: SrtpProfile) -> Option<Self> {
         match agreed {
             SrtpProfile::AES128_CM_SHA1_80 => Some(Self::Aes128CmSha1),
@@ -70,7 +70,7 @@ impl Profile {
         }
     }
 
-    /// The name in the library that protects packets.
+    /// The name of the profile in the SRTP library.
     const fn protection(self) -> ProtectionProfile {
         match self {
             Self::Aes128CmSha1 => ProtectionProfile::Aes128CmHmacSha1_80,
@@ -80,7 +80,7 @@ impl Profile {
     }
 }
 
-/// What both ends have at the end of a DTLS handshake (RFC 5764, Sec. 4.2; RFC 7714, Sec. 12): keys and salts of the two directions.
+/// Keying material from a DTLS handshake (RFC 5764, Sec. 4.2; RFC 7714, Sec. 12): keys and salts of both directions.
 #[derive(Clone)]
 pub(crate) struct Keys {
     /// The client's key, the server's key, the client's salt, the server's salt.
@@ -89,13 +89,13 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// `None` where there is more or less than the profile wants.
+    /// `None` if the length does not match the profile.
     pub(super) fn new(material: &[u8], agreed: SrtpProfile) -> Option<Self> {
         let keys = Self { material: Zeroizing::new(material.to_vec()), profile: Profile::of(agreed)? };
         (material.len() == agreed.keying_material_len()).then_some(keys)
     }
 
-    /// Keys that follow from a secret, for a test of what is done with keys.
+    /// Keys derived from a number, to test their use.
     #[cfg(test)]
     pub(crate) fn of(secret: u8) -> Self {
         let material = Zeroizing::new((0..88).map(|at| secret ^ at).collect());
@@ -106,13 +106,13 @@ impl Keys {
         self.profile
     }
 
-    /// All of it, to be held against another end's.
+    /// All keying material, to compare with another end's.
     #[cfg(test)]
     pub(crate) fn material(&self) -> &[u8] {
         &self.material
     }
 
-    /// Key and salt of what an end sends.
+    /// Key and salt for the packets sent by an end.
     pub(super) fn of_role(&self, role: Role) -> (&[u8], &[u8]) {
         let profile = self.profile.protection();
         let (at, key, salt) = (usize::from(role == Role::Server), profile.key_len(), profile.salt_len());
@@ -120,16 +120,17 @@ impl Keys {
         (&keys[at * key..(at + 1) * key], &salts[at * salt..(at + 1) * salt])
     }
 
-    /// SRTP of what an end sends. Whether a media packet comes a second time is for the caller to see; a report's number is looked at.
+    /// The SRTP context for the packets sent by an end. It checks SRTCP for replays; the caller has to check media
+    /// packets.
     pub(crate) fn context(&self, role: Role) -> Context {
         let ((key, salt), profile) = (self.of_role(role), self.profile.protection());
         let replay = (srtp_no_replay_protection(), reports_come_once());
         let context = Context::new(key, salt, profile, Some(replay.0), Some(replay.1), &RingCrypto);
-        // Its only errors are keys and salts of another length, and a provider without these ciphers.
+        // Creation fails only for keys and salts of another length, or if the provider lacks these ciphers.
         context.unwrap_or_else(|error| unreachable!("{profile:?} with its own lengths: {error}"))
     }
 
-    /// The key by which another path shows that it belongs to the session.
+    /// The key with which another path proves that it belongs to the session.
     pub(crate) fn join(&self) -> hmac::Key {
         let mut key = Zeroizing::new([0; 32]);
         expand(&Salt::new(HKDF_SHA256, b"equipoise 2").extract(&self.material), &[b"join"], &mut key[..]);
@@ -137,7 +138,8 @@ impl Keys {
     }
 }
 
-/// A window for reports that begins at 0, as their numbers do: `rtc-srtp`'s own begins where the first packet says, be it forged.
+/// A replay window for reports that starts at 0, as their numbers do: the one of `rtc-srtp` starts at the first packet,
+/// even a forged one.
 fn reports_come_once() -> ContextOption {
     let window = || SlidingWindowDetector::new(ReplayWindow::LENGTH.into(), MOST_REPORTS.into());
     Box::new(move || -> Box<dyn ReplayDetector> { Box::new(window()) })

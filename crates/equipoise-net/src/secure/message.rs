@@ -1,4 +1,4 @@
-//! What is said before a session has keys, and in what form.
+//! The messages before a session has keys, and their wire format.
 
 use equipoise::units::Span;
 use equipoise_session::feedback::{Format, Reporting};
@@ -9,26 +9,26 @@ use subtle::ConstantTimeEq as _;
 use super::identity::Fingerprint;
 use super::{Nonce, Wanted};
 
-/// A message, and the records of DTLS that it carries.
+/// A message, with the DTLS records that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
-    /// The sender wants a session; records where it has the cookie.
+    /// Requests a session; carries records once the sender has a cookie.
     Open(Open, &'a [u8]),
-    /// The receiver wants to see that the sender's address is its own.
+    /// The sender has to prove its address.
     Retry {
         /// The sender's number.
         number: Nonce,
-        /// To be sent back.
+        /// To be returned in the next Open.
         cookie: Nonce,
     },
-    /// The session without keys is open, or a further path belongs to a session.
+    /// A session without keys is open, or a further path belongs to a session.
     Accept {
         /// The sender's number.
         number: Nonce,
-        /// The source of the receiver's packets: its reports, or the media that was wanted.
+        /// SSRC of the receiver's packets: its reports, or the media that was requested.
         ssrc: u32,
     },
-    /// There will be no session.
+    /// The session is refused.
     Refuse {
         /// The sender's number.
         number: Nonce,
@@ -46,56 +46,57 @@ pub(crate) enum Message<'a> {
     Down {
         /// The sender's number.
         number: Nonce,
-        /// Of the receiver's certificate.
+        /// Fingerprint of the receiver's certificate.
         fingerprint: Fingerprint,
         /// The records.
         records: &'a [u8],
     },
 }
 
-/// What a sender wants.
+/// Contents of an Open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Open {
     /// The sender's number.
     pub(crate) number: Nonce,
-    /// The receiver's cookie; zeros where there is none yet.
+    /// The receiver's cookie; zeros if there is none yet.
     pub(crate) cookie: Nonce,
-    /// The source of its packets.
+    /// SSRC of the sender's packets.
     pub(crate) ssrc: u32,
     /// What they carry.
     pub(crate) payload: Payload,
-    /// How the receiver is to report on single packets.
+    /// The per-packet feedback requested from the receiver.
     pub(crate) reporting: Option<Reporting>,
-    /// The session is to be encrypted.
+    /// Whether the session is encrypted.
     pub(crate) secure: bool,
-    /// It has several paths.
+    /// Whether it may have several paths.
     pub(crate) several: bool,
-    /// The session of this number is open, and this path belongs to it.
+    /// Whether the session of this number is already open, and this path joins it.
     pub(crate) joins: bool,
-    /// Who asks wants to be sent media, and its packets are reports: what is called the sender here is the receiver then.
+    /// The media that the requester wants to receive. Then its packets are reports, and the roles of sender and
+    /// receiver are exchanged.
     pub(crate) wanted: Option<Wanted>,
-    /// Of the sender's certificate; zeros without encryption.
+    /// Fingerprint of the sender's certificate; zeros without encryption.
     pub(crate) fingerprint: Fingerprint,
 }
 
-/// Why a receiver wants no session.
+/// Why a receiver refuses a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It takes encrypted sessions only.
+    /// It accepts encrypted sessions only.
     NeedsKey,
     /// It has no key.
     HasNoKey,
-    /// Its key is another one.
+    /// The keys differ.
     OtherKey,
-    /// It serves as many sessions as it may.
+    /// It has reached its maximum number of sessions.
     Full,
-    /// Another session has this source number.
+    /// Another session has this SSRC.
     SourceInUse,
-    /// It sends nothing to others.
+    /// It does not send media on request.
     SendsNothing,
-    /// What it may send is given to others already.
+    /// Other sessions use all of its sending limit.
     SendsEnough,
-    /// No such media can be sent.
+    /// The requested media is not valid.
     Impossible,
 }
 
@@ -111,7 +112,7 @@ impl Refusal {
         Self::Impossible,
     ];
 
-    /// The reason in words, with what would help.
+    /// The reason as text, with a remedy.
     pub const fn words(self) -> &'static str {
         match self {
             Self::NeedsKey => "it takes encrypted sessions only; give its key",
@@ -123,7 +124,9 @@ impl Refusal {
             Self::SendsEnough => {
                 "it sends to others as much as it may already; ask for less, or later (its --reverse-limit)"
             }
-            Self::Impossible => "it cannot send such media; ask for other rates, packets or reports",
+            Self::Impossible => {
+                "it cannot send such media, or report on them so; ask for other rates, packets or reports"
+            }
         }
     }
 
@@ -133,7 +136,7 @@ impl Refusal {
 }
 
 const MAGIC: [u8; 2] = *b"eq";
-/// The version of these messages. Version 1 had keys without DTLS, and in version 2 nobody could ask to be sent to.
+/// The version of these messages. Version 1 had keys without DTLS; version 2 had no requests for media.
 pub(crate) const VERSION: u8 = 3;
 const OPEN: u8 = 1;
 const RETRY: u8 = 2;
@@ -141,27 +144,27 @@ const ACCEPT: u8 = 3;
 const REFUSE: u8 = 4;
 const UP: u8 = 5;
 const DOWN: u8 = 6;
-/// The part that all have, before records and code.
+/// Length of the common part, before records and authentication code.
 const HEAD: usize = 80;
 const CODE: usize = 16;
-/// Bit of an Open's flags: behind its head stands what is wanted.
+/// Flag of an Open: the requested media follows its common part.
 const WANTS: u8 = 32;
-/// The length of every message without records: no answer to one who has no cookie is longer than its question.
+/// The length of a message without records. An answer to a peer without a cookie is never longer than its request.
 pub(crate) const LENGTH: usize = HEAD + CODE;
 
-/// Whether a datagram is such a message, of whatever version. The first byte tells it from RTP, RTCP, STUN, DTLS and TURN on one
-/// port (RFC 7983, Sec. 7).
+/// Whether a datagram is such a message, of any version. The first byte distinguishes it from RTP, RTCP, STUN, DTLS and
+/// TURN on one port (RFC 7983, Sec. 7).
 pub(crate) fn is_message(datagram: &[u8]) -> bool {
     datagram.starts_with(&MAGIC)
 }
 
-/// The version of a message, where it is another one than ours.
+/// The version of a message, if it is not ours.
 pub(crate) fn other_version(datagram: &[u8]) -> Option<u8> {
     datagram.get(2).copied().filter(|version| is_message(datagram) && *version != VERSION)
 }
 
 impl<'a> Message<'a> {
-    /// The bytes, with the code of a key where there is one.
+    /// The bytes of the message, with an authentication code if there is a key.
     pub(crate) fn encode(&self, key: Option<&hmac::Key>) -> Vec<u8> {
         let mut out = vec![0; HEAD];
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
@@ -220,7 +223,7 @@ impl<'a> Message<'a> {
         out
     }
 
-    /// What a datagram says; whether it is authentic is another question. `None` where it is no message of this version.
+    /// Parses a datagram; the code is not verified here. `None` if it is not a message of this version.
     pub(crate) fn parse(datagram: &'a [u8]) -> Option<Self> {
         let (message, _) = datagram.split_at_checked(datagram.len().checked_sub(CODE)?)?;
         let (head, records) = message.split_at_checked(HEAD)?;
@@ -249,7 +252,7 @@ impl<'a> Message<'a> {
             }
             UP => Self::Up { number, records },
             DOWN => Self::Down { number, fingerprint, records },
-            // The others carry nothing.
+            // The other messages carry no records.
             _ if !records.is_empty() => return None,
             RETRY => Self::Retry { number, cookie: nonce(24)? },
             ACCEPT => Self::Accept { number, ssrc },
@@ -259,8 +262,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What an Open wants to be sent, if anything, and the records behind; `None` where that cannot be: what is wanted are zeros over one
-/// path, and a rate that changes needs feedback on packets.
+/// The requested media of an Open, if any, and the records after it. `None` if the request is invalid: the media must
+/// be generated, over one path, and a variable rate needs per-packet feedback.
 fn wanted(flags: u8, reporting: Option<Reporting>, rest: &[u8]) -> Option<(Option<Wanted>, &[u8])> {
     if flags & WANTS == 0 {
         return Some((None, rest));
@@ -271,7 +274,7 @@ fn wanted(flags: u8, reporting: Option<Reporting>, rest: &[u8]) -> Option<(Optio
     is_right.then_some((Some(wanted), records))
 }
 
-/// Feedback by packet in four bytes: its format, zero for none, a zero, and its interval in ms.
+/// Per-packet feedback in four bytes: its format (zero for none), a zero, and its interval in ms.
 fn feedback(reporting: Option<Reporting>) -> [u8; 4] {
     let Some(Reporting { format, interval }) = reporting else { return [0; 4] };
     let format = match format {
@@ -282,7 +285,7 @@ fn feedback(reporting: Option<Reporting>) -> [u8; 4] {
     [format, 0, high, low]
 }
 
-/// What the four bytes say, or that they say nothing.
+/// Parses these four bytes.
 fn reporting([format, zero, high, low]: [u8; 4]) -> Result<Option<Reporting>, ()> {
     let interval = Span::from_millis(i64::from(u16::from_be_bytes([high, low])));
     let format = match (format, zero) {
@@ -295,7 +298,7 @@ fn reporting([format, zero, high, low]: [u8; 4]) -> Result<Option<Reporting>, ()
     if is_right { Ok(Some(Reporting { format, interval })) } else { Err(()) }
 }
 
-/// Puts the code of a key in the place of the one that a message has, and other records in the place of its own, where there are such.
+/// Replaces a message's authentication code, and its records if `records` is given.
 #[cfg(feature = "fuzz")]
 pub(crate) fn sign(message: &mut Vec<u8>, records: Option<&[u8]>, key: &hmac::Key) {
     message.truncate(if records.is_some() { HEAD } else { message.len().saturating_sub(CODE) });
@@ -303,7 +306,7 @@ pub(crate) fn sign(message: &mut Vec<u8>, records: Option<&[u8]>, key: &hmac::Ke
     message.extend_from_slice(&hmac::sign(key, message).as_ref()[..CODE]);
 }
 
-/// Whether a message carries the code of this key.
+/// Whether a message has a valid authentication code of this key.
 pub(crate) fn is_authentic(datagram: &[u8], key: &hmac::Key) -> bool {
     let Some(at) = datagram.len().checked_sub(CODE) else { return false };
     let (message, code) = datagram.split_at(at);
@@ -361,7 +364,7 @@ mod tests {
         assert!(messages()[1..4].iter().all(|answer| answer.encode(None).len() == LENGTH));
     }
 
-    /// If it fails, who asks to be sent to is not understood, or has what he did not ask for.
+    /// If it fails, a request for media is not understood, or the requester receives what it did not ask for.
     #[test]
     fn what_is_wanted_stands_before_the_records_and_goes_with_zeros_over_one_path() {
         let [min, max] = [100_000, 2_000_000].map(Rate::from_bps);
@@ -385,7 +388,7 @@ mod tests {
         }
     }
 
-    /// If it fails, a stranger has a server report each millisecond, or never.
+    /// If it fails, a stranger makes a server report every millisecond, or never.
     #[test]
     fn feedback_by_packet_is_none_or_in_its_limits() {
         let right = Reporting { format: Format::TransportWide, interval: Span::from_millis(50) };

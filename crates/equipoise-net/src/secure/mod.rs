@@ -1,7 +1,7 @@
-//! Who may speak in a session, and who may listen: opening it, keys, SRTP.
+//! Authentication and encryption of sessions: opening, keys, SRTP.
 //!
-//! [`opening`] and [`door`] are the two ends of what is said before a session has keys, [`message`] its form; an
-//! `association` is DTLS within it, [`protection`] what is done with the keys. None of them has a socket.
+//! [`opening`] and [`door`] are the two ends of the exchange before a session has keys, and [`message`] its wire
+//! format. An `association` is the DTLS within it, and [`protection`] applies the keys. None of them has a socket.
 
 pub(crate) mod association;
 mod cookie;
@@ -26,13 +26,13 @@ pub(crate) use keys::{Keys, Role};
 pub use message::Refusal;
 pub use wanted::{Wanted, WantedError};
 
-/// A number drawn by chance.
+/// A random number.
 pub(crate) type Nonce = [u8; 16];
 
-/// Bytes that nobody can guess.
+/// Random bytes that cannot be predicted.
 ///
 /// # Panics
-/// Where the system has no random numbers to give, without which there is no security at all.
+/// If the system has no random numbers, without which nothing is secure.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).expect("Linux always has random numbers");

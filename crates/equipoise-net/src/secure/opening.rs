@@ -1,4 +1,4 @@
-//! How a sender opens a session, in the caller's time; its other side is the [`door`](super::door).
+//! The sender's side of opening a session, without socket or clock. The receiver's side is [`door`](super::door).
 
 use std::collections::VecDeque;
 
@@ -14,46 +14,46 @@ use super::message::{Message, Open, Refusal, is_authentic, other_version};
 use super::{Key, Keys, Nonce, Role, Wanted, random};
 use crate::Time;
 
-/// What a sender asks its receiver for.
+/// The sender's request to its receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// `None` for a session that anybody may read and forge.
+    /// `None` for a session that anybody can read and forge.
     pub(crate) key: Option<Key>,
     pub(crate) ssrc: u32,
     pub(crate) payload: Payload,
     pub(crate) reporting: Option<Reporting>,
-    /// It has several paths, each of which joins the session.
+    /// Whether it has several paths, each of which joins the session.
     pub(crate) several: bool,
-    /// It is the other end that shall send, and this one reports.
+    /// The media that the other end is asked to send; this end then reports.
     pub(crate) wanted: Option<Wanted>,
 }
 
 /// The sender's side of opening a session, over one path or several.
 ///
-/// Each path asks for the session until it has a cookie. The first that has one carries the handshake; the others join then, each
-/// by a message that only who has the session's keys can write. So no path is used before an answer has come over it, and the
-/// receiver knows its address for the sender's.
+/// Each path requests the session until it has a cookie. The first path with a cookie carries the handshake. The others
+/// then join, each with a message authenticated by the session's keys. So no path is used before an answer has arrived
+/// over it, and the receiver knows that each path's address is the sender's.
 pub(crate) struct Opening {
     asked: Asked,
     identity: Identity,
-    /// The attempt's number.
+    /// The number of the attempt.
     number: Nonce,
     asking: Vec<(PathId, Asking)>,
-    /// The handshake, until the peer has shown that it has the keys, and the path that carries it.
+    /// The handshake, until the peer has proved to have the keys, and the path that carries it.
     handshake: Option<(Association, PathId)>,
-    /// Of the receiver's certificate, once it has answered a record.
+    /// Fingerprint of the receiver's certificate, once it has answered a record.
     receiver: Option<Fingerprint>,
     state: State,
     outbox: VecDeque<(PathId, Vec<u8>)>,
-    /// Why there is no session, by words that anybody may have said.
+    /// Reasons for failure from unauthenticated messages.
     hints: Hints,
 }
 
-/// What nobody has signed. It is told where nothing else comes.
+/// Unauthenticated information. It is reported if no authenticated answer comes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hints {
     pub(crate) refusal: Option<Refusal>,
-    /// The peer speaks this version of the messages.
+    /// The peer's version of the messages.
     pub(crate) version: Option<u8>,
 }
 
@@ -61,51 +61,51 @@ enum State {
     Asking,
     /// There are keys; whether the receiver has them, too, is not known yet.
     Agreed(Agreed),
-    /// Open, with the key by which further paths join, where there are keys.
+    /// Open. With keys, it holds the key that further paths join with.
     Open(Option<hmac::Key>),
 }
 
-/// Keys that the receiver has not been heard by.
+/// New keys under which the receiver has not answered yet.
 struct Agreed {
     keys: Keys,
     join: hmac::Key,
     path: PathId,
-    /// When it is asked for a word by them once more, and until when.
+    /// When to ask again for an answer under them, and when to stop.
     next: Time,
     pause: Span,
     until: Time,
 }
 
-/// Where a path stands.
+/// State of a path.
 struct Asking {
     cookie: Option<Nonce>,
     next: Time,
     pause: Span,
-    /// A cookie was sent back as soon as it came.
+    /// Whether a cookie was already returned at once.
     was_prompt: bool,
 }
 
-/// What a message has told.
+/// Result of handling a message.
 pub(crate) enum Told {
     Nothing,
-    /// The session is open, over this path, to a receiver whose reports have this source.
+    /// The session is open over this path; the receiver's reports have this SSRC.
     Opened {
         path: PathId,
         ssrc: u32,
-        /// `None` for a session without.
+        /// `None` for a session without encryption.
         keys: Option<Keys>,
     },
-    /// A further path belongs to it.
+    /// A further path has joined.
     Joined(PathId),
-    /// There will be no session, says who has the key.
+    /// The session was refused by a peer that has the key.
     Refused(Refusal),
 }
 
-/// The first pause between two tries; each is twice as long as the one before.
+/// The first pause between two attempts; each pause is twice as long as the one before.
 const FIRST_PAUSE: Span = Span::from_millis(100);
-/// The longest.
+/// The longest pause.
 const LONGEST_PAUSE: Span = Span::from_millis(500);
-/// How long a word by the new keys is waited for.
+/// How long to wait for an answer under the new keys.
 const AGREED_FOR: Span = Span::from_secs(5);
 
 impl Asking {
@@ -115,7 +115,7 @@ impl Asking {
 }
 
 impl Opening {
-    /// One that asks on no path so far.
+    /// An opening without paths.
     pub(crate) fn new(asked: Asked) -> Self {
         Self {
             asked,
@@ -130,19 +130,19 @@ impl Opening {
         }
     }
 
-    /// Asks for a session anew, on these paths. Keys that there are stay good until there are others.
+    /// Requests a new session on these paths. Existing keys stay valid until the new ones.
     pub(crate) fn ask_for_session(&mut self, now: Time, paths: impl Iterator<Item = PathId>) {
         (self.number, self.state, self.handshake, self.receiver) = (random(), State::Asking, None, None);
         self.asking = paths.map(|path| (path, Asking::new(now))).collect();
     }
 
-    /// Asks on one path more, or once more.
+    /// Requests the session on a further path, or again.
     pub(crate) fn ask_on(&mut self, now: Time, path: PathId) {
         self.forget(path);
         self.asking.push((path, Asking::new(now)));
     }
 
-    /// Nothing is asked on a path any more, nor carried over it.
+    /// Stops all requests and handshakes on a path.
     fn forget(&mut self, path: PathId) {
         self.asking.retain(|(asking, _)| *asking != path);
         if self.handshake.as_ref().is_some_and(|(_, carries)| *carries == path) {
@@ -154,24 +154,24 @@ impl Opening {
         matches!(self.state, State::Open(_))
     }
 
-    /// Whether a path still asks.
+    /// Whether a path still waits to join or open.
     pub(crate) fn is_asking(&self, path: PathId) -> bool {
         self.asking.iter().any(|(asking, _)| *asking == path)
     }
 
-    /// What nobody has signed.
+    /// Unauthenticated information from the peer.
     pub(crate) const fn hints(&self) -> Hints {
         self.hints
     }
 
-    /// The peer has shown that it has the keys: the handshake has served.
+    /// The peer has proved to have the keys: the handshake is complete.
     pub(crate) fn on_proved(&mut self) {
         if self.is_open() {
             self.handshake = None;
         }
     }
 
-    /// A message came on a path; `is_peer` says whether from the receiver's address.
+    /// Handles a message received on a path; `is_peer` says whether it came from the receiver's address.
     pub(crate) fn handle(&mut self, now: Time, path: PathId, is_peer: bool, datagram: &[u8]) -> Told {
         let Some(message) = Message::parse(datagram) else {
             self.hints.version = other_version(datagram).filter(|_| is_peer).or(self.hints.version);
@@ -180,7 +180,7 @@ impl Opening {
         let key = self.asked.key.as_ref();
         let has_code = key.is_some_and(|key| is_authentic(datagram, key.handshake()));
         match message {
-            // Only who has seen the question knows its number.
+            // Only the receiver, and attackers on the path, can know its number.
             Message::Retry { number, cookie } if number == self.number && is_peer => self.on_retry(now, path, cookie),
             Message::Accept { number, ssrc } if number == self.number => {
                 return self.on_accept(now, path, is_peer, ssrc, datagram);
@@ -207,8 +207,8 @@ impl Opening {
         let Some(at) = self.asking.iter().position(|(asking, _)| *asking == path) else { return };
         let (_, asking) = &mut self.asking[at];
         asking.cookie = Some(cookie);
-        // At once for each number. A path that changes its address with every datagram makes every cookie a wrong one, and two ends
-        // that answer each other at once never stop.
+        // Only the first cookie of an attempt is returned at once. If a path changes its address with every datagram,
+        // every cookie is invalid, and two ends that answer each other at once would never stop.
         if !std::mem::replace(&mut asking.was_prompt, true) {
             asking.next = now + asking.pause;
             self.ask(now, at);
@@ -241,7 +241,7 @@ impl Opening {
         Told::Opened { path, ssrc, keys: None }
     }
 
-    /// Asks on path number `at`, by what it needs next.
+    /// Sends the next request on the path at index `at`.
     fn ask(&mut self, now: Time, at: usize) {
         let Some((path, asking)) = self.asking.get(at) else { return };
         let (path, has_cookie) = (*path, asking.cookie.is_some());
@@ -251,7 +251,7 @@ impl Opening {
                 self.handshake = Some((association, path));
                 self.drive(now);
             }
-            // Records leave by the handshake's own timers, and the others wait for its end.
+            // Records are sent by the handshake's own timers; the other paths wait for its end.
             (State::Asking | State::Agreed(_), Some(_)) if has_cookie => {}
             _ => self.say_open(path, &[]),
         }
@@ -274,7 +274,7 @@ impl Opening {
             reporting: *reporting,
             secure: key.is_some(),
             several: *several,
-            // Without keys the number is all that a path can show.
+            // Without keys, only the number identifies the session.
             joins: joins && key.is_some(),
             wanted: *wanted,
             fingerprint: if key.is_some() { *self.identity.fingerprint() } else { Fingerprint::NONE },
@@ -283,12 +283,12 @@ impl Opening {
         self.outbox.push_back((path, Message::Open(open, records).encode(code)));
     }
 
-    /// Lets the handshake do what it wants.
+    /// Carries out the outputs of the handshake.
     fn drive(&mut self, now: Time) {
         let Some((mut association, path)) = self.handshake.take() else { return };
         while let Some(step) = association.poll() {
             match step {
-                // Until the receiver has answered one, they have to open its door.
+                // Until the receiver has answered a record, records have to be sent within an Open.
                 Step::Carry(records) if self.receiver.is_none() => {
                     let records = records.to_vec();
                     self.say_open(path, &records);
@@ -302,7 +302,7 @@ impl Opening {
                         let (join, next, until) = (keys.join(), now + FIRST_PAUSE, now + AGREED_FOR);
                         self.state = State::Agreed(Agreed { keys, join, path, next, pause: FIRST_PAUSE, until });
                     }
-                    // Whoever has the shared key has not said that this certificate is its own.
+                    // The receiver has the shared key, but did not confirm this certificate.
                     _ => return self.begin_anew(now),
                 },
             }
@@ -314,7 +314,7 @@ impl Opening {
         }
     }
 
-    /// The attempt has failed; another one follows after a pause.
+    /// Starts another attempt after a pause.
     fn begin_anew(&mut self, now: Time) {
         (self.number, self.receiver, self.state, self.handshake) = (random(), None, State::Asking, None);
         for (_, asking) in &mut self.asking {
@@ -322,7 +322,7 @@ impl Opening {
         }
     }
 
-    /// Does what is due.
+    /// Handles all expired timers.
     pub(crate) fn on_timer(&mut self, now: Time) {
         for at in 0..self.asking.len() {
             let (_, asking) = &mut self.asking[at];
@@ -339,7 +339,7 @@ impl Opening {
         self.ask_for_word(now);
     }
 
-    /// Asks for a word by the new keys, where that is due: it may have been lost.
+    /// Asks again for an answer under the new keys if it is due: the last one may have been lost.
     fn ask_for_word(&mut self, now: Time) {
         let State::Agreed(agreed) = &mut self.state else { return };
         if now >= agreed.until {
@@ -354,14 +354,14 @@ impl Opening {
         }
     }
 
-    /// When [`on_timer`](Self::on_timer) wants to be called.
+    /// When to call [`on_timer`](Self::on_timer).
     pub(crate) fn wake(&self) -> Option<Time> {
         let handshake = self.handshake.iter().map(|(association, _)| association.wake());
         let word = if let State::Agreed(agreed) = &self.state { Some(agreed.next.min(agreed.until)) } else { None };
         self.asking.iter().map(|(_, asking)| asking.next).chain(handshake).chain(word).min()
     }
 
-    /// The next message to send, and on which path.
+    /// The next message to send, and its path.
     pub(crate) fn poll(&mut self) -> Option<(PathId, Vec<u8>)> {
         self.outbox.pop_front()
     }

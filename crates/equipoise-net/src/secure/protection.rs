@@ -4,18 +4,18 @@ use rtc_srtp::context::Context;
 
 use super::{Keys, Role};
 
-/// What is done to every datagram of a session.
+/// Protection of all datagrams of a session.
 pub(crate) enum Protection {
-    /// Nothing: anybody may read and forge.
+    /// None: anybody can read and forge.
     None,
-    /// SRTP and SRTCP with AES-GCM (RFC 3711, RFC 7714), the RTP packet inside another one.
+    /// SRTP and SRTCP with AES-GCM (RFC 3711, RFC 7714), with the RTP packet inside another one.
     Srtp(Box<Contexts>),
 }
 
-/// The keys of both directions.
+/// The SRTP contexts of both directions.
 ///
-/// A media packet is sealed inside an RTP packet of this layer's own: what says when it left, which path it takes and which number
-/// another program gave it is in the encrypted part.
+/// A media packet is encrypted inside an outer RTP packet. Its sending time, its path and its original sequence number
+/// are in the encrypted part.
 ///
 /// | bits | content | |
 /// | --- | --- | --- |
@@ -27,38 +27,39 @@ pub(crate) enum Protection {
 /// | 8 | the packet's own first byte | encrypted |
 /// | 16 | its own sequence number | |
 /// | | what follows its SSRC | |
-/// | 128 | AES-GCM's code | |
+/// | 128 | AES-GCM tag | |
 ///
-/// The number makes the nonce (RFC 7714, Sec. 8.1). Two packets with one nonce give away both, and the key that authenticates;
-/// so no layer above chooses it, whatever it repeats.
+/// The outer sequence number determines the nonce (RFC 7714, Sec. 8.1). Two packets with one nonce would reveal both
+/// and the authentication key. So it is counted here, and no layer above can choose or repeat it.
 pub(crate) struct Contexts {
     outward: Context,
-    /// The number of the next media packet, with its cycles above the lower 16 bits.
+    /// The extended sequence number of the next media packet.
     next: u64,
-    /// Reports that were protected.
+    /// Number of reports protected.
     reports: u32,
     inward: Context,
-    /// The numbers of media that has come. Ours, as the library's begins where the first packet says, be it forged.
+    /// Sequence numbers received. This window is our own, because the library's starts at the first packet, even a
+    /// forged one.
     window: ReplayWindow,
-    /// A packet before it is encrypted.
+    /// A packet before encryption.
     plain: Vec<u8>,
 }
 
-/// Media packets and reports that may be protected under one key (RFC 3711, Sec. 9.2).
+/// Maximum media packets and reports under one key (RFC 3711, Sec. 9.2).
 pub(crate) const MOST_MEDIA: u64 = 1 << 48;
 pub(crate) const MOST_REPORTS: u32 = 1 << 31;
 /// The fixed header of an RTP packet (RFC 3550, Sec. 5.1).
 const HEADER: usize = 12;
-/// What of the packet's own header is sealed in front of the rest: its first byte and its sequence number.
+/// Bytes of the packet's own header that are encrypted before the rest: its first byte and its sequence number.
 const SEALED: usize = 3;
-/// Version 2 and nothing else.
+/// Version 2 without other bits.
 const VERSION: u8 = 0x80;
 
 impl Protection {
-    /// Bytes that this adds to an RTP packet: 16 of AES-GCM (RFC 7714, Sec. 13.2) and what is sealed of the header.
+    /// Bytes that this adds to an RTP packet: 16 of AES-GCM (RFC 7714, Sec. 13.2) and the encrypted part of the header.
     pub(crate) const OVERHEAD: u64 = 16 + SEALED as u64;
 
-    /// The protection of one end of a session by these keys.
+    /// The protection of one end of a session with these keys.
     pub(crate) fn new(keys: &Keys, role: Role) -> Self {
         let outward = keys.context(role);
         let inward = keys.context(role.other());
@@ -72,7 +73,8 @@ impl Protection {
         }))
     }
 
-    /// Puts the protected form of `datagram` into `out`. False where it cannot be protected, which is not to be sent then.
+    /// Writes the protected form of `datagram` to `out`. Returns false if it cannot be protected; then it must not be
+    /// sent.
     pub(crate) fn protect(&mut self, datagram: &[u8], out: &mut Vec<u8>) -> bool {
         out.clear();
         match self {
@@ -83,9 +85,9 @@ impl Protection {
         true
     }
 
-    /// Puts what `datagram` protects into `out`. False where it is forged, damaged or was seen before.
+    /// Writes the content of the protected `datagram` to `out`. Returns false if it is forged, damaged or a replay.
     ///
-    /// `ssrc` is the only source that is looked at: the library remembers something of every source.
+    /// Only packets of the source `ssrc` are decrypted, because the library keeps state for every source.
     pub(crate) fn unprotect(&mut self, datagram: &[u8], ssrc: u32, out: &mut Vec<u8>) -> bool {
         out.clear();
         let Self::Srtp(contexts) = self else {
@@ -120,7 +122,7 @@ impl Contexts {
         Some(())
     }
 
-    /// Seals a media packet inside one of the next number.
+    /// Encrypts a media packet inside an outer packet with the next number.
     fn seal(&mut self, packet: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let (header, rest) = packet.split_at_checked(HEADER)?;
         let &[first, kind, high, low, ref after @ ..] = header else { return None };
@@ -128,7 +130,7 @@ impl Contexts {
             return None;
         }
         let number = (self.next as u16).to_be_bytes();
-        // Spent, whatever becomes of it.
+        // The number counts as used even if encryption fails.
         self.next += 1;
         let plain = &mut self.plain;
         plain.clear();
@@ -141,7 +143,7 @@ impl Contexts {
     }
 }
 
-/// Puts the packet that was sealed into `out`; `None` where what was encrypted is none.
+/// Writes the inner packet to `out`; `None` if the decrypted content is not a packet.
 fn unseal(sealed: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let (header, rest) = sealed.split_at_checked(HEADER)?;
     let (&[first, high, low], rest) = rest.split_first_chunk::<SEALED>()?;
@@ -152,7 +154,7 @@ fn unseal(sealed: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// The source that an RTP or RTCP datagram names in the clear (RFC 3711, Sec. 3.1, 3.4).
+/// The SSRC of an RTP or RTCP datagram, which is in the clear (RFC 3711, Sec. 3.1, 3.4).
 pub(crate) fn source_of(datagram: &[u8]) -> Option<u32> {
     let at = if is_rtcp(datagram) { 4 } else { 8 };
     Some(u32::from_be_bytes(datagram.get(at..at + 4)?.try_into().ok()?))
@@ -183,13 +185,13 @@ mod tests {
         report
     }
 
-    /// RFC 7714, Sec. 8.1: the number under the key is what makes the nonce.
+    /// RFC 7714, Sec. 8.1: the outer sequence number determines the nonce.
     fn number_of(wire: &[u8]) -> u16 {
         u16::from_be_bytes([wire[2], wire[3]])
     }
 
-    /// If it fails, an encoder that is started anew, or a copy on another path, gives away the key that authenticates: an observer
-    /// forges what he likes.
+    /// If it fails, a restarted encoder, or a copy on another path, reveals the authentication key, and an observer can
+    /// forge packets.
     #[test]
     fn no_number_is_used_twice_under_a_key_whatever_is_repeated() {
         let (mut sender, mut receiver) = ends();
@@ -203,8 +205,9 @@ mod tests {
         }
     }
 
-    /// A session that is opened anew is still sent packets under the keys before, and by anybody who knows its source. If this fails, one
-    /// of them makes all that follows look like replays, for as many packets as its number is ahead.
+    /// After a session is reopened, packets under the earlier keys still arrive, and anybody who knows its source can
+    /// forge some. If this fails, one of them makes all later packets look like replays, for as many packets as its
+    /// number is ahead.
     #[test]
     fn what_is_not_authentic_moves_no_window() {
         let (mut sender, mut receiver) = ends();
@@ -238,7 +241,7 @@ mod tests {
         assert!(!sender.protect(&report(), &mut wire) && wire.is_empty());
     }
 
-    /// If it fails, who looks on learns the host's wall clock to a nanosecond, and another program's numbers.
+    /// If it fails, an observer learns the host's wall clock to a nanosecond, and another program's sequence numbers.
     #[test]
     fn neither_the_sending_time_nor_the_number_of_a_packet_is_in_the_clear() {
         let (mut sender, mut receiver) = ends();

@@ -1,4 +1,4 @@
-//! What can be seen of DTLS's records without keys (RFC 6347, Sec. 4.1, 4.2; RFC 9147, Sec. 4, 5).
+//! The parts of DTLS records that are readable without keys (RFC 6347, Sec. 4.1, 4.2; RFC 9147, Sec. 4, 5).
 
 use std::borrow::Cow;
 
@@ -11,33 +11,33 @@ const SERVER_HELLO: u8 = 2;
 const HELLO_VERIFY_REQUEST: u8 = 3;
 /// Type, version, epoch, number, length.
 const HEADER: usize = 13;
-/// Type, length, number, and which part of it this is.
+/// Type, length, sequence number, and fragment offset and length.
 const HANDSHAKE_HEADER: usize = 12;
-/// By this number a ServerHello asks for the cookie (RFC 8446, Sec. 4.1.3).
+/// A ServerHello with this random value asks for the cookie (RFC 8446, Sec. 4.1.3).
 const RETRY: [u8; 32] = [
     0xCF, 0x21, 0xAD, 0x74, 0xE5, 0x9A, 0x61, 0x11, 0xBE, 0x1D, 0x8C, 0x02, 0x1E, 0x65, 0xB8, 0x91, 0xC2, 0xA2, 0x11,
     0x16, 0x7A, 0xBB, 0x8C, 0x5E, 0x07, 0x9E, 0x09, 0xE2, 0xC8, 0xA8, 0x33, 0x9C,
 ];
 
-/// The number that a ClientHello draws, which is the same when it comes again with the cookie.
+/// The random value of a ClientHello, which is the same when it is sent again with the cookie.
 pub(crate) type ClientRandom = [u8; 32];
 
-/// Part of a ClientHello.
+/// A fragment of a ClientHello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
-    /// `None` where this is not its first part.
+    /// `None` if this is not its first fragment.
     pub(crate) random: Option<ClientRandom>,
-    /// It has, or may have, the cookie.
+    /// Whether it has, or may have, the cookie.
     pub(crate) is_second: bool,
 }
 
-/// The records in the clear at the front of a datagram: their bytes, and what they hold.
+/// The unencrypted records at the front of a datagram: all bytes, type and content.
 fn clear(datagram: &[u8]) -> impl Iterator<Item = (u8, &[u8], &[u8])> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         let (header, after) = rest.split_at_checked(HEADER)?;
         let length = usize::from(u16::from_be_bytes([header[11], header[12]]));
-        // Epoch 0 is that without keys.
+        // Records of epoch 0 are unencrypted.
         let content = after.get(..length).filter(|_| header[3..5] == [0, 0])?;
         let (whole, left) = rest.split_at(HEADER + length);
         rest = left;
@@ -51,24 +51,24 @@ fn first_message(datagram: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((header[0], header, body))
 }
 
-/// The number behind the version.
+/// The random value after the version.
 fn random_of(body: &[u8]) -> Option<[u8; 32]> {
     body.get(2..34)?.try_into().ok()
 }
 
-/// What a datagram says, where it begins with a ClientHello.
+/// The ClientHello at the beginning of a datagram, if there is one.
 pub(crate) fn hello(datagram: &[u8]) -> Option<Hello> {
     let (_, header, body) = first_message(datagram).filter(|(kind, ..)| *kind == CLIENT_HELLO)?;
     let is_first_part = header[6..9] == [0; 3];
     Some(Hello { random: random_of(body).filter(|_| is_first_part), is_second: header[4..6] != [0, 0] })
 }
 
-/// Whether a datagram begins with what a server may say to a first word.
+/// Whether a datagram begins with a possible answer to a ClientHello.
 pub(crate) fn answers_hello(datagram: &[u8]) -> bool {
     matches!(first_message(datagram), Some((HELLO_VERIFY_REQUEST | SERVER_HELLO, ..)))
 }
 
-/// Whether a datagram of a server asks for the cookie, and says nothing else.
+/// Whether a server's datagram asks for the cookie, and nothing else.
 pub(crate) fn asks_for_cookie(datagram: &[u8]) -> bool {
     match first_message(datagram) {
         Some((HELLO_VERIFY_REQUEST, ..)) => true,
@@ -77,7 +77,7 @@ pub(crate) fn asks_for_cookie(datagram: &[u8]) -> bool {
     }
 }
 
-/// A datagram without the alerts that anybody may have written, and the last of these.
+/// Removes unencrypted alerts, which anybody may have written, from a datagram. Also returns the last of them.
 pub(crate) fn without_clear_alerts(datagram: &[u8]) -> (Cow<'_, [u8]>, Option<u8>) {
     let mut alert = None;
     let mut kept = Vec::new();

@@ -1,4 +1,4 @@
-//! Opening a session in virtual time, by both ends, over a network that does what a test wants.
+//! Opening a session in virtual time, with both ends, over a network controlled by the test.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -36,7 +36,7 @@ fn at(path: PathId) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], 5000 + path.0))
 }
 
-/// What the server keeps of a session.
+/// The server's state of a session.
 struct Live {
     number: Nonce,
     owner: Fingerprint,
@@ -51,10 +51,10 @@ impl Live {
     }
 }
 
-/// A datagram: when it arrives, its place among those of the moment, whether at the receiver, on which path, its bytes.
+/// A datagram: arrival time, order among those of the same time, whether to the receiver, path, bytes.
 type UnderWay = (Time, u64, bool, u16, Vec<u8>);
 
-/// Both ends, and a network that says of each datagram how much later than the shortest way its copies come.
+/// Both ends, and a network that decides for each datagram how much later than the shortest path its copies arrive.
 struct Ends<F> {
     now: Time,
     opening: Opening,
@@ -63,12 +63,12 @@ struct Ends<F> {
     network: F,
     under_way: BinaryHeap<Reverse<UnderWay>>,
     count: u64,
-    /// What each end has at the end, and when.
+    /// Each end's result, and its time.
     sender: Option<(Time, Option<Keys>)>,
     receiver: Option<(Time, Option<Keys>)>,
     joined: Vec<u16>,
     refused: Option<Refusal>,
-    /// Messages of the sender, and of the receiver.
+    /// Messages sent by the sender, and by the receiver.
     said: [u32; 2],
 }
 
@@ -167,7 +167,7 @@ impl<F: FnMut(bool, &[u8]) -> Vec<(Span, Vec<u8>)>> Ends<F> {
         self.now = end;
     }
 
-    /// Whether both have the same keys, and when the later one had them.
+    /// Whether both have the same keys, and when the second end got them.
     fn opened(&self) -> Option<Span> {
         let (Some((one, Some(sender))), Some((other, Some(receiver)))) = (&self.sender, &self.receiver) else {
             return None;
@@ -185,7 +185,7 @@ fn straight(_: bool, bytes: &[u8]) -> Vec<(Span, Vec<u8>)> {
     vec![(Span::ZERO, bytes.to_vec())]
 }
 
-/// A network that remembers what the sender said.
+/// A network that records the sender's messages.
 fn recording(recorded: &RefCell<Vec<Vec<u8>>>) -> impl FnMut(bool, &[u8]) -> Vec<(Span, Vec<u8>)> {
     |is_up, bytes| {
         if is_up {
@@ -201,11 +201,12 @@ fn both_ends_have_the_same_keys_and_know_it_three_round_trips_after_the_first_wo
     ends.run(Span::from_secs(2));
     let took = ends.opened().expect("it opens");
     assert!(took <= WAY * 6 + Span::from_millis(1), "{took}");
-    // If it fails, the beginning of a stream is sent to one who cannot read it yet.
+    // If it fails, the beginning of a stream is sent before the receiver can decrypt it.
     let [sender, receiver] = [&ends.sender, &ends.receiver].map(|end| end.as_ref().map(|(at, _)| *at));
     assert!(receiver < sender, "media leaves when the receiver has the keys, and not before");
     assert!(ends.refused.is_none());
-    // Another one has other keys, though the shared key is the same: who learns that later reads nothing.
+    // Another session has other keys, though the shared key is the same: an attacker who learns it later can read
+    // nothing.
     let mut later = Ends::new(asked(Some(key()), false), Some(key()), 1, straight);
     later.run(Span::from_secs(2));
     let (Some((_, Some(first))), Some((_, Some(second)))) = (&ends.sender, &later.sender) else { panic!("both open") };
@@ -229,7 +230,7 @@ fn a_session_without_keys_opens_and_a_path_joins() {
     }
 }
 
-/// A path on which 10 to 30 % of all datagrams are lost, a tenth comes twice, and each up to 60 ms late.
+/// A path that loses 10 to 30 % of all datagrams, duplicates a tenth, and delays each by up to 60 ms.
 pub(crate) fn bad_path(seed: u64) -> impl FnMut(&[u8]) -> Vec<(Span, Vec<u8>)> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let loss = 10 + random.next_u32() % 21;
@@ -256,7 +257,8 @@ fn a_bad_path_delays_an_opening_and_does_not_prevent_it() {
     assert!(late <= 1, "{late} of 100 took more than 5 s");
 }
 
-/// Who sees the datagrams and has no key: before each one that passes comes an altered one, an earlier one, and one that is reflected.
+/// An attacker who sees the datagrams but has no key: before each one come an altered copy, an earlier one, and a
+/// reflected one.
 #[test]
 fn altered_replayed_and_reflected_copies_prevent_no_opening() {
     for seed in 0..500 {
@@ -267,7 +269,7 @@ fn altered_replayed_and_reflected_copies_prevent_no_opening() {
             let place = random.next_u32() as usize % altered.len();
             altered[place] ^= 1 << (random.next_u32() % 8);
             recorded.push(bytes.to_vec());
-            // Of either direction.
+            // From either direction.
             let earlier = recorded[random.next_u32() as usize % recorded.len()].clone();
             let mut cut = bytes.to_vec();
             cut.truncate(random.next_u32() as usize % bytes.len());
@@ -292,26 +294,26 @@ fn who_has_another_key_or_none_is_told_by_a_word_that_is_not_believed_at_once() 
         let mut ends = Ends::new(asked(ours, false), theirs, 1, straight);
         ends.run(Span::from_secs(3));
         assert!(ends.sender.is_none() && ends.receiver.is_none());
-        // Who has no key can be told anything by anybody.
+        // Without a key, answers cannot be authenticated.
         assert_eq!(ends.refused, is_plain.then_some(reason));
         assert_eq!(ends.opening.hints().refusal, (!is_plain).then_some(reason));
         assert_eq!(ends.door.half_open(), 0);
     }
 }
 
-/// If it fails, any holder of the shared key takes the session of another one by its source number, which is in the clear.
+/// If it fails, any holder of the shared key takes over another's session by its SSRC, which is in the clear.
 #[test]
 fn a_session_belongs_to_the_certificate_that_opened_it() {
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, straight);
     ends.run(Span::from_secs(2));
     let first = ends.live.as_ref().map(|live| live.number).expect("it is open");
-    // The same sender, who has heard nothing for a while.
+    // The same sender, after receiving nothing for a while.
     let now = ends.now;
     ends.opening.ask_for_session(now, std::iter::once(PathId(0)));
     ends.run(Span::from_secs(2));
     let second = ends.live.as_ref().map(|live| live.number).expect("it is open");
     assert_ne!(first, second);
-    // Somebody else with the same key.
+    // Another sender with the same key.
     let mut thief = Opening::new(asked(Some(key()), false));
     thief.ask_for_session(ends.now, std::iter::once(PathId(3)));
     std::mem::swap(&mut ends.opening, &mut thief);
@@ -320,7 +322,7 @@ fn a_session_belongs_to_the_certificate_that_opened_it() {
     assert_eq!(ends.live.as_ref().map(|live| live.number), Some(second), "the session is whose it was");
 }
 
-/// If it fails, who copies a message that goes on in an opening has the receiver send its flights to whom he names.
+/// If it fails, an attacker who copies a later message of a handshake redirects the receiver's flights to any address.
 #[test]
 fn an_address_that_has_not_sent_back_its_cookie_is_never_answered_at_length() {
     let recorded = RefCell::new(Vec::new());
@@ -336,7 +338,7 @@ fn an_address_that_has_not_sent_back_its_cookie_is_never_answered_at_length() {
     assert!(answers.iter().all(|(_, answer)| answer.len() == LENGTH), "cookies alone");
 }
 
-/// If it fails, two openings that an observer recorded, said again in turn, replace the keys of a live session.
+/// If it fails, two recorded openings, replayed in turn, replace the keys of a live session.
 #[test]
 fn what_was_recorded_opens_nothing() {
     let recorded = RefCell::new(Vec::new());
@@ -384,7 +386,7 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
             wanted: None,
             fingerprint: Fingerprint([1; 32]),
         };
-        // Every second one by who has the key, with records of its own.
+        // Every third one is from a holder of the key, with arbitrary records.
         let records = [0; 1000];
         let question = Message::Open(open, if count % 3 == 0 { &records } else { &[] });
         let question = question.encode((count % 2 == 0).then(key).as_ref().map(Key::handshake));
@@ -400,10 +402,10 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
     assert_eq!((door.half_open(), door.wake()), (0, None));
 }
 
-/// Two ends that answer each other at once never stop.
+/// Two ends that answer each other at once would never stop.
 #[test]
 fn nothing_is_said_again_without_a_pause() {
-    // A path that changes its address with every datagram: no cookie is ever right.
+    // A path that changes its address with every datagram: no cookie is ever valid.
     let mut port = 0;
     let mut door = Door::new(Some(key()));
     let mut opening = Opening::new(asked(Some(key()), false));
@@ -421,9 +423,9 @@ fn nothing_is_said_again_without_a_pause() {
         now = now + Span::from_millis(1);
     }
     assert!(said < 60, "{said} messages in 10 s");
-    // Somebody with the key and no sense.
+    // A faulty peer that has the key.
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, |is_up: bool, bytes: &[u8]| {
-        // The receiver's records never come.
+        // The receiver's records never arrive.
         if is_up || bytes.len() == LENGTH { straight(is_up, bytes) } else { Vec::new() }
     });
     ends.run(Span::from_secs(30));
@@ -434,7 +436,7 @@ fn nothing_is_said_again_without_a_pause() {
 fn whoever_speaks_another_version_is_told_so() {
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, |is_up: bool, bytes: &[u8]| {
         let mut bytes = bytes.to_vec();
-        // A receiver of some other release.
+        // A receiver of another release.
         bytes[2] = if is_up { 9 } else { 5 };
         straight(is_up, &bytes)
     });

@@ -2,9 +2,9 @@ use equipoise::units::{Rate, Size, Span};
 use equipoise_session::Ecn;
 use thiserror::Error;
 
-/// What the end that opens a session wants to be sent, where it is the other end that shall send.
+/// The media that the end that opens a session asks the other end to send.
 ///
-/// It has been checked: its rates lie in order, and everything fits into its place in the message that asks for it.
+/// It is already checked: its rates are in order, and every value fits into its field of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     min: Rate,
@@ -15,12 +15,12 @@ pub struct Wanted {
     ecn: Ecn,
 }
 
-/// Why nothing can be sent as it was wanted.
+/// The requested media is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WantedError {
-    /// There is no rate within the limits, or a session at the lowest one would never hear of its path again.
+    /// The rates are not in order, or the lowest is zero, at which a session would never get feedback again.
     #[error(
-        "the rates of what the peer is to send are {min} to {max}; the lowest must be above zero and not above the highest"
+        "the rates requested from the peer are {min} to {max}; the lowest must be above zero and not above the highest"
     )]
     Rates {
         /// The lowest rate.
@@ -28,8 +28,8 @@ pub enum WantedError {
         /// The highest rate.
         max: Rate,
     },
-    /// It shall start outside its limits.
-    #[error("what the peer is to send would start at {start}; it must start at {min} to {max}")]
+    /// The start rate is outside the limits.
+    #[error("the peer is asked to start at {start}; it must start at {min} to {max}")]
     Start {
         /// The rate to start at.
         start: Rate,
@@ -38,24 +38,24 @@ pub enum WantedError {
         /// The highest rate.
         max: Rate,
     },
-    /// A number is too large for its place in the message.
-    #[error("the {what} of what the peer is to send is {found}; it must be {most} or less")]
+    /// A value is too large for its field of the message.
+    #[error("the {what} requested from the peer is {found}; it must be {most} or less")]
     TooLarge {
-        /// Which one.
+        /// The field.
         what: &'static str,
-        /// What was asked for.
+        /// The value.
         found: u64,
-        /// The most, in the same unit.
+        /// The maximum, in the same unit.
         most: u64,
     },
 }
 
 impl Wanted {
-    /// Bytes of its form in a message.
+    /// Bytes of its wire format.
     pub(crate) const LENGTH: usize = 20;
 
-    /// Media of packets of 1200 bytes with a report every second, at a rate that the sender's controller chooses between these two; at one
-    /// constant rate if they are the same.
+    /// Media in packets of 1200 bytes with a report every second. The sender's controller chooses a rate between these
+    /// two; if they are equal, the rate is constant.
     ///
     /// # Errors
     /// [`WantedError::Rates`], and [`WantedError::TooLarge`] above 4.29 Gbit/s.
@@ -68,10 +68,10 @@ impl Wanted {
         Ok(Self { min, start: None, max, packet_size, report_interval, ecn: Ecn::NotCapable })
     }
 
-    /// The same, starting at this rate; where none is said, the controller has its own.
+    /// Sets the start rate. Without it, the controller uses its own.
     ///
     /// # Errors
-    /// [`WantedError::Start`] where it is outside the limits.
+    /// [`WantedError::Start`] if it is outside the limits.
     pub fn starting_at(self, start: Rate) -> Result<Self, WantedError> {
         let Self { min, max, .. } = self;
         if !(min..=max).contains(&start) {
@@ -80,7 +80,7 @@ impl Wanted {
         Ok(Self { start: Some(start), ..self })
     }
 
-    /// The same in IP packets of this size, headers included.
+    /// Sets the size of IP packets, headers included.
     ///
     /// # Errors
     /// [`WantedError::TooLarge`] above 65 535 bytes.
@@ -89,7 +89,7 @@ impl Wanted {
         Ok(Self { packet_size, ..self })
     }
 
-    /// The same with so much time between two requests for a report, in whole milliseconds.
+    /// Sets the time between two requests for a report, in whole milliseconds.
     ///
     /// # Errors
     /// [`WantedError::TooLarge`] above 65 535 ms.
@@ -99,7 +99,7 @@ impl Wanted {
         Ok(Self { report_interval: Span::from_millis(millis as i64), ..self })
     }
 
-    /// The same in packets whose headers say this of congestion.
+    /// Sets the ECN field of the packets.
     #[must_use]
     pub const fn marked(self, ecn: Ecn) -> Self {
         Self { ecn, ..self }
@@ -110,7 +110,7 @@ impl Wanted {
         self.min
     }
 
-    /// The rate to start at; `None` for the controller's own.
+    /// The start rate; `None` for the controller's own.
     pub const fn start(&self) -> Option<Rate> {
         self.start
     }
@@ -130,17 +130,17 @@ impl Wanted {
         self.report_interval
     }
 
-    /// What its packets say of congestion.
+    /// The ECN field of its packets.
     pub const fn ecn(&self) -> Ecn {
         self.ecn
     }
 
-    /// Whether it has one rate from beginning to end.
+    /// Whether its rate is constant.
     pub fn is_constant(&self) -> bool {
         self.min == self.max
     }
 
-    /// Its form in a message: three rates in bit/s, packet size in bytes, report interval in ms, ECN, three zeros.
+    /// Its wire format: three rates in bit/s, packet size in bytes, report interval in ms, ECN, three zeros.
     pub(crate) fn encode(&self) -> [u8; Self::LENGTH] {
         let mut out = [0; Self::LENGTH];
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
@@ -154,11 +154,11 @@ impl Wanted {
         out
     }
 
-    /// What such bytes say; `None` where they ask for nothing that can be.
+    /// Parses the wire format; `None` if the request is invalid.
     pub(crate) fn parse(bytes: &[u8; Self::LENGTH]) -> Option<Self> {
         let rate = |at: usize| Some(Rate::from_bps(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?).into()));
         let number = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-        // A packet says that it may be marked, not that it was.
+        // A request can make packets ECN-capable, but not CE-marked.
         if bytes[16] >= Ecn::Marked.bits() || bytes[17..] != [0; 3] {
             return None;
         }
@@ -173,12 +173,12 @@ impl Wanted {
     }
 }
 
-/// Whether a number has room where `most` is the largest.
+/// Checks that a value is at most `most`.
 fn fits(what: &'static str, found: u64, most: u64) -> Result<(), WantedError> {
     if found > most { Err(WantedError::TooLarge { what, found, most }) } else { Ok(()) }
 }
 
-/// The largest numbers of four bytes and of two.
+/// The largest values of four bytes and of two.
 const LONG: u64 = u32::MAX as u64;
 const SHORT: u64 = u16::MAX as u64;
 
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!((Wanted::parse(&by_itself.encode()), by_itself.is_constant()), (Some(by_itself), true));
     }
 
-    /// If it fails, a peer has a server send at no rate, or above what it says.
+    /// If it fails, a peer makes a server send at rate zero, or above the requested limit.
     #[test]
     fn what_cannot_be_is_refused_by_name_and_as_bytes() {
         let [zero, low, high] = [0, 1000, 2000].map(Rate::from_bps);
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(within.starting_at(fast), Err(WantedError::Start { start: fast, min: low, max: high }));
         assert!(within.in_packets_of(Size::from_bytes(65_536)).is_err());
         assert!(within.reported_every(Span::from_secs(66)).is_err());
-        // Lowest above the highest, start above the highest, packets that were marked, numbers where zeros belong.
+        // Lowest above highest, start above highest, CE-marked packets, non-zero reserved bytes.
         for (at, byte) in [(0, 0xFF), (4, 0xFF), (16, 3), (17, 1), (19, 1)] {
             let mut bytes = wanted().encode();
             bytes[at] = byte;

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::measure::ClockMap;
 use equipoise::units::{Rate, Size, Span};
+use equipoise_session::feedback::Format;
 use equipoise_session::rtp::{Clocks, Payload, ReceiverConfig, ReorderConfig};
 use equipoise_session::{DropReason, Event, Input, Output, PathId, Transmit};
 
@@ -375,7 +376,10 @@ impl<V: SessionObserver> State<V> {
     fn make(&mut self, now: Time, from: SocketAddr, open: &Open, keys: Held) -> Result<Result<u32, Refusal>, NetError> {
         let own_ssrc = u32::from_be_bytes(random());
         let Open { payload, reporting, several: is_multipath, wanted, .. } = *open;
+        let is_transport_wide = reporting.is_some_and(|reporting| reporting.format == Format::TransportWide);
         let half = match &wanted {
+            // Packets of several paths have no such numbers.
+            None if is_multipath && is_transport_wide => return Ok(Err(Refusal::Impossible)),
             None => {
                 let config = ReceiverConfig { payload, reporting, ..self.config.receiver(own_ssrc, open.ssrc) };
                 Half::Receives(receiving(config, is_multipath)?)

@@ -1,6 +1,6 @@
-//! The kernel's account of a TCP connection, by the socket monitoring interface (`man 7 sock_diag`).
+//! Reads the state of a kernel TCP connection through the socket monitoring interface (`man 7 sock_diag`).
 //!
-//! Its answer is as long as the kernel makes it, which grows from version to version; what is not there is `None`.
+//! The answer grows with the kernel version; fields missing from an older kernel are `None`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -25,7 +25,7 @@ const HEADER: usize = 16;
 const QUESTION: usize = 56;
 const ANSWER: usize = 72;
 const ATTRIBUTE: usize = 4;
-/// Every answer to one question is shorter.
+/// Every answer to one request is shorter.
 const LONGEST: usize = 4096;
 
 /// Offsets in `struct tcp_info`.
@@ -48,32 +48,32 @@ const TIMESTAMPS: u8 = 1;
 /// From this congestion state on the window is being reduced (`TCP_CA_CWR`).
 const REDUCING: u8 = 2;
 
-/// What the kernel has for a threshold before there is one, and at least (`TCP_INFINITE_SSTHRESH`).
+/// The kernel's threshold before one is set, or any larger value (`TCP_INFINITE_SSTHRESH`).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
-/// And for a round-trip time before one is measured.
+/// The kernel's round-trip time before one is measured.
 const NO_ROUND_TRIP: u32 = u32::MAX;
 
-/// What an application that reads TCP's rate off it wants to know.
+/// The values needed by an application that derives its rate from TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// Bytes of the stream acknowledged so far, and those that were not sent yet.
+    /// Bytes of the stream acknowledged so far, and bytes not yet sent.
     pub(crate) acknowledged: u64,
     pub(crate) unsent: u32,
-    /// Congestion window and slow start threshold, in segments of so many bytes.
+    /// Congestion window and slow start threshold, in segments.
     pub(crate) window: u32,
     pub(crate) threshold: u32,
     pub(crate) segment: u32,
     /// Whether segments carry timestamps.
     pub(crate) has_timestamps: bool,
-    /// Whether it recovers from a loss or a mark just now.
+    /// Whether it is recovering from a loss or a mark.
     pub(crate) is_reducing: bool,
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     pub(crate) retransmissions: u32,
-    /// Smoothed; zero before one is measured.
+    /// Smoothed; zero before the first measurement.
     pub(crate) round_trip: Span,
 }
 
-/// A socket to ask by, in the network namespace of the connection.
+/// A monitoring socket in the network namespace of the connection.
 #[derive(Debug)]
 pub(crate) struct Diagnosis {
     fd: OwnedFd,
@@ -82,14 +82,14 @@ pub(crate) struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// For the connection from `local` to `peer`, of this thread's network namespace.
+    /// For the connection from `local` to `peer` in this thread's network namespace.
     pub(crate) fn open(local: SocketAddr, peer: SocketAddr) -> Result<Self, NetError> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let fd = socket(AddressFamily::Netlink, SockType::Datagram, flags, SockProtocol::NetlinkSockDiag);
         Ok(Self { fd: fd.map_err(refused)?, question: question(local, peer), answer: vec![0; LONGEST] })
     }
 
-    /// How the connection is; `None` where the kernel knows none.
+    /// The state of the connection; `None` if the kernel has no such connection.
     pub(crate) fn look(&mut self) -> Result<Option<TcpState>, NetError> {
         Ok(self.ask()?.map(|info| {
             let field = |at| u32_at(info, at).unwrap_or(0);
@@ -109,7 +109,7 @@ impl Diagnosis {
         }))
     }
 
-    /// How far the connection has come; `None` where the kernel knows none.
+    /// The progress of the connection; `None` if the kernel has no such connection.
     pub(crate) fn progress(&mut self) -> Result<Option<Progress>, NetError> {
         Ok(self.ask()?.and_then(|info| {
             Some(Progress {
@@ -126,7 +126,7 @@ impl Diagnosis {
         }))
     }
 
-    /// Whether nothing waits to be sent or acknowledged.
+    /// Whether no data waits to be sent or acknowledged.
     pub(crate) fn is_all_acknowledged(&mut self) -> Result<bool, NetError> {
         let pending = |info| Some(u32_at(info, UNACKED)? > 0 || u32_at(info, UNSENT_BYTES)? > 0);
         Ok(self.ask()?.and_then(pending) == Some(false))
@@ -157,7 +157,7 @@ fn question(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
     bytes.extend(REQUEST.to_ne_bytes());
     bytes.extend([0; 8]);
     bytes.extend([if local.is_ipv4() { IPV4 } else { IPV6 }, TCP, 1 << (INFO - 1), 0]);
-    // In whatever state it is.
+    // In any state.
     bytes.extend(u32::MAX.to_ne_bytes());
     bytes.extend(local.port().to_be_bytes());
     bytes.extend(peer.port().to_be_bytes());
@@ -171,12 +171,12 @@ fn question(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
         bytes.extend(field);
     }
     bytes.extend(0u32.to_ne_bytes());
-    // No cookie: whichever socket it is.
+    // No cookie: any socket matches.
     bytes.extend([u8::MAX; 8]);
     bytes
 }
 
-/// The `struct tcp_info` in an answer; `None` where it is a refusal, which says that there is no such connection.
+/// The `struct tcp_info` in an answer; `None` if the answer is an error, which means that there is no such connection.
 fn info_in(answer: &[u8]) -> Option<&[u8]> {
     let length = usize::try_from(u32_at(answer, 0)?).ok()?;
     if u16_at(answer, 4)? != BY_FAMILY {

@@ -12,10 +12,10 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError};
 
-/// Bytes that are read at once. Ours: some milliseconds of 1 Gbit/s.
+/// Bytes per read. Ours: some milliseconds of 1 Gbit/s.
 const READ: usize = 256 << 10;
 
-/// The application that receives: it reads and counts.
+/// The receiving application: it reads and counts.
 pub(super) struct Far {
     pub(super) clock: Clock,
     pub(super) listener: TcpListener,
@@ -24,7 +24,7 @@ pub(super) struct Far {
 }
 
 impl Far {
-    /// Takes one connection, and reads it until `stop` is set.
+    /// Accepts one connection, and reads it until `stop` is set.
     pub(super) fn run(self, stop: &AtomicBool) -> Result<(), NetError> {
         let mut stream: Option<TcpStream> = None;
         let mut buffer = vec![0; READ];
@@ -37,7 +37,7 @@ impl Far {
             }
             let until = self.clock.now() + STOP_CHECK;
             match &stream {
-                // There is nothing more to come.
+                // No more data will come.
                 Some(_) if ended => self.clock.sleep_until(until),
                 Some(stream) => self.wait(stream, until)?,
                 None => self.wait(&self.listener, until)?,
@@ -46,7 +46,7 @@ impl Far {
         Ok(())
     }
 
-    /// Reads what is there; whether that was the last.
+    /// Reads the waiting data; returns whether the stream has ended.
     fn read(&self, stream: &mut TcpStream, buffer: &mut [u8]) -> Result<bool, NetError> {
         match stream.read(buffer) {
             Ok(0) => Ok(true),
@@ -56,7 +56,7 @@ impl Far {
                 Ok(false)
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
-            // The sender is gone.
+            // The sender closed or lost the connection.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(true),
             Err(source) => Err(failed("receive from")(source)),
         }

@@ -4,24 +4,24 @@ use super::listen::ReceiveWindow;
 use super::socket::HEADERS;
 use crate::TestHost;
 
-/// The timestamps that the kernel puts into every segment, padded (RFC 7323, App. A).
+/// The kernel's timestamp option in every segment, with padding (RFC 7323, App. A).
 const TIMESTAMPS: Size = Size::from_bytes(12);
 
-/// The kernel's hosts of a connection.
+/// The two hosts of a kernel TCP connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpHosts {
     /// The host that sends.
     pub sender: TestHost,
-    /// The sender's congestion control, by its name.
+    /// The name of the sender's congestion control.
     pub congestion_control: String,
     /// Size of the sender's IP packets with full segments.
     pub packet: Size,
-    /// Full segments that the receiver's window has room for, at most; `None` for what the host gives.
+    /// The receiver's maximum window in full segments; `None` for the host's default.
     pub receive_window: Option<u64>,
 }
 
 impl TcpHosts {
-    /// Data of a full segment.
+    /// Bytes of data in a full segment.
     pub(super) fn segment(&self) -> Size {
         self.packet - HEADERS - TIMESTAMPS
     }

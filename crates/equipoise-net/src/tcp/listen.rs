@@ -10,7 +10,8 @@ use super::socket::failed;
 use crate::{NetError, TestBed, TestHost};
 
 sockopt_impl!(
-    /// The largest window that a socket offers, in bytes (`man 7 tcp`); neither the standard library nor nix nor socket2 has it.
+    /// The largest window that a socket offers, in bytes (`man 7 tcp`). Neither the standard library nor nix nor
+    /// socket2 offers this option.
     WindowClamp,
     SetOnly,
     libc::IPPROTO_TCP,
@@ -18,21 +19,21 @@ sockopt_impl!(
     libc::c_int
 );
 
-/// The largest window that a receiver offers; `None` for what its host gives.
+/// The largest window that a receiver offers; `None` for the host's default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiveWindow(pub(crate) Option<Size>);
 
 impl ReceiveWindow {
-    /// Limits the window of a connection once more: the kernel reckons its limit anew when it sees packets of another size, and
-    /// with full segments comes to a quarter more.
+    /// Limits the window of a connection again: the kernel recomputes its limit when it sees packets of another size,
+    /// and with full segments that limit is a quarter larger.
     pub(crate) fn hold(self, connection: &impl AsFd) {
         if let Some(bytes) = self.bytes() {
-            // What could be set on the listener can be set again.
+            // The same option could be set on the listener, so it can be set here.
             let _ = WindowClamp.set(connection, &bytes);
         }
     }
 
-    /// For a socket that listens: the buffer of its connections has room for such a window and does not grow.
+    /// For a listening socket: the buffer of its connections has room for this window and does not grow.
     fn limit(self, listener: &TcpListener) -> Result<(), NetError> {
         let Some(bytes) = self.bytes() else { return Ok(()) };
         setsockopt(listener, sockopt::RcvBufForce, &(bytes as usize))
@@ -45,7 +46,7 @@ impl ReceiveWindow {
     }
 }
 
-/// A socket that listens at a host of a test bed; port 0 takes any free one. Its connections begin with this window.
+/// A listening socket at a host of a test bed; port 0 takes any free one. Its connections start with this window.
 pub(crate) fn listen(bed: &TestBed, host: TestHost, port: u16, window: ReceiveWindow) -> Result<TcpListener, NetError> {
     bed.inside(host.place(), || {
         let listener = TcpListener::bind((host.address(), port)).map_err(failed("listen"))?;
@@ -55,7 +56,7 @@ pub(crate) fn listen(bed: &TestBed, host: TestHost, port: u16, window: ReceiveWi
     })
 }
 
-/// The connection that waits, which does not block; `None` if there is none yet.
+/// The next waiting connection, in non-blocking mode; `None` if there is none yet.
 pub(crate) fn accept(listener: &TcpListener) -> Result<Option<TcpStream>, NetError> {
     match listener.accept() {
         Ok((stream, _)) => {

@@ -1,4 +1,4 @@
-//! TCP connections of the kernel between the hosts of a test bed.
+//! Kernel TCP connections between the hosts of a test bed.
 //!
 //! ```text
 //!   near thread ── socket ══ emulator ══ socket ── far thread
@@ -6,7 +6,7 @@
 //!        └── the kernel's account (sock_diag)          └── bytes that came
 //! ```
 //!
-//! The kernel is TCP; what is here is an application at each end, and a look at the connection from time to time.
+//! The kernel runs TCP. This module is an application at each end, and reads the state of the connection at intervals.
 
 pub(crate) mod diagnosis;
 mod far;
@@ -36,7 +36,7 @@ pub(crate) use socket::{check_congestion_control, failed, is_gone, set_congestio
 pub use state::TcpState;
 pub use web::{WebEnds, WebFetched, WebLook, WebPlan};
 
-/// Both ends of a connection that is not opened yet.
+/// Both ends of a connection before it is opened.
 #[derive(Debug)]
 pub struct TcpEnds {
     near: NearEnd,
@@ -56,8 +56,8 @@ impl TcpEnds {
     /// Sockets on free ports of both hosts.
     ///
     /// # Errors
-    /// [`NetError::NoCongestionControl`] where the kernel has none of this name, [`NetError::Tcp`] where the system refuses
-    /// something else, and as [`TestBed::inside`].
+    /// [`NetError::NoCongestionControl`] if the kernel has none of this name, [`NetError::Tcp`] if another system call
+    /// fails, and as [`TestBed::inside`].
     pub fn open(bed: &TestBed, hosts: &TcpHosts) -> Result<Self, NetError> {
         let listener = listen(bed, hosts.sender.peer(), 0, hosts.window())?;
         let receiver = listener.local_addr().map_err(failed("listen"))?;
@@ -79,10 +79,10 @@ impl TcpEnds {
         self.near.receiver
     }
 
-    /// Carries a plan out; `observe` is told what there was to see, on a thread of the connection's own.
+    /// Runs a plan on a separate thread; `observe` is called with each state of the connection.
     ///
     /// # Errors
-    /// [`NetError::Spawn`] where the system has no threads to give.
+    /// [`NetError::Spawn`] if no thread can be started.
     pub fn run(
         self,
         clock: &Clock,
@@ -100,15 +100,15 @@ impl TcpEnds {
 }
 
 impl RunningTcp {
-    /// Whether it broke: an application goes on looking when it has sent all.
+    /// Whether it failed: after the last data the application still reads the state, so it does not finish by itself.
     pub fn is_finished(&self) -> bool {
         self.near.is_finished() || self.far.is_finished()
     }
 
-    /// Ends it, with a last look where one is due.
+    /// Ends it, after a last sample if one is due.
     ///
     /// # Errors
-    /// What ended it before its time, if something did.
+    /// The error that ended it early, if any.
     pub fn stop(self) -> Result<(), NetError> {
         self.near.request_stop();
         self.near.join()??;

@@ -17,25 +17,25 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError, Time};
 
-/// Bytes that are given to the kernel at once. Ours: half a millisecond of 1 Gbit/s.
+/// Bytes per write. Ours: half a millisecond of 1 Gbit/s.
 pub(super) const WRITE: usize = 64 << 10;
 pub(super) static ZEROS: [u8; WRITE] = [0; WRITE];
 
-/// The shortest time between two writes of data at a rate, and between two looks for a transfer's end. Ours: far below any
-/// round trip that is worth an emulator.
+/// The shortest time between two writes at a given rate, and between two checks for a transfer's end. Ours: far below
+/// any round-trip time of interest.
 pub(super) const TICK: Span = Span::from_millis(1);
 
-/// The socket of the application that sends, and what is known of it.
+/// The sending application's socket and its parameters.
 #[derive(Debug)]
 pub(super) struct NearEnd {
     pub(super) socket: Socket,
     pub(super) diagnosis: Diagnosis,
     pub(super) receiver: SocketAddr,
-    /// Bytes of a full segment.
+    /// Bytes of data in a full segment.
     pub(super) segment: u64,
 }
 
-/// The application that sends.
+/// The sending application.
 pub(super) struct Near<O> {
     clock: Clock,
     end: NearEnd,
@@ -52,9 +52,9 @@ pub(super) struct Near<O> {
 enum Phase {
     /// The connection is not opened yet.
     Early,
-    /// It takes data, or will.
+    /// It accepts data, or will.
     Open,
-    /// The application has sent its last.
+    /// The application has sent its last data.
     Over,
 }
 
@@ -65,7 +65,7 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         Self { clock, end, plan, phase: Phase::Early, written: 0, next_look, state, delivered, observe }
     }
 
-    /// Sends until `stop` is set, or longer for a look that is due.
+    /// Sends until `stop` is set, and then takes the samples that are due.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
@@ -81,7 +81,7 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         self.look_until(self.clock.now())
     }
 
-    /// Opens the connection; whether the socket has to say when it is.
+    /// Opens the connection; returns whether the caller has to wait until the socket is writable.
     fn connect(&mut self) -> Result<bool, NetError> {
         self.phase = Phase::Open;
         match self.end.socket.connect(&self.end.receiver.into()) {
@@ -94,13 +94,13 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
     fn end(&mut self) -> Result<bool, NetError> {
         self.phase = Phase::Over;
         match self.end.socket.shutdown(Shutdown::Write) {
-            // It was never opened: the way is that bad.
+            // The connection never opened, because the path lost too much.
             Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
             ended => ended.map(|()| false).map_err(failed("close")),
         }
     }
 
-    /// Gives the kernel what there is, as far as it takes it; whether it took less.
+    /// Writes the available data as far as the kernel accepts it; returns whether it accepted less.
     fn write(&mut self, now: Time) -> Result<bool, NetError> {
         let supplied = self.supplied(now);
         while self.written < supplied && self.clock.now() < self.next_look {
@@ -116,7 +116,7 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         Ok(false)
     }
 
-    /// Bytes that the application has had for the connection until `now`; at a rate, in full segments.
+    /// Bytes that the application had supplied by `now`; if it sends at a rate, in full segments.
     fn supplied(&self, now: Time) -> u64 {
         match &self.plan.supply {
             TcpSupply::Unlimited => u64::MAX,
@@ -129,7 +129,7 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         }
     }
 
-    /// Notes when a finite transfer has arrived.
+    /// Records when a finite transfer has arrived.
     fn finish(&mut self) -> Result<(), NetError> {
         let all = match &self.plan.supply {
             TcpSupply::Unlimited | TcpSupply::Rate(_) => return Ok(()),
@@ -143,11 +143,11 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         Ok(())
     }
 
-    /// Tells how the connection is at all moments up to `now` at which one was to look.
+    /// Reports the state of the connection for all sample times up to `now`.
     fn look_until(&mut self, now: Time) -> Result<(), NetError> {
         while self.next_look <= now {
             if self.phase != Phase::Early {
-                // One that the kernel has forgotten stays as it was.
+                // If the kernel no longer has the connection, its last state is kept.
                 if let Some(found) = self.end.diagnosis.look()? {
                     self.state = TcpState { finished: self.state.finished, ..found };
                 }
@@ -159,13 +159,13 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         Ok(())
     }
 
-    /// Waits until there is something to do; with `blocked`, until the socket takes more.
+    /// Waits until there is something to do; if `blocked`, also until the socket is writable.
     fn wait(&mut self, now: Time, blocked: bool) -> Result<(), NetError> {
         let mut until = self.next_look.min(now + STOP_CHECK);
         match self.phase {
             Phase::Early => until = until.min(self.plan.start),
             Phase::Open if blocked => until = self.plan.stop.map_or(until, |stop| until.min(stop)),
-            // At a rate, or until the last data are acknowledged.
+            // To send at a rate, or until the last data is acknowledged.
             Phase::Open => until = until.min(now + TICK),
             Phase::Over => {}
         }

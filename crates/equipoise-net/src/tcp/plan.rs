@@ -3,30 +3,30 @@ use equipoise_path::source::Content;
 
 use crate::Time;
 
-/// What the application at the sending end does, and how often one looks.
+/// What the sending application does, and how often the connection's state is sampled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpPlan {
     /// When it opens the connection.
     pub start: Time,
-    /// When it sends no more; `None` to go on.
+    /// When it stops sending; `None` for never.
     pub stop: Option<Time>,
     /// What it sends.
     pub supply: TcpSupply,
-    /// The first look is this long after [`origin`](Self::origin); above zero.
+    /// Time between samples, and from [`origin`](Self::origin) to the first; above zero.
     pub sample_interval: Span,
-    /// Whence looks are counted.
+    /// The time from which samples are counted.
     pub origin: Time,
 }
 
-/// What the application gives to a connection.
+/// The data that the application supplies to a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TcpSupply {
-    /// As much as it takes.
+    /// As much as TCP accepts.
     Unlimited,
-    /// So much, and then no more.
+    /// This amount.
     Transfer(Size),
-    /// At a rate, from the start on.
+    /// At this rate, from the start on.
     Rate(Rate),
-    /// So many full segments and no more, each from its time on.
+    /// A number of full segments, each available from its own time on.
     Content(Content),
 }

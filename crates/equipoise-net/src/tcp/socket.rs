@@ -8,18 +8,19 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::TcpHosts;
 use crate::NetError;
 
-/// Headers of IPv4 (RFC 791, Sec. 3.1) and TCP (RFC 9293, Sec. 3.1) without options, which is what a segment size leaves out.
+/// Headers of IPv4 (RFC 791, Sec. 3.1) and TCP (RFC 9293, Sec. 3.1) without options. A segment size does not include
+/// them.
 pub(super) const HEADERS: Size = Size::from_bytes(40);
 
-/// The names of the congestion controls that there are.
+/// The file with the names of the available congestion controls.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// A socket of the sending end, bound and not connected, with its address.
+/// A bound, unconnected socket of the sending end, with its address.
 pub(super) fn near_socket(hosts: &TcpHosts) -> Result<(Socket, SocketAddr), NetError> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP)).map_err(failed("open"))?;
     set_congestion_control(&socket, &hosts.congestion_control)?;
     set_packet_size(&socket, hosts.packet)?;
-    // Data that an application gives at a rate are not kept back to be sent with more (RFC 9293, Sec. 3.7.4).
+    // Data supplied at a rate must not wait to be sent with more (RFC 9293, Sec. 3.7.4).
     socket.set_tcp_nodelay(true).map_err(failed("open"))?;
     let any_port = SocketAddr::from((hosts.sender.address(), 0));
     socket.bind(&any_port.into()).map_err(failed("bind"))?;
@@ -28,13 +29,13 @@ pub(super) fn near_socket(hosts: &TcpHosts) -> Result<(Socket, SocketAddr), NetE
     Ok((socket, address))
 }
 
-/// Has a socket send IP packets of this size.
+/// Makes a socket send IP packets of this size.
 pub(crate) fn set_packet_size(socket: &Socket, packet: Size) -> Result<(), NetError> {
     let segment = u32::try_from((packet - HEADERS).as_bytes()).unwrap_or(u32::MAX);
     socket.set_tcp_mss(segment).map_err(failed("set the segment size of"))
 }
 
-/// Checks that a socket of this thread's network namespace can have this congestion control.
+/// Checks that sockets in this thread's network namespace can use this congestion control.
 ///
 /// # Errors
 /// As [`set_congestion_control`].
@@ -43,10 +44,10 @@ pub(crate) fn check_congestion_control(name: &str) -> Result<(), NetError> {
     set_congestion_control(&socket, name)
 }
 
-/// Gives a socket one of the kernel's congestion controls.
+/// Sets the congestion control of a socket.
 ///
 /// # Errors
-/// [`NetError::NoCongestionControl`] where the kernel has none of this name, or does not permit it.
+/// [`NetError::NoCongestionControl`] if the kernel has none of this name, or does not permit it.
 pub(crate) fn set_congestion_control(socket: &Socket, name: &str) -> Result<(), NetError> {
     socket.set_tcp_congestion(name.as_bytes()).map_err(|source| {
         let known = fs::read_to_string(AVAILABLE).unwrap_or_default();
@@ -55,12 +56,12 @@ pub(crate) fn set_congestion_control(socket: &Socket, name: &str) -> Result<(), 
     })
 }
 
-/// What became of a TCP socket that was to do something.
+/// Wraps the error of an operation on a TCP socket.
 pub(crate) fn failed(what: &'static str) -> impl Fn(std::io::Error) -> NetError {
     move |source| NetError::Tcp { what, source }
 }
 
-/// The peer closed the connection, or is not there any more.
+/// Whether the error means that the peer closed the connection or is gone.
 pub(crate) const fn is_gone(kind: ErrorKind) -> bool {
     matches!(
         kind,

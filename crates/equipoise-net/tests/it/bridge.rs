@@ -54,11 +54,12 @@ fn every_client_gets_its_own_answers_and_both_delays() {
     assert_eq!(report.forward.punctuality.packets, 2);
 }
 
-/// Over IPv6 as well, and in either direction.
+/// Also over IPv6, and in both directions.
 #[test]
 fn marks_pass_a_relay_and_its_queue_sets_them() {
     let clock = Clock::new();
-    // One that marks by its threshold alone, and drops nothing. The first and the last packet of its low-latency queue have no mark of it.
+    // A queue that marks by its threshold alone, and drops nothing. It does not mark the first and the last packet of
+    // its low-latency queue.
     let dual = Discipline::DualPi2(DualPi2 { target: Span::from_secs(10), ..DualPi2::default() });
     let rate = Schedule::new(Rate::ZERO, vec![(Span::from_secs(1), Rate::from_bps(8_000_000))]);
     let forward = PipeConfig { capacity: Capacity::Rate(rate), discipline: dual, ..PipeConfig::default() };
@@ -84,8 +85,8 @@ fn marks_pass_a_relay_and_its_queue_sets_them() {
 #[test]
 fn a_burst_leaves_at_the_rate_and_in_order_and_what_exceeds_the_queue_is_dropped() {
     let (server, client) = (socket(), socket());
-    // 972 bytes of payload are IP packets of 1000: 1 ms each. Nothing leaves for a while, so that what comes in then meets
-    // in the queue on a slow machine, too.
+    // 972 bytes of payload are IP packets of 1000 bytes: 1 ms each. At first no packet leaves, so that all arrivals
+    // meet in the queue even on a slow machine.
     let rate = Schedule::new(Rate::ZERO, vec![(Span::from_millis(500), Rate::from_bps(8_000_000))]);
     let forward =
         PipeConfig { capacity: Capacity::Rate(rate), queue: QueueLimit::Packets(50), ..PipeConfig::default() };
@@ -102,9 +103,9 @@ fn a_burst_leaves_at_the_rate_and_in_order_and_what_exceeds_the_queue_is_dropped
         server.recv(&mut buffer).unwrap();
         numbers.push(buffer[0]);
     }
-    // One in service and 50 waiting: 51 services after the rate has begun.
+    // One in transmission and 50 waiting: 51 transmission times after the rate becomes non-zero.
     assert!(begin.elapsed() >= Duration::from_millis(550), "{:?}", begin.elapsed());
-    // A busy machine may stamp one of them later than those behind it, which then finds the queue full.
+    // A busy machine may stamp one of them later than those after it; then that one finds the queue full.
     let is_first = numbers.windows(2).all(|pair| pair[0] < pair[1]) && numbers.last().is_some_and(|last| *last < 56);
     assert!(is_first, "the first, in order: {numbers:?}");
     let report = bridge.stop().unwrap();
@@ -124,7 +125,7 @@ fn a_share_is_lost_and_the_same_seed_loses_the_same() {
         let bridge = relay(&config, &server);
         for number in 0..100u8 {
             client.send_to(&[number], bridge.address().unwrap()).unwrap();
-            // One after the other, so that nothing but the path loses them.
+            // With a pause, so that only the path loses datagrams.
             thread::sleep(Duration::from_micros(200));
         }
         server.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
@@ -135,7 +136,7 @@ fn a_share_is_lost_and_the_same_seed_loses_the_same() {
         }
         let report = bridge.stop().unwrap();
         assert_eq!(report.forward.path.lost + numbers.len() as u64, 100);
-        // The first may be stamped later than the second, while the kernel turns its timestamps on.
+        // The first may be stamped later than the second, because the kernel is still turning its timestamps on.
         numbers.sort_unstable();
         numbers
     };

@@ -38,7 +38,7 @@ fn a_sleep_never_ends_early() {
     assert!(clock.now() - before < Span::from_millis(900), "a moment that has passed is not waited for");
 }
 
-/// Stalls come as they like; here the watchdog shall only run, end, and tell nothing that cannot be.
+/// Stalls are not predictable: this test only checks that the watchdog runs, ends, and reports nothing impossible.
 #[test]
 fn a_watchdog_tells_stalls_in_order_and_within_its_watch() {
     let clock = Clock::new();

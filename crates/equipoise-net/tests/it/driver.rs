@@ -6,7 +6,7 @@ use equipoise_session::{DropReason, Endpoint, Event, Input, Output, PathId, Tran
 
 use super::{eventually, median, receive, socket};
 
-/// Sends one byte every 2 ms from a given moment, never to catch up; obeys "end".
+/// Sends one byte every 2 ms from a given time, without catching up; ends when it receives "end".
 struct Metronome {
     next: Instant<SenderClock>,
     outbox: VecDeque<Output<'static>>,

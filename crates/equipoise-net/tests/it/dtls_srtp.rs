@@ -1,4 +1,4 @@
-//! GStreamer as the other end of DTLS-SRTP: its video is decoded behind us, and ours behind it.
+//! GStreamer as the other end of DTLS-SRTP: we decode its video, and it decodes ours.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use equipoise_net::Clock;
 use equipoise_net::dtls_srtp::{DtlsSrtp, Identity, PeerConfig, Profile, Setup, Standing};
 use tokio::time::{sleep, timeout};
 
-/// The example, which does the work.
+/// The example under test.
 #[path = "../../examples/dtls_srtp.rs"]
 #[allow(dead_code, reason = "its main function")]
 mod example;
 
-/// Frames that have to be decoded in each direction, of 30 a second.
+/// Frames to decode in each direction; there are 30 per second.
 const FRAMES: usize = 40;
 const SOURCE: &str = "videotestsrc is-live=true ! video/x-raw,width=320,height=240,framerate=30/1 \
                       ! vp8enc deadline=1 keyframe-max-dist=15 ! rtpvp8pay pt=96";
@@ -33,7 +33,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Frames that were decoded and written.
+    /// Number of frames decoded and written.
     fn frames(&self, side: &str) -> usize {
         fs::read_dir(self.0.join(side)).expect("a folder").count()
     }
@@ -50,14 +50,14 @@ struct Pipeline(Child);
 impl Pipeline {
     fn start(elements: &str, error: &Path) -> Self {
         let error = fs::File::create(error).expect("a file");
-        // Its own rules of quoting: text between quotation marks is one word, whatever lines it has.
+        // Quoting rules of `gst-launch-1.0`: text in quotation marks is one word, even across lines.
         let mut command = Command::new("gst-launch-1.0");
         command.arg("-q").args(words(elements)).stdout(Stdio::null()).stderr(error);
         Self(command.spawn().expect("it starts"))
     }
 }
 
-/// Splits at spaces outside of quotation marks, which stay.
+/// Splits at spaces outside of quotation marks, and keeps the marks.
 fn words(elements: &str) -> Vec<String> {
     let mut is_quoted = false;
     let at_space = |letter: char| {
@@ -74,7 +74,7 @@ impl Drop for Pipeline {
     }
 }
 
-/// What keeps GStreamer from the test, where something does.
+/// Why the test cannot run with GStreamer here, if it cannot.
 fn lacks() -> Option<String> {
     for element in ["dtlssrtpdec", "dtlssrtpenc", "vp8enc", "rtpvp8pay", "rtpjitterbuffer", "jpegenc", "multifilesink"]
     {
@@ -87,7 +87,7 @@ fn lacks() -> Option<String> {
     None
 }
 
-/// A certificate and its key by OpenSSL, as GStreamer's own are over RSA.
+/// A certificate and its key made with OpenSSL, with RSA as in GStreamer's own.
 fn certificate(folder: &Path) -> Option<String> {
     let mut request = Command::new("openssl");
     request.args(["req", "-x509", "-nodes", "-subj", "/CN=interop", "-days", "2", "-newkey", "ec"]);
@@ -102,7 +102,8 @@ fn free() -> SocketAddr {
     socket.local_addr().expect("bound")
 }
 
-/// Media both ways, with a GStreamer that begins, or waits for us. Gives what the machine lacks for it.
+/// Exchanges media in both directions with a GStreamer that is active or passive. Returns what the machine lacks for
+/// it, if anything.
 async fn exchange(setup: Setup) -> Option<String> {
     if let Some(lacks) = lacks() {
         return Some(lacks);
@@ -119,8 +120,8 @@ async fn exchange(setup: Setup) -> Option<String> {
             place.display()
         )
     };
-    // The decoder comes first: by another order this version of GStreamer fails. No sink waits for a first frame, as that comes behind the
-    // handshake, which another sink sends.
+    // The decoder comes first: in another order this version of GStreamer fails. The sinks do not wait for a first
+    // frame, which comes only after the handshake, which another sink sends.
     let secured = format!(
         "udpsrc address=127.0.0.1 port={} ! dtlssrtpdec name=d connection-id=a pem=\"{pem}\" d.rtp_src ! {CAPS} ! {} \
          {SOURCE} ssrc=77 ! e.rtp_sink_0 dtlssrtpenc name=e connection-id=a is-client={is_client} e.src \
@@ -157,7 +158,7 @@ async fn exchange(setup: Setup) -> Option<String> {
             assert!(waited.is_ok(), "frames behind them, behind us: {frames:?}\n{}\n{}", read("secured"), read("plain"));
         }
     }
-    // The profile that GStreamer has.
+    // The profile that GStreamer supports.
     assert_eq!(session.standing(), Standing::Open(Profile::Aes128CmSha1));
     None
 }

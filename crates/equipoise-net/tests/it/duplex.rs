@@ -1,4 +1,5 @@
-//! Media both ways in one session over sockets: bare through an emulated bottleneck, and by the keys of DTLS-SRTP.
+//! Media in both directions in one session over sockets: unprotected through an emulated bottleneck, and protected by
+//! DTLS-SRTP.
 
 use std::thread;
 
@@ -19,7 +20,7 @@ use super::{PATIENCE, eventually, median, socket};
 
 const PACKET: Size = Size::from_bytes(1000);
 const SSRCS: [u32; 2] = [1, 2];
-/// Each end's own.
+/// The rate of each end.
 const RATES: [&str; 2] = ["3 Mbit/s", "1.5 Mbit/s"];
 
 type End = Duplex<SenderClock>;
@@ -34,11 +35,11 @@ fn end(number: usize, start: Time, overhead: Size) -> End {
     Duplex::new(DuplexConfig::new(sending, SSRCS[1 - number], clocks), controller).expect("a valid configuration")
 }
 
-/// What an end did and saw.
+/// The record of one end.
 #[derive(Default)]
 struct Log {
     events: Vec<Event>,
-    /// Sender reports with a block on the peer's media.
+    /// Sender reports with a report block on the peer's media.
     reports: usize,
 }
 
@@ -48,7 +49,7 @@ impl Observer for Log {
     }
 
     fn on_transmit(&mut self, _now: Time, transmit: &Transmit<'_>) {
-        // SR (RFC 3550, Sec. 6.4.1), with one block.
+        // SR (RFC 3550, Sec. 6.4.1) with one block.
         self.reports += usize::from(is_rtcp(transmit.head) && transmit.head[..2] == [0x81, 200]);
     }
 }
@@ -76,7 +77,7 @@ impl Log {
     }
 }
 
-/// Lets both ends talk for a second, and then the near one say goodbye.
+/// Lets both ends send for a second; then the near end says goodbye.
 fn second(clock: &Clock, start: Time, [near, far]: [Running<End, Log>; 2]) -> [Finished<End, Log>; 2] {
     clock.sleep_until(start + Span::from_secs(1));
     let near = near.stop().expect("the near end's host works");
@@ -84,7 +85,7 @@ fn second(clock: &Clock, start: Time, [near, far]: [Running<End, Log>; 2]) -> [F
     [near, far.join().expect("the far end's host works")]
 }
 
-/// What holds of a second of media both ways whatever carries it.
+/// The checks for a second of media in both directions, over any transport.
 fn assert_both_ways(ends: &[Finished<End, Log>; 2]) {
     let [near, far] = ends.each_ref().map(|end| &end.observer);
     // 375 and 187 packets on a machine that does not stall.
@@ -135,7 +136,7 @@ fn both_ends_of_a_session_send_and_measure_the_emulated_path() {
     }
 }
 
-/// Two ends that know each other's certificates.
+/// Two ends that each know the other's certificate.
 fn associations(sockets: &[Socket; 2], identities: [Identity; 2]) -> [DtlsSrtp; 2] {
     let fingerprints = identities.each_ref().map(|identity| *identity.fingerprint());
     let mut setups = [Setup::Active, Setup::Passive].into_iter();
@@ -148,7 +149,7 @@ fn associations(sockets: &[Socket; 2], identities: [Identity; 2]) -> [DtlsSrtp; 
     })
 }
 
-/// If it fails, a session with media both ways has no keys, or for one of its directions alone.
+/// If it fails, a session with media in both directions has no keys, or keys for one direction only.
 #[test]
 fn both_ends_of_a_session_send_by_the_keys_of_one_handshake() {
     let clock = Clock::new();
@@ -173,7 +174,7 @@ fn an_end_whose_peer_is_somebody_else_says_so() {
     let clock = Clock::new();
     let sockets = [socket(&clock), socket(&clock)];
     let [active, _] = associations(&sockets, [Identity::generate(), Identity::generate()]);
-    // Who answers there has another certificate.
+    // The other end has another certificate.
     let peer = PeerConfig {
         address: sockets[0].address(),
         fingerprint: *active.identity().fingerprint(),

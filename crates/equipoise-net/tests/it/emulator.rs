@@ -12,13 +12,13 @@ use super::{any_port, eventually, median, receive, socket};
 /// With 28 bytes of headers, an IP packet of 1000 bytes.
 const PAYLOAD: usize = 972;
 
-/// A datagram of so many bytes of payload that begins with these.
+/// A datagram with this size of payload that begins with `head`.
 fn padded(head: &[u8]) -> Transmit<'_> {
     Transmit { media: PAYLOAD - head.len(), ..Transmit::datagram(head) }
 }
 
-/// Passes nothing for its first second, then 8 Mbit/s: what comes within that second meets in the queue, be the machine
-/// as slow as it may.
+/// A link with rate 0 for its first second, then 8 Mbit/s: packets of that second meet in the queue, even on a slow
+/// machine.
 fn slow_starter(packets: u32) -> LinkConfig {
     let rate = Schedule::new(Rate::ZERO, vec![(Span::from_secs(1), Rate::from_bps(8_000_000))]);
     LinkConfig { rate, propagation_delay: Span::ZERO, queue: QueueLimit::Packets(packets) }
@@ -29,7 +29,7 @@ fn link(rate_bps: u64, propagation_delay: Span, packets: u32) -> LinkConfig {
     LinkConfig { rate, propagation_delay, queue: QueueLimit::Packets(packets) }
 }
 
-/// One route over one link there, and straight back.
+/// One route over one link forward, and back without a link.
 struct Bench {
     clock: Clock,
     origin: Time,
@@ -147,10 +147,11 @@ fn routes_that_share_a_link_share_its_queue() {
     assert_eq!(emulator.stop().unwrap().links[0].usage.longest_queue, 1);
 }
 
-/// Packets that may be marked are, where the queue is long, and leave with the mark; others are left alone.
+/// If the queue is long, ECN-capable packets are marked and leave with the mark; others are not changed.
 #[test]
 fn a_queue_marks_what_may_be_marked() {
-    // One that marks by its threshold alone, and drops nothing. The first and the last packet of its low-latency queue have no mark of it.
+    // A queue that marks by its threshold alone, and drops nothing. It does not mark the first and the last packet of
+    // its low-latency queue.
     let dual = Discipline::DualPi2(DualPi2 { target: Span::from_secs(10), ..DualPi2::default() });
     let mut bench = bench_of(PipeConfig { discipline: dual, ..slow_starter(1000).into() });
     for number in 0..20_u8 {
@@ -181,7 +182,7 @@ fn the_load_counts_what_was_offered_against_the_capacity() {
         load.is_some_and(|load| load >= 0.01)
     };
     assert!(eventually(&bench.clock, watch), "80 kbit arrive at the link");
-    // Dropped packets are part of what was offered.
+    // The offered load includes dropped packets.
     assert_eq!(probe.load(one_second), Some(0.01));
     assert_eq!(probe.load(one_second + Span::from_secs(1)), Some(0.0));
 }

@@ -1,4 +1,4 @@
-//! Sessions that a server sends in, over real sockets: what becomes of them when the server goes away.
+//! Sessions that a server sends in, over real sockets, when the server disappears.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use equipoise_net::{
 };
 use equipoise_session::Event;
 
-/// Sees nothing.
+/// An observer that ignores everything.
 struct Nobody;
 
 impl SessionObserver for Nobody {}
@@ -30,7 +30,7 @@ fn server() -> Server<Nobody> {
     Server::start(socket(), config, Nobody).expect("a server")
 }
 
-/// A way to a server that can be led to another one, or to nobody.
+/// A path to a server that can be redirected to another server, or to nowhere.
 struct Way {
     address: SocketAddr,
     to: Arc<Mutex<Option<SocketAddr>>>,
@@ -80,7 +80,7 @@ impl Drop for Way {
     }
 }
 
-/// What ends a session of 400 kbit/s whose way is led elsewhere once media comes.
+/// The error that ends a session of 400 kbit/s whose path is redirected once media arrives.
 fn ended_by(idle: Span, elsewhere: Option<SocketAddr>) -> NetError {
     let server = server();
     let way = Way::new(server.address());
@@ -101,14 +101,14 @@ fn ended_by(idle: Span, elsewhere: Option<SocketAddr>) -> NetError {
     running.join().map(|_| ()).expect_err("nobody ends it")
 }
 
-/// If it fails, whoever watches waits for ever for a host that is gone.
+/// If it fails, a viewer waits for ever for a host that is gone.
 #[test]
 fn a_server_that_falls_silent_is_given_up_and_named() {
     let ended = ended_by(Span::from_secs(1), None);
     assert!(matches!(ended, NetError::Silent { waited, .. } if waited == Span::from_secs(1)), "{ended}");
 }
 
-/// If it fails, another stream is taken for the one that was asked for, or nothing is heard any more.
+/// If it fails, another stream is accepted for the requested one, or no more packets are accepted.
 #[test]
 fn a_server_that_was_started_again_is_named() {
     let other = server();

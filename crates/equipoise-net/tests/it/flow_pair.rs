@@ -21,7 +21,7 @@ use crate::sessions::machine::Machine;
 /// Longer than any stall.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Periods of some 100 ms, in which whatever TCP's rate is settles soon.
+/// Periods of about 100 ms, in which any TCP rate soon counts as steady.
 fn short_periods() -> PairConfig {
     let tpba = TpbaConfig {
         interval: ProbeInterval::Fixed(Span::from_millis(30)),
@@ -32,7 +32,7 @@ fn short_periods() -> PairConfig {
     PairConfig { tpba, report_interval: Span::from_millis(50), ..PairConfig::default() }
 }
 
-/// A flow that stays with TCP.
+/// A flow that never leaves TCP.
 fn only_tcp() -> PairConfig {
     let tpba = TpbaConfig { interval: ProbeInterval::Fixed(Span::from_secs(1000)), ..TpbaConfig::PAPER };
     PairConfig { tpba, ..PairConfig::default() }
@@ -44,18 +44,18 @@ fn pair(address: SocketAddr, config: &PairConfig) -> (PairSender, PairReceiver) 
     (sender, listener.accept().expect("it listens"))
 }
 
-/// The bytes of an ADU: from none to 5000, and 100 kB now and then.
+/// The bytes of an ADU: 0 to 5000, and 100 kB now and then.
 fn content(number: u64) -> Vec<u8> {
     let length = if number % 500 == 499 { 100_000 } else { number.wrapping_mul(7919) % 5001 };
     (0..length).map(|at| (number.wrapping_mul(31) + at % 251) as u8).collect()
 }
 
-/// Sends so many ADUs or more, each in one or two parts, at some 15 Mbit/s, until there were so many running periods; ends the
-/// flow. Gives how many it sent.
+/// Sends at least `least` ADUs, each in one or two parts, at about 15 Mbit/s, until there were `running_periods`; then
+/// ends the flow. Returns the number sent.
 fn send_all(mut sender: PairSender, least: u64, running_periods: u64) -> (u64, PairState) {
     let (mut number, start) = (0, Instant::now());
     while number < least || sender.state().running_periods < running_periods {
-        // On a machine that stalls TCP's rate is seldom steady.
+        // On a machine that stalls, TCP's rate is seldom steady.
         assert!(start.elapsed() < 5 * PATIENCE, "{:?}", sender.state());
         let adu = content(number);
         let (first, rest) = adu.split_at(adu.len() / 3);
@@ -71,7 +71,8 @@ fn send_all(mut sender: PairSender, least: u64, running_periods: u64) -> (u64, P
     (number, sender.close().expect("no failure"))
 }
 
-/// Takes all ADUs, which are whole, in order and complete; how many each transport brought.
+/// Receives all ADUs and checks that they are whole and in order; returns their number, and the number over each
+/// transport.
 fn take_all(mut receiver: PairReceiver) -> (u64, [u64; 2]) {
     let (mut next, mut over) = (0, [0; 2]);
     while let Some(Adu { number, missing, over: transport, data }) = receiver.recv() {
@@ -102,7 +103,7 @@ fn thousands_of_adus_come_whole_and_in_order_over_many_switches() {
     assert!(state.rate.is_some() && !state.congestion_control.is_empty(), "{state:?}");
 }
 
-/// Where somebody can set TCP's window, the law's windows reach it; where it says it cannot, the first round trips are paced.
+/// If TCP's window can be set, the law's windows are set; if setting fails, the first round trips are paced.
 #[test]
 fn windows_go_to_whom_can_set_them() {
     let Ok(host) = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control") else {
@@ -120,7 +121,7 @@ fn windows_go_to_whom_can_set_them() {
     let state = run_through(pair(any_port(), &config), 500, 3);
     assert_eq!(state.window_preset, WindowPreset::Set);
     let windows = windows.lock().expect("no panic");
-    // The first asks whether any can be set.
+    // The first call tests whether a window can be set.
     assert!(windows.len() >= 3 && windows[0] == 0 && windows[1..].iter().all(|&segments| segments > 0), "{windows:?}");
 
     let control = WindowControl::new(host.trim(), |_, _| Err(io::Error::other("no right")));
@@ -181,7 +182,7 @@ async fn tasks_send_and_receive(count: u64) {
     assert!(!sending.await.expect("no panic").ended_by_peer);
 }
 
-/// If it fails, a receiver that went away is sent to for ever.
+/// If it fails, a sender sends for ever to a receiver that is gone.
 #[test]
 fn a_sender_hears_that_its_receiver_is_gone() {
     for config in [only_tcp(), short_periods()] {
@@ -212,7 +213,7 @@ fn a_receiver_hears_that_its_sender_is_gone() {
     assert!(receiver.end().is_some());
 }
 
-/// If it fails, an application that does not read fills the memory, or loses what TCP brought.
+/// If it fails, an application that does not read fills the memory, or loses data that TCP delivered.
 #[test]
 fn who_does_not_read_holds_up_tcp_and_loses_nothing() {
     const COUNT: usize = 800;
@@ -228,7 +229,7 @@ fn who_does_not_read_holds_up_tcp_and_loses_nothing() {
         assert!(start.elapsed() < PATIENCE, "{} bytes", receiver.waiting());
         thread::sleep(Duration::from_millis(5));
     }
-    // A time in which more would come if it were not held up.
+    // In this time more would arrive if TCP were not held up.
     thread::sleep(Duration::from_millis(100));
     let waiting = receiver.waiting();
     assert!((PairReceiver::MOST..=PairReceiver::MOST + 50_000).contains(&waiting), "{waiting} bytes");
@@ -271,7 +272,7 @@ fn who_answers_otherwise_or_not_at_all_is_no_receiver() {
     let answering = thread::spawn(move || {
         let (mut stream, _) = server.accept().expect("somebody comes");
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("it is there");
-        // Until it goes.
+        // Until the connection is closed.
         let _ = stream.read_to_end(&mut Vec::new());
         let (silent, _) = server.accept().expect("somebody comes");
         ends.recv().expect("the test goes on");
@@ -293,7 +294,7 @@ fn strangers_are_turned_away_and_hold_up_nobody() {
     let mut stranger = TcpStream::connect(to).expect("it listens");
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it is there");
     stranger.set_read_timeout(Some(PATIENCE)).expect("a time");
-    // Closed with what it did not read, which is a reset.
+    // Closed with unread data, which causes a reset.
     assert!(!matches!(stranger.read(&mut [0; 16]), Ok(1..)));
     let mut sender = PairSender::connect(to, &only_tcp()).expect("somebody listens");
     let mut receiver = listener.accept().expect("it listens");

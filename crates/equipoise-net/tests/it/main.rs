@@ -1,4 +1,5 @@
-//! The real world over the loopback interface: order and bounds that hold on a machine that stalls now and then.
+//! Tests with real sockets over the loopback interface. They check order and bounds that hold even if the machine
+//! stalls.
 
 mod bridge;
 mod clock;
@@ -20,10 +21,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use equipoise::units::Span;
 use equipoise_net::{Clock, Received, Socket};
 
-/// Longer than any stall: what has not happened by then never will.
+/// Longer than any stall: an event that has not happened by then never will.
 const PATIENCE: Span = Span::from_secs(10);
 
-/// A socket on a free port of 127.0.0.1, by a kernel that has had the time to turn its timestamps on.
+/// A socket on a free port of 127.0.0.1, after the kernel had time to turn its timestamps on.
 fn socket(clock: &Clock) -> Socket {
     let socket = Socket::bind(any_port(), clock).expect("127.0.0.1 has a free port");
     clock.sleep_until(clock.now() + Span::from_millis(100));
@@ -34,7 +35,7 @@ fn any_port() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-/// Looks every millisecond until `done`; whether it was within [`PATIENCE`].
+/// Checks every millisecond until `done`; returns whether it was within [`PATIENCE`].
 fn eventually(clock: &Clock, mut done: impl FnMut() -> bool) -> bool {
     let give_up = clock.now() + PATIENCE;
     while !done() {
@@ -46,7 +47,7 @@ fn eventually(clock: &Clock, mut done: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Waits for `count` datagrams; fewer only where no more come.
+/// Waits for `count` datagrams; returns fewer only if no more arrive.
 fn receive(socket: &mut Socket, count: usize) -> Vec<(Received, Vec<u8>)> {
     let clock = socket.clock().clone();
     let mut buffer = [0; 2048];

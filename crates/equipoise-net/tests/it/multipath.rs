@@ -1,18 +1,18 @@
-//! Sessions over several paths, on loopback. What interfaces that come and go do to them is tested with the command.
+//! Sessions over several paths, on loopback. The effects of interfaces that come and go are tested with the command.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use equipoise::control::Cbr;
 use equipoise::control::scheduler::Equal;
+use equipoise::control::{Cbr, find};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Rate, Size, Span};
 use equipoise_net::{
     Clock, Host, Key, Multipath, MultipathSession, NetError, Observer, SendConfig, Server, ServerConfig, Socket, Time,
     Via, run_endpoint, send_multipath,
 };
-use equipoise_session::multipath::{Receiver, Sender};
+use equipoise_session::multipath::{PathLaws, Receiver, Sender, Total};
 use equipoise_session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
 use equipoise_session::{DropReason, Event, PathId};
 
@@ -21,7 +21,7 @@ use crate::sessions::machine::Machine;
 
 const REPORTS: Span = Span::from_millis(100);
 
-/// Counts of a session's paths: packets sent or received, and reports sent or applied.
+/// Counters of a session's paths: packets sent or received, and reports sent or applied.
 #[derive(Clone, Default)]
 struct Counts(Arc<Mutex<Vec<(u64, u64)>>>);
 
@@ -74,7 +74,7 @@ fn two_ends_talk_over_two_pairs_of_sockets() {
     let start = clock.now().assume_clock();
     let stream = StreamConfig::new(1, 96, Size::from_bytes(1000), "a");
     let config = SenderConfig::new(stream, REPORTS, start, 1);
-    let total = Box::new(Cbr::new(Rate::from_bps(4_000_000)));
+    let total = Total::Pooled(Box::new(Cbr::new(Rate::from_bps(4_000_000))));
     let sender = Sender::new(config, Span::from_millis(500), total, Box::new(Equal)).expect("valid");
     let receiver = Receiver::new(ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1)).expect("valid");
     let (sent, received) = (Counts::default(), Counts::default());
@@ -106,7 +106,7 @@ fn open(peer: SocketAddr, key: Option<Key>, paths: Vec<Via>) -> (Result<Multipat
     let config = SendConfig { report_interval: REPORTS, patience: Span::from_secs(2), ..SendConfig::stream(peer, key) };
     let counts = Counts::default();
     let multipath = Multipath { period: Span::from_millis(500), ..Multipath::new(paths, Box::new(Equal)) };
-    let total = Box::new(Cbr::new(Rate::from_bps(8_000_000)));
+    let total = Total::Pooled(Box::new(Cbr::new(Rate::from_bps(8_000_000))));
     (send_multipath(&Clock::new(), &config, multipath, total, counts.clone()), counts)
 }
 
@@ -129,7 +129,7 @@ fn a_long_stream_arrives_whole_with_and_without_a_key_while_its_only_path_is_exc
     a_path_is_exchanged(&cases, 500_000);
 }
 
-/// Streams of so many `numbers` of four bytes, of which half is given before the exchange.
+/// Streams of `numbers` four-byte numbers; half of them are passed before a path is exchanged.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn a_path_is_exchanged(cases: &[(IpAddr, Option<Key>)], numbers: u32) {
     for (address, key) in cases.iter().cloned() {
@@ -164,6 +164,46 @@ fn a_path_is_exchanged(cases: &[(IpAddr, Option<Key>)], numbers: u32) {
     }
 }
 
+/// Reports on single packets, and the last rate that was decided for all paths together, in bit/s.
+#[derive(Clone, Default)]
+struct Reports(Arc<Mutex<(u64, u64)>>);
+
+impl Observer for Reports {
+    fn on_event(&mut self, _now: Time, event: &Event) {
+        if let Event::RateDecided { rate, .. } = event {
+            self.0.lock().expect("nobody panics").1 = rate.as_bps();
+        }
+    }
+
+    fn on_path_event(&mut self, _now: Time, _path: PathId, event: &Event) {
+        if let Event::PacketsReported { .. } = event {
+            self.0.lock().expect("nobody panics").0 += 1;
+        }
+    }
+}
+
+#[test]
+fn a_law_of_a_path_goes_by_reports_on_its_packets() {
+    let key = Key::new(b"a secret of this test").expect("long enough");
+    let server = Server::start(socket(), ServerConfig::new(Some(key.clone())), Book::default()).expect("a server");
+    let entry = find("equipoise").expect("in the catalogue");
+    let parameters = entry.parse(&[("initial_rate", "300 kbit/s"), ("max_rate", "20 Mbit/s")]).expect("right");
+    let laws = PathLaws::new(move || entry.build(&parameters, Size::from_bytes(1200)).ok(), None);
+    let config = SendConfig { report_interval: REPORTS, ..SendConfig::new(server.address(), Some(key)) };
+    let (multipath, reports) = (Multipath::new(vec![loopback()], Box::new(Equal)), Reports::default());
+    let session = send_multipath(&Clock::new(), &config, multipath, Total::PerPath(laws), reports.clone());
+    let session = session.expect("an open session");
+    let start = Instant::now();
+    let read = || *reports.0.lock().expect("nobody panics");
+    // Loopback carries whatever is sent: the rate rises with what is reported.
+    while read().0 < 10 || read().1 < 1_000_000 {
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", read());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    session.running.stop().expect("no failure");
+    server.stop().expect("no failure");
+}
+
 #[test]
 fn a_path_that_leads_nowhere_or_is_there_already_is_named() {
     let server = Server::start(socket(), ServerConfig::new(None), Book::default()).expect("a server");
@@ -178,7 +218,7 @@ fn a_path_that_leads_nowhere_or_is_there_already_is_named() {
     assert!(matches!(fails(same), NetError::SamePath { .. }));
 }
 
-/// If it fails, a stranger can turn a session's reports to himself, or put packets into it.
+/// If it fails, a stranger can redirect a session's reports to itself, or insert packets.
 #[test]
 fn a_stranger_cannot_join_a_session_of_several_paths() {
     let key = Key::new(b"a secret of this test").expect("long enough");
@@ -191,13 +231,14 @@ fn a_stranger_cannot_join_a_session_of_several_paths() {
         let ssrc = book.read().opened[0].ssrc.to_be_bytes();
         let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
         stranger.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
-        // A sender report, which asks for an answer, and media.
+        // A sender report, which requires an answer, and media.
         let report = [&[0x80, 200, 0, 6][..], &ssrc, &[1; 20]].concat();
         let media = [&[0x80, 96, 0, 1, 0, 0, 0, 1][..], &ssrc, &[1; 40]].concat();
         for datagram in [&report, &media].repeat(20) {
             stranger.send_to(datagram, server.address()).expect("sent");
         }
-        // He knows the session's source and asks for it himself: with a cookie, but without its number.
+        // The stranger knows the session's SSRC and sends its own Open: with a cookie, but without the session's
+        // number.
         let open = |cookie: &[u8]| [b"eq\x03\x01\x0a\0\0\0".as_slice(), &[7; 16], cookie, &ssrc, &[0; 52]].concat();
         let mut buffer = [0; 2048];
         stranger.send_to(&open(&[0; 16]), server.address()).expect("sent");

@@ -1,4 +1,4 @@
-//! Datagrams from UDP source port 0: the kernel delivers them, and refuses to send an answer there.
+//! Datagrams from UDP source port 0: the kernel delivers them, but refuses to send an answer to that port.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
@@ -19,11 +19,11 @@ use socket2::{Domain, Protocol, Type};
 use super::any_port;
 use super::sessions::Book;
 
-/// Sends from port 0 of 127.0.0.1, as only a raw socket can.
+/// Sends from port 0 of 127.0.0.1, which only a raw socket can do.
 struct PortZero(socket2::Socket);
 
 impl PortZero {
-    /// `None`, with a printed reason, without the right to it.
+    /// `None`, with a printed reason, if raw sockets are not permitted.
     #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
     fn open() -> Option<Self> {
         match socket2::Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP)) {
@@ -54,7 +54,7 @@ fn open() -> Vec<u8> {
     open
 }
 
-/// A datagram that looks like a handshake, media, a report or nothing at all; the same for the same number.
+/// A datagram that looks like a handshake, media, a report or nothing known; equal for equal numbers.
 fn random_datagram(number: u64) -> Vec<u8> {
     let draw = |at: u64| (number * 1000 + at).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     let mut datagram: Vec<u8> = (0..draw(0) % 200).map(|at| draw(at + 1) as u8).collect();
@@ -69,7 +69,7 @@ fn random_datagram(number: u64) -> Vec<u8> {
     datagram
 }
 
-/// If it fails, one spoofed datagram ends a server with all its sessions.
+/// If it fails, one spoofed datagram ends a server and all its sessions.
 #[test]
 fn a_keyed_server_and_its_session_go_on_untouched() {
     const STRANGE: u64 = 200;
@@ -102,7 +102,7 @@ fn a_keyed_server_and_its_session_go_on_untouched() {
         port_zero.send(server.address().port(), &random_datagram(number));
     }
     more_reports("after many");
-    // Once a session has ended, the repeated goodbyes are a stranger's.
+    // Repeated goodbyes after the end of a session count as foreign.
     let seen = book.read();
     let finished = running.stop().expect("the session did not fail");
     assert_eq!(finished.stats.socket.unsent, 0);
@@ -112,7 +112,7 @@ fn a_keyed_server_and_its_session_go_on_untouched() {
     assert!(stats.foreign > STRANGE, "{}", stats.foreign);
 }
 
-/// A request for a report, as the RTP half of a flow pair sends it.
+/// A request for a report, as sent by the RTP half of a flow pair.
 fn request(ssrc: u32) -> Vec<u8> {
     let start = equipoise::units::Instant::<SenderClock>::ZERO;
     let stream = StreamConfig::new(ssrc, 96, Size::from_bytes(1000), "s");
@@ -132,7 +132,7 @@ fn request(ssrc: u32) -> Vec<u8> {
     }
 }
 
-/// If it fails, one datagram ends a flow: its receiver answers wherever the last request came from.
+/// If it fails, one datagram ends a flow: its receiver answers to the source of the last request.
 #[test]
 fn a_flow_pairs_receiver_goes_on() {
     const SSRC: u32 = 77;

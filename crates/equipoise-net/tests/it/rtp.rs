@@ -26,7 +26,8 @@ fn receiver() -> Receiver {
     Receiver::new(config).expect("a valid configuration")
 }
 
-/// Runs a session for a second over a link of 15 Mbit/s and 10 ms each way, until the receiver has heard goodbye.
+/// Runs a session for a second over a link of 15 Mbit/s and 10 ms in each direction, until the receiver gets the
+/// goodbye.
 fn run() -> (Finished<Sender, Log>, Finished<Receiver, Log>) {
     let clock = Clock::new();
     let (near, far) = (socket(&clock), socket(&clock));

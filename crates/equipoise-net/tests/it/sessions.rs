@@ -1,6 +1,6 @@
 //! Senders and a server, on loopback.
 
-/// For the slow tests of this binary, beside those of the command.
+/// For the slow tests of this binary, together with those of the command.
 #[expect(dead_code, reason = "none of them needs the machine alone")]
 #[path = "../../../equipoise-cli/tests/it/machine.rs"]
 pub(crate) mod machine;
@@ -25,13 +25,13 @@ pub(crate) struct Seen {
     pub(crate) payload: BTreeMap<u64, Vec<u8>>,
     pub(crate) missing: u64,
     received: u64,
-    /// What the headers of media packets said of congestion.
+    /// The ECN fields of media packets.
     ecn: Vec<Ecn>,
     pub(crate) ignored: Vec<DropReason>,
     pub(crate) ended: Vec<(u64, End)>,
 }
 
-/// Shared, so that a test can look while the server runs.
+/// Shared, so that a test can read it while the server runs.
 #[derive(Clone, Default)]
 pub(crate) struct Book(Arc<Mutex<Seen>>);
 
@@ -129,7 +129,7 @@ fn a_stream_arrives_whole_with_and_without_a_key() {
     }
 }
 
-/// If it fails, no queue marks a session between hosts, or its sender hears nothing of it.
+/// If it fails, no queue marks a session between hosts, or its sender does not learn of the marks.
 #[test]
 fn packets_that_may_be_marked_say_so_when_they_come_and_reports_tell_of_it() {
     for key in [Some(key(SECRET)), None] {
@@ -152,7 +152,8 @@ fn packets_that_may_be_marked_say_so_when_they_come_and_reports_tell_of_it() {
     }
 }
 
-/// If it fails, a law by packet stands still between hosts: the server does not know that it is to report on packets.
+/// If it fails, a per-packet control law gets no feedback between hosts: the server does not know that it has to send
+/// per-packet reports.
 #[test]
 fn laws_by_packet_are_told_of_packets_and_raise_their_rate() {
     for (name, payload, key) in [
@@ -216,10 +217,10 @@ fn a_server_serves_no_more_than_it_may_and_forgets_who_is_silent() {
     let open = || send(socket(), &stream(server.address(), Some(key(SECRET))), cbr(1), quiet);
     let (first, payloads) = open().expect("room for one");
     assert!(matches!(open(), Err(NetError::Refused { reason: Refusal::Full, .. })));
-    // Its compound reports are seconds apart, its requests are not: it lives while it asks.
+    // Its compound reports are seconds apart, its requests are not: requests keep the session alive.
     std::thread::sleep(Duration::from_secs(1));
     assert!(book.read().ended.is_empty(), "a session that asks is not silent");
-    // The sender's thread ends without a goodbye that arrives: nothing more is heard of it.
+    // The sender's thread ends, but its goodbye does not arrive.
     drop(payloads);
     first.join().expect("it ends by itself");
     book.wait("the end", |seen| !seen.ended.is_empty());
@@ -238,7 +239,7 @@ fn nobody_home_is_said_within_the_time_that_was_given() {
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
-/// If it fails, a server can be made to send to whomever an attacker names, or more than it gets.
+/// If it fails, a server can be used for amplification against any address.
 #[test]
 fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
     let (server, book) = server(Some(key(SECRET)), |_| {});
@@ -246,7 +247,7 @@ fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
     stranger.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
     let mut open = vec![b'e', b'q', 3, 1, 1, 0, 0, 0];
     open.resize(96, 7);
-    // It asks for no feedback by packet.
+    // It requests no per-packet feedback.
     open[44..48].fill(0);
     let mut report = vec![0x80, 200, 0, 6];
     report.resize(28, 1);
@@ -264,11 +265,11 @@ fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
     assert!(book.read().ignored.len() >= 200, "{}", book.read().ignored.len());
 }
 
-/// What an attacker records and sends again, changes, or makes up, changes nothing.
+/// Datagrams that an attacker replays, changes, or makes up have no effect.
 #[test]
 fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     let (server, book) = server(Some(key(SECRET)), |_| {});
-    // A man in the middle, who sees everything.
+    // A man in the middle, who sees all datagrams.
     let middle = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
     middle.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
     let config = stream(middle.local_addr().expect("bound"), Some(key(SECRET)));
@@ -283,7 +284,7 @@ fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
             if from == target {
                 if let Some(sender) = sender {
                     middle.send_to(datagram, sender).expect("sent");
-                    // The receiver's own report, again: and one bit of it changed.
+                    // The receiver's own report again, and then with one bit changed.
                     middle.send_to(datagram, sender).expect("sent");
                     datagram[length - 1] ^= 1;
                     middle.send_to(datagram, sender).expect("sent");
@@ -322,8 +323,8 @@ fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     assert!(finished.stats.foreign >= refused as u64);
 }
 
-/// Two packets with one nonce give away both, and the key that authenticates: who sees them forges what he likes. If it fails, an
-/// encoder that is started anew is enough.
+/// Two packets with one nonce reveal both and the authentication key: an attacker who sees them can forge packets. If
+/// it fails, a restarted encoder is enough.
 #[test]
 fn a_program_that_repeats_its_numbers_makes_no_two_packets_of_one_nonce() {
     const SSRC: u32 = 0x0102_0304;
@@ -340,7 +341,7 @@ fn a_program_that_repeats_its_numbers_makes_no_two_packets_of_one_nonce() {
             [&[0x80, 96][..], &number.to_be_bytes(), &u32::from(number).to_be_bytes(), &SSRC.to_be_bytes()].concat();
         [head, vec![content; 100]].concat()
     };
-    // Fifty packets, ten of their numbers again with other content, and a program that begins anew far off.
+    // Fifty packets, ten of their numbers again with other content, and a program that restarts with distant numbers.
     let given: Vec<_> = (1000..1050).map(|number| (number, 1)).chain((1040..1060).map(|number| (number, 2))).collect();
     for (number, content) in given.into_iter().chain((40_000..40_050).map(|number| (number, 3))) {
         payloads.push(&packet(number, content)).expect("open");
@@ -360,8 +361,8 @@ fn a_program_that_repeats_its_numbers_makes_no_two_packets_of_one_nonce() {
     );
 }
 
-/// Passes datagrams between whoever sends to `front` and a server, until it is told to stop; then `front` is closed. It keeps a copy of
-/// what is sent.
+/// Forwards datagrams between any client of `front` and a server, until it is stopped; then `front` is closed. It keeps
+/// a copy of what is sent.
 struct Relay {
     stop: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Vec<Vec<u8>>>,
@@ -392,17 +393,17 @@ impl Relay {
         Self { stop, thread }
     }
 
-    /// Ends it. Gives what was sent.
+    /// Stops it and returns the copies.
     fn close(self) -> Vec<Vec<u8>> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("no panic")
     }
 }
 
-/// Reports and silence, with their times.
+/// Reports and missing reports, with their times.
 type Noted = [(Time, Event)];
 
-/// If it fails, a sender whose receiver is gone floods whoever has its address now for four report intervals.
+/// If it fails, a sender whose receiver is gone floods the new owner of the address for four report intervals.
 #[test]
 fn a_closed_port_counts_as_silence_before_three_reports_are_missing_and_ends_nothing() {
     let (server, _book) = server(Some(key(SECRET)), |_| {});
@@ -439,7 +440,7 @@ fn a_closed_port_counts_as_silence_before_three_reports_are_missing_and_ends_not
         let seen = seen.lock().expect("no panic");
         (seen.iter().rev().nth(1).expect("a report").0, seen.last().expect("silence").0)
     };
-    // The second request that is not answered; without word from the path it would be the fourth.
+    // The second unanswered request; without the ICMP error it would be the fourth.
     assert!(missed - heard < Span::from_secs(3), "after {}", missed - heard);
     let before = applied(&seen.lock().expect("no panic"));
     let relay = Relay::start(UdpSocket::bind(address).expect("the same port"), back);

@@ -1,10 +1,11 @@
-//! TPBA: the rate that TCP would have, found by being TCP for a while.
+//! TPBA: finds the rate that TCP would have, by using TCP for a while.
 //!
-//! A flow of media alternates between two transports. In the *probing period* its data go over TCP, and the movement of
-//! TCP's acknowledgements says the rate; once that is steady, the *running period* sends over RTP at that rate, which may
-//! fall and never rises. [`Tpba`] is the alternation as a pure state machine; [`Running`] the law of the running period.
+//! A media flow alternates between two transports. In the *probing period* its data is sent over TCP, and the progress
+//! of TCP's acknowledgements gives the rate. Once that rate is steady, the *running period* sends over RTP at that
+//! rate, which may fall and never rises. [`Tpba`] is the alternation as a pure state machine; [`Running`] is the law of
+//! the running period.
 //!
-//! Source: Tobe 1999, Sec. 4, with the improvements that its Sec. 4 and 7 name as options.
+//! Source: Tobe 1999, Sec. 4, with the improvements named as options in its Sec. 4 and 7.
 //!
 //! | symbol | name | unit |
 //! | --- | --- | --- |
@@ -14,9 +15,9 @@
 //! | `r[i]` | [`Tpba::last_rate`] | bit/s |
 //! | `r_s`, `r_f` | rate at the beginning and at the end of a running period | bit/s |
 //!
-//! Readings: rates are of IP packets, as everywhere in this crate. TCP's last three rates are compared, of one probing
-//! period only, so that a period has three intervals at the least. The formula of the window as printed mixes bytes and
-//! segments; it is read as the old window scaled by `r_f / r_s`, in whole segments, one at least.
+//! Readings: rates are of IP packets, as everywhere in this crate. TCP's last three rates of one probing period are
+//! compared, so a period has at least three intervals. The formula of the window as printed mixes bytes and segments.
+//! It is read as the old window scaled by `r_f / r_s`, in whole segments, and at least one.
 
 mod running;
 
@@ -26,51 +27,52 @@ pub use running::{Running, RunningConfig};
 
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// How a TPBA flow probes and when it does so again.
+/// Parameters of the probing and running periods of a TPBA flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TpbaConfig {
-    /// How long TCP's acknowledgements are counted for one rate.
+    /// Interval over which TCP's acknowledgements are counted for one rate.
     pub interval: ProbeInterval,
-    /// How near to each other three rates have to be.
+    /// How close three rates have to be to count as steady.
     pub tolerance: Tolerance,
     /// Length of the running period.
     pub running: Span,
-    /// Ends the running period before its time; `None` never to.
+    /// Condition to end the running period early; `None` for never.
     pub early_return: Option<EarlyReturn>,
 }
 
-/// How long TCP's acknowledgements are counted for one rate.
+/// Interval over which TCP's acknowledgements are counted for one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeInterval {
-    /// So long: `T_TCP`.
+    /// A fixed time: `T_TCP`.
     Fixed(Span),
     /// From one reduction of TCP's window to the next, which is a period of its sawtooth (Tobe 1999, Sec. 7).
     BetweenReductions {
-        /// A reduction sooner than this belongs to the one before.
+        /// A reduction sooner than this counts as part of the previous one.
         at_least: Span,
-        /// Without a reduction for so long the interval ends all the same.
+        /// The interval ends after this time even without a reduction.
         at_most: Span,
     },
 }
 
-/// How near to each other three rates have to be.
+/// How close three rates have to be to count as steady.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// Nearer than ε.
+    /// Closer than ε.
     Absolute(Rate),
-    /// Nearer than this share of the last one: z (Tobe 1999, Sec. 7).
+    /// Closer than this share of the last one: z (Tobe 1999, Sec. 7).
     Share(f64),
 }
 
-/// When a running period is given up: the path has changed.
+/// When a running period ends early, because the path has changed.
 ///
-/// Reading: what counts is the rate that RTP is allowed, so that this holds for any controller. A report that leaves the rate
-/// as it is neither counts as a reduction nor ends a row of them. Halving after missing reports is a reduction.
+/// Reading: the condition uses the rate that RTP is allowed, so it works with any controller. A report that leaves the
+/// rate unchanged neither counts as a reduction nor interrupts a series of them. Halving after missing reports is a
+/// reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EarlyReturn {
-    /// This many changes of the rate in a row lower it,
+    /// This many consecutive changes of the rate lower it,
     pub reductions: u32,
-    /// each by this share of it or more.
+    /// each by this share of the rate or more.
     pub share: f64,
 }
 
@@ -88,7 +90,7 @@ impl Tolerance {
     /// The paper's share: 5 % (Tobe 1999, Sec. 7).
     pub const PROPORTIONAL: Self = Self::Share(0.05);
 
-    /// Whether `other` is near enough to `rate`.
+    /// Whether `other` is close enough to `rate`.
     fn holds(self, other: Rate, rate: Rate) -> bool {
         let most_bps = match self {
             Self::Absolute(rate) => rate.as_bps_f64(),
@@ -99,40 +101,40 @@ impl Tolerance {
 }
 
 impl EarlyReturn {
-    /// Ours: two changes in a row that halve the rate together leave little to run on with.
+    /// Ours: two consecutive changes that together halve the rate leave too little to continue with.
     pub const STANDARD: Self = Self { reductions: 2, share: 0.25 };
 }
 
-/// Why a TPBA flow cannot be made.
+/// The configuration of a TPBA flow is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum TpbaError {
-    /// The interval holds no acknowledgement.
+    /// The interval is too short to contain an acknowledgement.
     #[error(
-        "the probing interval is {found}; it must be {SHORTEST_INTERVAL} or more, and its least not above its most"
+        "the probing interval is {found}; it must be {SHORTEST_INTERVAL} or more, and its minimum not above its maximum"
     )]
     Interval {
-        /// What was asked for.
+        /// The given interval.
         found: Span,
     },
-    /// No two rates are ever that near.
+    /// No two rates can be that close.
     #[error("the tolerance must be above zero, and as a share at most 1")]
     Tolerance,
-    /// The flow would never run.
+    /// The running period would never begin.
     #[error("the running period is {found}; it must be above zero")]
     Running {
-        /// What was asked for.
+        /// The given length.
         found: Span,
     },
-    /// Every rate, or none, would be a large reduction.
-    #[error("an early return needs one reduction at least, each by a share above 0 and below 1")]
+    /// Every rate change, or none, would be a large reduction.
+    #[error("an early return needs at least one reduction, each by a share above 0 and below 1")]
     EarlyReturn,
 }
 
-/// Ours: shorter than the round trip of any path that is worth probing.
+/// Ours: shorter than the round-trip time of any path worth probing.
 const SHORTEST_INTERVAL: Span = Span::from_millis(1);
 
-/// Which transport carries the data.
+/// The transport that carries the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
     /// TCP, whose rate is measured.
@@ -143,8 +145,9 @@ pub enum Period {
 
 /// The two periods of a TPBA flow as a pure state machine.
 ///
-/// The session tells it what TCP has had acknowledged and what rate RTP runs at, and asks whether the period may
-/// [end](Self::is_over). It then waits for the end of an ADU and says that the other period [begins](Self::begin_running).
+/// The session reports what TCP had acknowledged and the rate at which RTP runs, and asks whether the period may
+/// [end](Self::is_over). It then waits for the end of an ADU and reports that the other period
+/// [begins](Self::begin_running).
 #[derive(Clone, Debug)]
 pub struct Tpba {
     config: TpbaConfig,
@@ -157,10 +160,10 @@ enum State {
     Running(Run),
 }
 
-/// What a probing period has seen.
+/// State of a probing period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Probing {
-    /// Where the present interval began; `None` before the first look.
+    /// Start of the current interval; `None` before the first report.
     since: Option<Mark>,
     /// r[i], r[i-1], r[i-2].
     rates: [Option<Rate>; 3],
@@ -178,25 +181,25 @@ struct Run {
     began: Instant<SenderClock>,
     /// `r_s`.
     start_rate: Rate,
-    /// What RTP is allowed; `None` before its controller has said so.
+    /// The rate that RTP is allowed; `None` before its controller has decided one.
     allowed: Option<Rate>,
     /// `cwnd_old`.
     window: Size,
-    /// Large reductions in a row, as [`EarlyReturn`] counts them.
+    /// Consecutive large reductions, counted as in [`EarlyReturn`].
     reductions: u32,
 }
 
-/// What TCP has come to, at a moment.
+/// Progress of TCP at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// What was acknowledged so far (`snd.una`), in bytes of IP packets.
+    /// Data acknowledged so far (`snd.una`), in bytes of IP packets.
     pub acknowledged: Size,
-    /// How often the congestion window was reduced so far.
+    /// Number of reductions of the congestion window so far.
     pub reductions: u64,
 }
 
 impl Run {
-    /// `r_f`, as far as it has come.
+    /// `r_f`: the rate so far.
     const fn rate(&self) -> Rate {
         match self.allowed {
             Some(rate) => rate,
@@ -231,7 +234,7 @@ impl Tpba {
         Ok(Self { config, state: State::Probing(Probing::default()) })
     }
 
-    /// Which transport carries the data.
+    /// The transport that carries the data.
     pub const fn period(&self) -> Period {
         match self.state {
             State::Probing(_) => Period::Probing,
@@ -239,7 +242,7 @@ impl Tpba {
         }
     }
 
-    /// The rate that was found last in this period: of TCP, or of RTP; `None` before there is one.
+    /// The last rate of this period, of TCP or of RTP; `None` before the first.
     pub const fn last_rate(&self) -> Option<Rate> {
         match self.state {
             State::Probing(Probing { rates: [last, ..], .. }) => last,
@@ -247,7 +250,7 @@ impl Tpba {
         }
     }
 
-    /// When to look at TCP next, or when the running period is over; `None` before the first look.
+    /// When to check TCP next, or when the running period ends; `None` before the first check.
     pub fn wake(&self) -> Option<Instant<SenderClock>> {
         match self.state {
             State::Probing(Probing { since, .. }) => since.map(|since| since.at + self.config.interval.bounds().1),
@@ -255,7 +258,7 @@ impl Tpba {
         }
     }
 
-    /// Looks at TCP. Gives the rate of the interval, where one ends now.
+    /// Updates TCP's progress. Returns the rate of the interval if it ends now.
     pub fn on_progress(&mut self, now: Instant<SenderClock>, progress: Progress) -> Option<Rate> {
         let State::Probing(probing) = &mut self.state else { return None };
         let mark = Mark { at: now, acknowledged: progress.acknowledged, reductions: progress.reductions };
@@ -275,7 +278,8 @@ impl Tpba {
         Some(rate)
     }
 
-    /// RTP is allowed this rate now, which may be the same as before. The first of a running period is none of its changes.
+    /// Updates the rate that RTP is allowed, which may be unchanged. The first rate of a running period does not count
+    /// as a change.
     pub fn on_decided(&mut self, rate: Rate) {
         let State::Running(run) = &mut self.state else { return };
         let before = run.allowed.replace(rate).unwrap_or(rate);
@@ -284,7 +288,7 @@ impl Tpba {
         run.reductions = if is_large { run.reductions.saturating_add(1) } else { 0 };
     }
 
-    /// Whether the period may end, at the next end of an ADU.
+    /// Whether the period may end at the next end of an ADU.
     pub fn is_over(&self, now: Instant<SenderClock>) -> bool {
         match &self.state {
             State::Probing(probing) => self.settled(probing).is_some(),
@@ -295,15 +299,15 @@ impl Tpba {
         }
     }
 
-    /// `r_s`, once three rates in a row are near enough to each other. A flow at rest has no rate to run at.
+    /// `r_s`, once three consecutive rates are close enough. A flow that is idle has no rate.
     fn settled(&self, probing: &Probing) -> Option<Rate> {
         let [Some(last), Some(before), Some(first)] = probing.rates else { return None };
         let near = |other| self.config.tolerance.holds(other, last);
         (last > Rate::ZERO && near(before) && near(first)).then_some(last)
     }
 
-    /// The running period begins, TCP's window being `window` (`cwnd_old`). Gives the rate that it begins with, `r_s`:
-    /// `None`, and nothing changes, where the probing period is not [over](Self::is_over).
+    /// Begins the running period with TCP's window `window` (`cwnd_old`). Returns its initial rate, `r_s`. Returns
+    /// `None` and changes nothing if the probing period is not [over](Self::is_over).
     pub fn begin_running(&mut self, now: Instant<SenderClock>, window: Size) -> Option<Rate> {
         let State::Probing(probing) = &self.state else { return None };
         let rate = self.settled(probing)?;
@@ -311,8 +315,8 @@ impl Tpba {
         Some(rate)
     }
 
-    /// The probing period begins, at `now`. Gives the window that TCP is to begin with, for segments of `segment`;
-    /// `None` where it is one already.
+    /// Begins the probing period at `now`. Returns the window that TCP has to begin with, for segments of `segment`;
+    /// `None` if the period is already a probing period.
     pub fn begin_probing(&mut self, now: Instant<SenderClock>, progress: Progress, segment: Size) -> Option<Size> {
         let State::Running(run) = self.state else { return None };
         let since = Mark { at: now, acknowledged: progress.acknowledged, reductions: progress.reductions };
@@ -322,7 +326,7 @@ impl Tpba {
 }
 
 impl ProbeInterval {
-    /// Within which a look may end the interval.
+    /// The least and the greatest length of an interval.
     const fn bounds(self) -> (Span, Span) {
         match self {
             Self::Fixed(interval) => (interval, interval),
@@ -331,10 +335,11 @@ impl ProbeInterval {
     }
 }
 
-/// The window that TCP begins its next probing period with, in bytes.
+/// The window with which TCP begins its next probing period, in bytes.
 ///
 /// Source: Tobe 1999, Sec. 4: `cwnd_new = max(⌈cwnd_old r_f / (t_maxseg r_s)⌉, 1) t_maxseg`.
-/// Never fails: `r_f` above `r_s` counts as `r_s`; a segment of no bytes as one byte; no `r_s` gives one segment.
+/// Never fails: `r_f` above `r_s` counts as `r_s`, a segment of zero bytes as one byte. If `r_s` is zero, returns one
+/// segment.
 pub fn window_after(old: Size, final_rate: Rate, start_rate: Rate, segment: Size) -> Size {
     let segment = u128::from(segment.as_bytes().max(1));
     let (final_bps, start_bps) = (u128::from(final_rate.min(start_rate).as_bps()), u128::from(start_rate.as_bps()));

@@ -3,27 +3,28 @@ use equipoise::control::{
 };
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
-/// How a running period answers to loss.
+/// How a running period reacts to loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunningConfig {
-    /// `T_adapt`: from one adaptation point to the next; longer answers later, and to a surer number.
+    /// `T_adapt`: time between adaptation points. A longer time reacts later, but to a more certain value.
     pub adapt: Span,
-    /// `R_f`: by how many times the loss the rate falls.
+    /// `R_f`: the rate falls by this multiple of the loss.
     pub reduction_factor: f64,
-    /// Not below this.
+    /// The lower limit of the rate.
     pub min_rate: Rate,
 }
 
 impl RunningConfig {
-    /// The paper's values (Tobe 1999, Table 2 and Sec. 6.1): 3 s, 3.0. The least rate is ours: what LDA starts with there.
+    /// The paper's values (Tobe 1999, Table 2 and Sec. 6.1): 3 s, 3.0. The minimum rate is ours: LDA's start rate
+    /// there.
     pub const PAPER: Self = Self { adapt: Span::from_secs(3), reduction_factor: 3.0, min_rate: Rate::from_bps(10_000) };
 }
 
-/// The law of TPBA's running period: at every adaptation point loss lowers the rate, and nothing raises it.
+/// The control law of TPBA's running period: at every adaptation point loss lowers the rate, and nothing raises it.
 ///
-/// Source: Tobe 1999, Sec. 4: `r[i] = r[i-1] (1 - p R_f)` where a loss was reported.
-/// Readings: p is the mean of the reports since the last adaptation point, between which the rate does not change. Three
-/// missing reports halve the rate, as they do for every controller here.
+/// Source: Tobe 1999, Sec. 4: `r[i] = r[i-1] (1 - p R_f)` if loss was reported. Readings: p is the mean of the reports
+/// since the last adaptation point; between these points the rate does not change. Three missing reports halve the
+/// rate, as for every controller here.
 #[derive(Clone, Debug)]
 pub struct Running {
     config: RunningConfig,
@@ -34,7 +35,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins at `rate`, `r_s`.
+    /// Starts at `rate`, `r_s`.
     pub fn new(config: RunningConfig, rate: Rate) -> Self {
         let limits = RateLimits::within(config.min_rate, rate);
         let rate = limits.max();
@@ -57,7 +58,7 @@ impl Running {
         self.snapshot.law_step_bps = Some(next - bps);
     }
 
-    /// No report comes: half the rate.
+    /// No report arrived: halve the rate.
     fn on_silence(&mut self) {
         self.rate = self.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };

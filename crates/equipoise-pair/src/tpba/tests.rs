@@ -13,7 +13,7 @@ fn kbit(kbit_s: u64) -> Rate {
     Rate::from_bps(kbit_s * 1000)
 }
 
-/// A flow over TCP that has these rates in kbit/s, second by second.
+/// A flow over TCP that has these rates in kbit/s, one per second.
 fn probed(config: TpbaConfig, rates: &[u64]) -> Tpba {
     let mut tpba = Tpba::new(config).expect("valid");
     let (mut acknowledged, mut now) = (0, 0);
@@ -34,7 +34,7 @@ fn three_rates_within_epsilon_of_the_last_end_the_probing_period() {
         (&[430, 400, 400], false),
         (&[400, 430, 400], false),
         (&[900, 371, 429, 400], true),
-        // The first and the second are further from each other than from the third.
+        // The difference between the first and the second is larger than between either and the third.
         (&[375, 425, 400], true),
         (&[0, 0, 0], false),
     ] {
@@ -116,7 +116,7 @@ fn what_would_never_end_or_never_begin_is_refused() {
     }
 }
 
-/// Tobe 1999, Sec. 4: the rate falls by `R_f` times the loss at adaptation points, and never rises.
+/// Tobe 1999, Sec. 4: at adaptation points the rate falls by `R_f` times the loss, and never rises.
 #[test]
 fn the_running_law_steps_every_adaptation_interval_and_only_down() {
     let mut running = Running::new(RunningConfig::PAPER, kbit(600));
@@ -127,7 +127,7 @@ fn the_running_law_steps_every_adaptation_interval_and_only_down() {
         running.allowance().rate.expect("a rate")
     };
     let rates = [(0, 0.0), (1000, 0.04), (2000, 0.02), (3000, 0.02)].map(|(millis, lost)| report(millis, lost));
-    // (0 + 4 + 2 + 2) / 4 = 2 %, thrice of which is 6 % of 600 kbit/s.
+    // (0 + 4 + 2 + 2) / 4 = 2 %; three times that is 6 % of 600 kbit/s.
     assert_eq!(rates, [kbit(600), kbit(600), kbit(600), kbit(564)]);
     let later: Vec<_> = (4..30).map(|second| report(second * 1000, 0.0)).collect();
     assert!(later.iter().all(|rate| *rate == kbit(564)), "{later:?}");
@@ -150,7 +150,7 @@ proptest! {
         }
     }
 
-    /// Whatever TCP and RTP do, the machine alternates, and its rates are what it was told.
+    /// Whatever TCP and RTP report, the periods alternate, and the rates are those reported.
     #[test]
     fn any_progress_is_safe(steps in proptest::collection::vec((0u64..1 << 62, 0u64..1 << 62, 0u64..5), 1..100)) {
         let early_return = Some(EarlyReturn::STANDARD);

@@ -2,7 +2,7 @@ use alloc::vec::Vec;
 
 use super::PairWireError;
 
-/// What stands before an application data unit (ADU) in the byte stream of a flow pair: 12 bytes.
+/// Header of an application data unit (ADU) in the byte stream of a flow pair: 12 bytes.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -16,30 +16,31 @@ pub struct AduHeader {
     pub length: u32,
 }
 
-/// What stands before each part of an ADU in the RTP packets of a flow pair: 20 bytes.
+/// Header of each part of an ADU in the RTP packets of a flow pair: 20 bytes.
 ///
 /// | bits | content |
 /// | --- | --- |
 /// | 96 | the ADU's header |
-/// | 32 | where in the ADU the part begins |
-/// | 32 | ADUs before this one that went over RTP without TCP in between |
+/// | 32 | offset of the part in the ADU |
+/// | 32 | number of consecutive ADUs over RTP directly before this one |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AduPart {
-    /// Which ADU it is a part of.
+    /// The ADU it belongs to.
     pub adu: AduHeader,
-    /// Where in the ADU it begins.
+    /// Its offset in the ADU.
     pub offset: u32,
-    /// How many ADUs before this one went over RTP since the last one that went over TCP.
+    /// Number of ADUs sent over RTP before this one since the last one sent over TCP.
     pub since_switch: u32,
 }
 
 impl AduHeader {
     /// Length of the header.
     pub const LEN: usize = 12;
-    /// The longest ADU, in bytes. Ours: any picture of a video; more would hold up what follows for seconds.
+    /// The longest ADU, in bytes. Ours: enough for any video picture; longer ones would hold up the following ADUs for
+    /// seconds.
     pub const LONGEST: u32 = 1 << 20;
 
-    /// The header's bytes.
+    /// Encodes the header.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         let (number, length) = bytes.split_at_mut(8);
@@ -51,7 +52,7 @@ impl AduHeader {
     /// Reads a header.
     ///
     /// # Errors
-    /// [`PairWireError::Adu`] for an ADU that is too long, or the last one there could be, behind which no other has a number.
+    /// [`PairWireError::Adu`] for an ADU that is too long, or with the largest number, after which there is no next.
     pub fn parse(bytes: [u8; Self::LEN]) -> Result<Self, PairWireError> {
         let (number, length) = bytes.split_at(8);
         let number = u64::from_be_bytes(number.try_into().unwrap_or_default());
@@ -62,21 +63,21 @@ impl AduHeader {
 }
 
 impl AduPart {
-    /// Length of what stands before the part.
+    /// Length of the part's header.
     pub const LEN: usize = AduHeader::LEN + 8;
 
-    /// Appends what stands before the part.
+    /// Appends the part's header.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.adu.to_bytes());
         out.extend_from_slice(&self.offset.to_be_bytes());
         out.extend_from_slice(&self.since_switch.to_be_bytes());
     }
 
-    /// Reads what stands before a part, and returns the part.
+    /// Parses the header of a part and returns it with the part's bytes.
     ///
     /// # Errors
-    /// [`PairWireError::Truncated`] where there is less; [`PairWireError::Adu`] as [`AduHeader::parse`], for a part that would
-    /// lie beyond the ADU's end, and for more ADUs before it than there are.
+    /// [`PairWireError::Truncated`] if the header is incomplete; [`PairWireError::Adu`] as [`AduHeader::parse`], for a
+    /// part that would exceed the ADU, and for more ADUs before it than there can be.
     pub fn parse(payload: &[u8]) -> Result<(Self, &[u8]), PairWireError> {
         let truncated = PairWireError::Truncated { have: payload.len() };
         let (header, rest) = payload.split_first_chunk().ok_or(truncated)?;

@@ -1,20 +1,20 @@
 use super::PairWireError;
 
-/// What each end of a flow pair says first over TCP: 12 bytes.
+/// The first message of each end of a flow pair over TCP: 12 bytes.
 ///
 /// | bits | content |
 /// | --- | --- |
 /// | 32 | `EQFP` |
 /// | 8 | version, 1 |
 /// | 8 | 0 |
-/// | 16 | UDP port at which it takes datagrams |
+/// | 16 | UDP port at which it receives datagrams |
 /// | 32 | its synchronisation source |
 ///
-/// The receiver answers with its own once it has the sender's. The sender's port may be another by the time its datagrams
-/// arrive (NAT): the receiver sends to where they come from.
+/// The receiver answers with its own once it has the sender's. NAT may change the sender's port, so the receiver sends
+/// to the source address of the sender's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairHello {
-    /// UDP port at which it takes datagrams.
+    /// UDP port at which it receives datagrams.
     pub port: u16,
     /// The synchronisation source of its RTP and RTCP.
     pub ssrc: u32,
@@ -23,10 +23,10 @@ pub struct PairHello {
 impl PairHello {
     /// Length in bytes.
     pub const LEN: usize = 12;
-    /// The name and the version.
+    /// Magic number and version.
     const BEGINNING: [u8; 6] = *b"EQFP\x01\0";
 
-    /// Its bytes.
+    /// Encodes the message.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         let (beginning, rest) = bytes.split_at_mut(Self::BEGINNING.len());
@@ -37,10 +37,10 @@ impl PairHello {
         bytes
     }
 
-    /// Reads the first bytes of a stream.
+    /// Parses the first bytes of a stream.
     ///
     /// # Errors
-    /// [`PairWireError::NoPair`] where they are not a flow pair's, or another version's.
+    /// [`PairWireError::NoPair`] if they do not begin a flow pair of this version.
     pub fn parse(bytes: [u8; Self::LEN]) -> Result<Self, PairWireError> {
         let [b0, b1, b2, b3, b4, b5, port @ .., s0, s1, s2, s3] = bytes;
         let found = [b0, b1, b2, b3, b4, b5];

@@ -1,4 +1,4 @@
-//! Beyond the paper: three and four paths, paths that fail, and what the split hangs on.
+//! Beyond the paper: three and four paths, paths that fail, and what the split depends on.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -44,7 +44,8 @@ const HALVED: Spec = Spec::shown(
 
 pub(super) const CLAIMS: &[Spec] = &[THREE_PATHS, FOUR_PATHS, SILENT, TAKEN_AWAY, HALVED];
 
-/// One more path of a scenario: name, rate in Mbit/s, propagation in ms. Others take a fifth of it, as of the first two.
+/// A further path of a scenario: name, rate in Mbit/s, propagation delay in ms. Cross traffic takes a fifth of it, as
+/// on the first two.
 struct More {
     name: &'static str,
     mbps: f64,
@@ -55,7 +56,7 @@ const MORE: [More; 2] =
     [More { name: "Wi-Fi", mbps: 3.0, delay_ms: 15 }, More { name: "UMTS", mbps: 1.2, delay_ms: 60 }];
 
 impl More {
-    /// The sections of this path, its link and its others.
+    /// The scenario sections of this path, its link and its cross traffic.
     fn sections(&self) -> String {
         let Self { name, mbps, delay_ms } = self;
         let (burst, others) = (mbps / 2.0, mbps / 20.0);
@@ -70,7 +71,7 @@ impl More {
     }
 }
 
-/// The scenario with so many more paths.
+/// The scenario with `count` further paths.
 pub(super) fn with_more(count: usize) -> Scenario {
     let more = MORE.iter().take(count);
     let paths: Vec<_> = ["LTE", "WiMAX"].into_iter().chain(more.clone().map(|more| more.name)).collect();
@@ -78,16 +79,16 @@ pub(super) fn with_more(count: usize) -> Scenario {
     parse_with(&text, &[Override::set("flow.call.paths", paths)])
 }
 
-/// What becomes of the wide path.
+/// A failure of the wide path.
 struct Failure {
     spec: Spec,
     name: &'static str,
-    /// The session's, in Mbit/s.
+    /// The session's total rate, in Mbit/s.
     total: &'static str,
     change: Override,
 }
 
-/// The wide path is silent for 10 s, or is down for so long, or loses half of its capacity.
+/// The wide path is silent for 10 s, its interface is down, or it loses half of its capacity.
 fn failures() -> [Failure; 3] {
     let step = |at: &'static str, rate: &'static str| BTreeMap::from([("at", at), ("rate", rate)]);
     let silent = vec![step("50 s", "0 bit/s"), step("60 s", "5.1 Mbit/s")];
@@ -114,7 +115,7 @@ fn failures() -> [Failure; 3] {
     ]
 }
 
-/// Totals over three and four paths: as near to what they leave, 8.0 and 9.0 Mbit/s, as 4.8 is over two.
+/// Totals over three and four paths: as close to the available 8.0 and 9.0 Mbit/s as 4.8 is over two paths.
 const MANY: [(usize, &str); 2] = [(1, "6.9"), (2, "7.7")];
 const RIVALS: [Method; 4] = [AP, EQUAL, MIN_DELAY, WIMAX_ONLY];
 const VARIANTS: [Method; 6] = [
@@ -177,7 +178,7 @@ fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// A path that fails, or loses half of its capacity.
+/// A path fails, or loses half of its capacity.
 fn over_failures(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS_BEYOND, 2);
     let (mut tables, mut charts) = (Vec::new(), Vec::new());
@@ -207,7 +208,7 @@ fn over_failures(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// What AP hangs on.
+/// What AP depends on.
 fn variants(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut tables = Vec::new();
     for total in TOTALS {

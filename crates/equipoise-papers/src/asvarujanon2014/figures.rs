@@ -9,10 +9,10 @@ use super::{Found, Lab, Mean, Options, Rule, Spec};
 use crate::{Claim, Figure, Reading, Table};
 use equipoise_lab::sim::SimError;
 
-/// What is judged, by the panels of the figures: 1.5 Mbit/s is (a), 3.0 and 4.8 Mbit/s stand for (b) and (c).
+/// The claims, by the panels of the figures: 1.5 Mbit/s is (a), 3.0 and 4.8 Mbit/s stand for (b) and (c).
 #[derive(Clone, Copy)]
 pub(super) struct Specs {
-    /// What the figures are called.
+    /// The names of the figures.
     pub(super) figures: [&'static str; 2],
     pub(super) quite_well: Spec,
     pub(super) below_min_delay: Spec,
@@ -27,7 +27,7 @@ pub(super) struct Specs {
     pub(super) beats_single: Spec,
 }
 
-/// The claims with their names, of which live ones have others.
+/// The claims with their names; live claims have other names.
 macro_rules! specs {
     ($figures:expr, $fig3:literal, $fig4:literal) => {
         Specs {
@@ -139,7 +139,7 @@ pub(super) const CLAIMS_4: &[Spec] = &[
     SIMULATED.beats_single,
 ];
 
-/// The totals of (a), (b) and (c), and the AP of a reading; the main one first.
+/// The totals of (a), (b) and (c), and the AP of a reading; the main reading comes first.
 struct Setting {
     name: &'static str,
     totals: [&'static str; 3],
@@ -164,7 +164,7 @@ pub(super) struct AtTotal {
 }
 
 impl AtTotal {
-    /// How often each method ran.
+    /// Number of runs of each method.
     fn runs(&self) -> u32 {
         self.rows.first().map_or(0, |row| row.outcomes.len() as u32)
     }
@@ -175,13 +175,13 @@ impl AtTotal {
         Mean::of(&row.values(THROUGHPUT).into_iter().map(|mbps| 100.0 * mbps / total).collect::<Vec<_>>())
     }
 
-    /// A claim on what LTE alone carries of the total.
+    /// A claim on LTE alone: the share of the total that it carries.
     fn share_of_lte(&self, spec: &Spec) -> Option<Claim> {
         let lte = self.rows.get(LTE_ONLY)?;
         Some(spec.decide(self.runs(), self.share(lte), format!("Mean delay {} ms.", lte.mean(DELAY).words(1))))
     }
 
-    /// The single path that is better by this: by the least or by the largest mean.
+    /// The better single path by this value: with the smallest or the largest mean.
     fn best_single(&self, of: fn(&Outcome) -> f64, sign: f64) -> Option<&Row> {
         let singles = SINGLES.iter().filter_map(|place| self.rows.get(*place));
         let mean = |row: &Row| row.values(of).iter().sum::<f64>() * sign;
@@ -203,7 +203,7 @@ const DELAY: fn(&Outcome) -> f64 = |outcome| outcome.delay_ms;
 const SURGE: fn(&Outcome) -> f64 = |outcome| outcome.surge_ms;
 const THROUGHPUT: fn(&Outcome) -> f64 = |outcome| outcome.throughput_mbps;
 
-/// Both figures or one of them, of the same runs.
+/// Both figures or one of them, from the same runs.
 pub(super) fn run(lab: &Lab<'_>, parts: &[Part], found: &mut Found) -> Result<(), SimError> {
     for (place, setting) in READINGS.iter().enumerate() {
         let measured = measure(lab, setting)?;
@@ -225,10 +225,10 @@ pub(super) fn run(lab: &Lab<'_>, parts: &[Part], found: &mut Found) -> Result<()
     Ok(())
 }
 
-/// What was measured at the totals of (a), (b) and (c).
+/// Measurements at the totals of (a), (b) and (c).
 type Panels<'a> = (Option<&'a AtTotal>, Option<&'a AtTotal>, Option<&'a AtTotal>);
 
-/// The figures that are among the parts, of what was measured at totals from the lowest to the highest; of two, (b) is not there.
+/// Draws the requested figures from measurements at totals in ascending order; if there are two, (b) is missing.
 pub(super) fn draw(parts: &[Part], measured: &[AtTotal], specs: &Specs, found: &mut Found) {
     let middle = if let [_, middle, _] = measured { Some(middle) } else { None };
     let panels = (measured.first(), middle, measured.last());
@@ -312,7 +312,7 @@ fn words(row: &Row) -> String {
 
 /// Fig. 3: mean delays.
 fn delays(measured: &[AtTotal], specs: &Specs) -> Figure {
-    // More lines than the methods and one to compare with could not be told apart.
+    // More lines than the methods and one for comparison would be hard to distinguish.
     let over_time = |at: &AtTotal| {
         let shown = at.rows.iter().take(METHODS.len() + 1);
         delays_over_time(format!("{} Mbit/s: mean delay, first run", at.total), shown)

@@ -1,4 +1,4 @@
-//! Fig. 3 and 4 live: the same session over sockets, each path behind emulated links, with the simulation beside.
+//! Fig. 3 and 4 live: the same session over sockets, each path through emulated links, with the simulation for comparison.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,9 +16,9 @@ pub const LIVE: &[Part] = &[Part::Fig3, Part::Fig4];
 
 /// The paper has five.
 const RUNS: u32 = 1;
-/// The paper's total of (a), and the one of (c); the claims on (b) are made of the simulated runs alone.
+/// The paper's totals of (a) and (c); the claims on (b) use only the simulated runs.
 const LIVE_TOTALS: [&str; 2] = [TOTALS[0], TOTALS[2]];
-/// The length of a run, and that of a quick look, in which there are four splits.
+/// The length of a run, and of one in a quick look, which has four splits.
 const DURATIONS: [&str; 2] = ["100 s", "20 s"];
 
 const SPECS: Specs = specs!(["Fig. 3, live", "Fig. 4, live"], "fig3.live_", "fig4.live_");
@@ -31,11 +31,11 @@ const ASSUMPTIONS: &[&str] = &[
     "The rows that say so are simulated, with the same seeds.",
 ];
 
-/// Runs the methods across network namespaces, in real time: 17 minutes for each of the runs, or 4 for a quick look.
-/// `progress` is told the share that is done; where `stop` is set, what was run by then is given.
+/// Runs the methods across network namespaces, in real time: 17 minutes for each run, or 4 for a quick look. `progress`
+/// is called with the share done so far. If `stop` is set, the results so far are returned.
 ///
 /// # Errors
-/// [`ExperimentError`] where the system refuses namespaces, sockets or threads.
+/// [`ExperimentError`] if the system refuses namespaces, sockets or threads.
 pub fn run(
     parts: &[Part],
     options: &Options,
@@ -53,7 +53,7 @@ pub fn run(
     Ok(found.live_results("Asvarujanon 2014", options, ASSUMPTIONS))
 }
 
-/// The methods at a total, live, and behind them simulated.
+/// The methods at one total: the live results first, then the simulated ones.
 fn at_total(lab: &LiveLab<'_>, total: &'static str, runs: u32, duration: &str) -> Result<AtTotal, ExperimentError> {
     let scenario = |method: Method| -> Scenario {
         parse_with(&session(total, method).text, &[Override::set("duration", duration)])

@@ -1,4 +1,4 @@
-//! Asvarujanon 2014: one session's traffic divided among several paths, by attractor perturbation and otherwise.
+//! Asvarujanon 2014: one session's traffic divided among several paths, by attractor perturbation and by other methods.
 
 mod beyond;
 mod figures;
@@ -25,7 +25,7 @@ pub use self::part::Part;
 /// Why the experiments cannot be run.
 #[derive(Debug, Error)]
 pub enum AsvarujanonError {
-    /// The simulator refused a scenario, which is a fault of ours.
+    /// The simulator refused a scenario, which is a bug.
     #[error(transparent)]
     Sim(#[from] SimError),
     /// The measured capacities cannot be used.
@@ -33,10 +33,10 @@ pub enum AsvarujanonError {
     Pairs(#[from] PairsError),
 }
 
-/// Runs parts of the paper, [`Part::Pairs`] with the files in `pairs`. `progress` is told the share that is done.
+/// Runs parts of the paper, [`Part::Pairs`] with the files in `pairs`. `progress` is called with the share done so far.
 ///
 /// # Errors
-/// [`AsvarujanonError`] where the files of pairs cannot be read, or where there are none.
+/// [`AsvarujanonError`] if the files of pairs cannot be read, or if there are none.
 pub fn run(
     parts: &[Part],
     pairs: Option<&Path>,

@@ -1,4 +1,4 @@
-//! Beyond the paper: capacities of Wi-Fi and cellular that were measured at the same time and place.
+//! Beyond the paper: capacities of Wi-Fi and cellular paths measured at the same time and place.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -12,20 +12,20 @@ use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::sim::SimError;
 
-/// How the files of a pair end.
+/// Suffixes of the two files of a pair.
 const ENDS: [&str; 2] = ["_wifi.csv", "_cellular.csv"];
-/// To this the better path's mean is scaled: what the scenario's wide path has, so that the totals mean the same.
+/// The better path's mean is scaled to this, the rate of the scenario's wide path, so that the totals are comparable.
 const BETTER: f64 = 5.1e6;
-/// Propagation of Wi-Fi and of a cellular network. Ours; the files have none.
+/// Propagation delays of Wi-Fi and of a cellular network. Ours, because the files contain none.
 const WAYS_MS: [i64; 2] = [10, 30];
-/// Pairs that are shorter do not show ten periods.
+/// A shorter pair does not contain ten periods.
 const SHORTEST_S: usize = 50;
-/// More lines than a walk has seconds.
+/// More lines than any recorded walk has seconds.
 const MOST_LINES: usize = 100_000;
 /// Pairs in a quick look.
 const FEW: usize = 2;
 
-/// What is seen of the pairs, which the paper does not have.
+/// A value shown for the pairs, which are not in the paper.
 const fn seen(id: &'static str, statement: &'static str) -> Spec {
     Spec::shown(id, "Pairs", statement).unit("ratio").ours()
 }
@@ -64,25 +64,23 @@ pub enum PairsError {
     /// The folder or one of its files cannot be read.
     #[error("{file}")]
     Read {
-        /// Which one.
+        /// Its path.
         file: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// A line is not a second and a number of bytes.
     #[error("{file}, line {line}: `{text}` is not `SECOND,BYTES`, the bytes that went through in that second")]
     Line {
-        /// Which file.
+        /// Its path.
         file: PathBuf,
-        /// From 1.
+        /// The line number, from 1.
         line: usize,
-        /// What stands there.
+        /// The text of the line.
         text: String,
     },
-    /// There is nothing to run.
-    #[error(
-        "{folder} has no two files NAME_wifi.csv and NAME_cellular.csv of {SHORTEST_S} seconds or more, in which something went through"
-    )]
+    /// The folder contains no usable pair.
+    #[error("{folder} has no two files NAME_wifi.csv and NAME_cellular.csv of {SHORTEST_S} seconds or more with data")]
     None {
         /// The folder.
         folder: PathBuf,
@@ -122,7 +120,7 @@ pub(super) fn read(folder: Option<&Path>) -> Result<Vec<Pair>, PairsError> {
     if pairs.is_empty() { Err(PairsError::None { folder: folder.to_path_buf() }) } else { Ok(pairs) }
 }
 
-/// What went through in each second of a file, in bit/s.
+/// The capacity in each second of a file, in bit/s.
 fn capacity(file: &Path) -> Result<Vec<f64>, PairsError> {
     let text = fs::read_to_string(file).map_err(|source| PairsError::Read { file: file.to_path_buf(), source })?;
     let mut capacities = Vec::new();
@@ -148,7 +146,7 @@ impl Pair {
         all.iter().sum::<f64>() / all.len() as f64
     }
 
-    /// The paper's session over these paths, on which nobody else is but the Poisson packets.
+    /// The paper's session over these paths, with only the Poisson packets as cross traffic.
     fn scenario(&self, total: &str, method: Method) -> Scenario {
         let mut scenario = session(total, method);
         let scale = BETTER / self.mean(0).max(self.mean(1));
@@ -156,7 +154,7 @@ impl Pair {
             let rate = |bps: &f64| Rate::from_bps_f64((bps * scale).round()).unwrap_or(Rate::ZERO);
             let steps = capacity.iter().enumerate().skip(1);
             let mut steps: Vec<_> = steps.map(|(second, bps)| (Span::from_secs(second as i64), rate(bps))).collect();
-            // What is under way at the end gets through.
+            // Packets in flight at the end are still delivered.
             steps.push((Span::from_secs(capacity.len() as i64), Rate::from_bps(BETTER as u64)));
             let rates = Schedule::new(capacity.first().map_or(Rate::ZERO, rate), steps);
             link.change(|direction| {
@@ -178,7 +176,7 @@ pub(super) fn planned(pairs: &[Pair], options: &Options) -> u32 {
     (shown(pairs, options).len() * METHODS.len() * TOTALS.len()) as u32
 }
 
-/// The five methods over every pair at each total; a pair is a run.
+/// The five methods over every pair at each total; each pair is one run.
 pub(super) fn run(lab: &Lab<'_>, pairs: &[Pair], found: &mut Found) -> Result<(), SimError> {
     let pairs = shown(pairs, &lab.options);
     let mut tables = Vec::new();
@@ -219,7 +217,7 @@ pub(super) fn run(lab: &Lab<'_>, pairs: &[Pair], found: &mut Found) -> Result<()
     Ok(())
 }
 
-/// What became of AP beside the single path that turned out to be better, pair by pair.
+/// Claims on AP against the better single path, pair by pair.
 fn claim(total: &'static str, rows: &[Row], found: &mut Found) {
     let [ap, equal, cellular, wifi, min_delay] = rows else { return };
     let [delay, throughput] = match total {

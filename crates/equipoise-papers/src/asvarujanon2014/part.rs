@@ -5,13 +5,13 @@ pub enum Part {
     Fig3,
     /// Fig. 4: throughput.
     Fig4,
-    /// Beyond the paper: capacities that were measured on Wi-Fi and cellular paths at the same time. Needs the data.
+    /// Beyond the paper: capacities measured on Wi-Fi and cellular paths at the same time. Needs the data.
     Pairs,
-    /// Beyond the paper: more paths, paths that fail, and what the split hangs on.
+    /// Beyond the paper: more paths, paths that fail, and what the split depends on.
     Beyond,
 }
 
 impl Part {
-    /// All that needs no data.
+    /// All parts that need no data.
     pub const ALL: [Self; 3] = [Self::Fig3, Self::Fig4, Self::Beyond];
 }

@@ -1,5 +1,5 @@
-//! Sec. 3: what the paper confirmed of its paths before its experiments, on ours: delays about as a Gaussian has them, and linear in
-//! the rate.
+//! Sec. 3: properties that the paper confirmed before its experiments, on our paths: delays are nearly Gaussian, and
+//! linear in the rate.
 
 use super::setting::{METHODS, Method, SINGLES, session};
 use super::{Found, Lab, Mean, Options, Rule, Spec};
@@ -9,11 +9,11 @@ use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::regression;
 
 const RUNS: u32 = 10;
-/// Shares in tenths of what a path leaves to the session, in Mbit/s. From a tenth to nine tenths.
+/// Tested rates, in tenths of the bandwidth available to the session: one to nine tenths.
 const TENTHS: u32 = 9;
-/// In the order of [`SINGLES`].
+/// Available bandwidth in Mbit/s, in the order of [`SINGLES`].
 const LEFT: [f64; 2] = [4.1, 1.5];
-/// The share at which the distribution is looked at: a half, in tenths.
+/// The rate at which the distribution is examined: a half, in tenths.
 const LOOKED_AT: u32 = 5;
 
 const GAUSSIAN: [Spec; 2] = [
@@ -38,7 +38,8 @@ const LINEAR: [Spec; 2] = [
 ];
 pub(super) const CLAIMS: &[Spec] = &[GAUSSIAN[0], LINEAR[0], GAUSSIAN[1], LINEAR[1]];
 
-/// A tenth at the most between the distributions; of an exponential one and its Gaussian it is 0.16.
+/// The largest distance between the distributions has to be below 0.1; between an exponential one and its Gaussian it
+/// is 0.16.
 const fn gaussian(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, "Sec. 3", statement, Rule::below(0.1)).unit("largest distance")
 }
@@ -51,14 +52,14 @@ pub(super) fn planned(options: &Options) -> u32 {
     SINGLES.len() as u32 * TENTHS * options.runs(RUNS, 2)
 }
 
-/// The distribution of delays and their answer to the rate, path by path.
+/// The distribution of delays and their response to the rate, for each path.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut layers = Vec::new();
     for (path, place) in SINGLES.into_iter().enumerate() {
         let method = METHODS[place];
         let mut distances = Vec::new();
-        // By run: rate in Mbit/s and mean delay in ms.
+        // For each run, the rate in Mbit/s and the mean delay in ms.
         let mut lines = vec![Vec::new(); runs as usize];
         for tenth in 1..=TENTHS {
             let mbps = f64::from(tenth) / 10.0 * LEFT[path];
@@ -94,7 +95,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// What counts of a run at one rate.
+/// Results of a run at one rate.
 #[derive(Clone, Copy)]
 struct Delays {
     mean_ms: f64,
@@ -112,9 +113,9 @@ fn at_rate(lab: &Lab<'_>, method: Method, mbps: f64, runs: u32) -> Result<Vec<De
     })
 }
 
-/// The largest distance between a complementary distribution and that of a Gaussian, as Kolmogorov has it.
+/// The largest distance between a complementary distribution and that of a Gaussian (Kolmogorov).
 ///
-/// The distribution is known at some shares only, those of many packets far apart, so that this is the least that it can be.
+/// The distribution is known only at some points, far apart, so the true distance may be larger.
 fn distance(distribution: &[DelayShare], mean_s: f64, deviation_s: f64) -> f64 {
     let at = |point: &DelayShare| {
         let gaussian = 0.5 * libm::erfc((point.delay_s - mean_s) / deviation_s / 2f64.sqrt());
@@ -127,14 +128,15 @@ fn distance(distribution: &[DelayShare], mean_s: f64, deviation_s: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// An exponential distribution is farthest from its Gaussian at its beginning: by what the latter has below zero, Φ(-1).
+    /// An exponential distribution differs most from its Gaussian at its beginning: by Φ(-1), the Gaussian's share
+    /// below zero.
     #[test]
     fn distances_to_a_gaussian_are_those_of_the_hand() {
         let shares = || (1..1000).map(|permille| 1.0 - f64::from(permille - 1) / 1000.0);
         let exponential: Vec<_> = shares().map(|share| DelayShare { delay_s: -share.ln(), share }).collect();
         assert!((distance(&exponential, 1.0, 1.0) - 0.158_655).abs() < 1e-5);
         let step = vec![DelayShare { delay_s: 1.0, share: 1.0 }, DelayShare { delay_s: 3.0, share: 0.5 }];
-        // Mean 2, deviation 1: 1 against Φ(1) = 0.841, and 0.5 against Φ(-1) = 0.159.
+        // Mean 2, standard deviation 1: 1 against Φ(1) = 0.841, and 0.5 against Φ(-1) = 0.159.
         assert!((distance(&step, 2.0, 1.0) - 0.341_345).abs() < 1e-5);
     }
 }

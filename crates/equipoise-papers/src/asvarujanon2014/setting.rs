@@ -1,4 +1,4 @@
-//! The methods, and what is read off a run.
+//! The methods, and the values taken from a run.
 
 use super::{Lab, Mean, parse_with};
 use crate::{Plot, PlotData, PlotLayer};
@@ -11,17 +11,17 @@ pub(super) const LTE_WIMAX: &str = include_str!("../../scenarios/asvarujanon2014
 
 /// The paper has five trials (Asvarujanon 2014, Sec. 4.5), too few for the intervals.
 pub(super) const RUNS: u32 = 30;
-/// Of what is beyond the paper.
+/// Number of runs beyond the paper.
 pub(super) const RUNS_BEYOND: u32 = 10;
-/// Totals in Mbit/s, as the scenario writes them: the paper's, one above what the narrow path carries, and one between what the
-/// wide path leaves and what both leave.
+/// Totals in Mbit/s, as the scenario writes them: the paper's, one above the rate of the narrow path, and one between
+/// the available bandwidth of the wide path and that of both.
 pub(super) const TOTALS: [&str; 3] = ["1.5", "3.0", "4.8"];
 /// Report intervals in a period of 5 s.
 const INTERVALS_IN_PERIOD: usize = 10;
 /// Bits of a packet.
 const PACKET_BITS: f64 = 4000.0;
 
-/// A way to divide the total.
+/// A method to divide the total.
 #[derive(Clone, Copy)]
 pub(super) struct Method {
     pub(super) name: &'static str,
@@ -30,7 +30,7 @@ pub(super) struct Method {
     parameter: Option<Parameter>,
 }
 
-/// A parameter of a scheduler, as a scenario writes it.
+/// A parameter of a scheduler, in the form of a scenario.
 #[derive(Clone, Copy)]
 struct Parameter {
     key: &'static str,
@@ -42,7 +42,7 @@ impl Method {
         Self { name, scheduler, parameter: None }
     }
 
-    /// With a value for a parameter of its scheduler.
+    /// Sets a parameter of its scheduler.
     pub(super) const fn with(self, key: &'static str, value: &'static str) -> Self {
         Self { parameter: Some(Parameter { key, value }), ..self }
     }
@@ -54,10 +54,10 @@ pub(super) const AP_300: Method = Method::new("AP", "ap").with("b", "300");
 pub(super) const EQUAL: Method = Method::new("Equal", "equal");
 pub(super) const MIN_DELAY: Method = Method::new("Min-delay", "min-delay");
 pub(super) const WIMAX_ONLY: Method = Method::new("WiMAX-only", "single").with("path", "1");
-/// In the paper's rotation (Asvarujanon 2014, Sec. 4.4).
+/// In the order of the paper's rotation (Asvarujanon 2014, Sec. 4.4).
 pub(super) const METHODS: [Method; 5] =
     [AP, EQUAL, WIMAX_ONLY, Method::new("LTE-only", "single").with("path", "0"), MIN_DELAY];
-/// Places of the two single paths among the methods.
+/// Indices of the two single paths among the methods.
 pub(super) const SINGLES: [usize; 2] = [2, 3];
 pub(super) const LTE_ONLY: usize = 3;
 
@@ -77,12 +77,12 @@ pub(super) fn session_of(text: &str, total: &str, method: Method) -> Scenario {
     parse_with(text, &overrides)
 }
 
-/// What counts of a run.
+/// Results of a run that the claims use.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
     /// Mean one-way delay of all packets, in ms.
     pub(super) delay_ms: f64,
-    /// Rate of packets that were sent in the run and arrive, in Mbit/s.
+    /// Rate of the delivered packets that were sent during the run, in Mbit/s.
     pub(super) throughput_mbps: f64,
     /// Packets lost over packets sent, in %.
     pub(super) lost_percent: f64,
@@ -95,7 +95,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Of a run whose first flow is the session.
+    /// The results of a run whose first flow is the session.
     pub(super) fn of(run: &Run) -> Self {
         let Some(flow) = run.flows.first() else { unreachable!("the scenarios of the program have a session") };
         let delays: Vec<_> = flow.intervals.chunks(INTERVALS_IN_PERIOD).map(period_delay).collect();
@@ -115,7 +115,7 @@ impl Outcome {
     }
 }
 
-/// The middle of a period, and the mean delay of what was sent in it.
+/// The middle of a period, and the mean delay of the packets sent in it.
 fn period_delay(period: &[IntervalResult]) -> (f64, f64) {
     let known =
         || period.iter().filter_map(|part| Some((part.delay_mean_s?, (part.packets - part.packets_lost) as f64)));
@@ -151,7 +151,7 @@ impl Row {
         self.outcomes.iter().map(of).collect()
     }
 
-    /// Heads of [`cells`](Self::cells).
+    /// Headings of [`cells`](Self::cells).
     pub(super) const COLUMNS: [&str; 4] =
         ["mean delay (ms)", "largest mean of a period (ms)", "throughput (Mbit/s)", "packets lost (%)"];
 
@@ -166,12 +166,12 @@ impl Row {
     }
 }
 
-/// Of two rows with the same seeds, the mean of their differences.
+/// Mean difference of two rows with the same seeds.
 pub(super) fn apart(minuend: &Row, subtrahend: &Row, of: fn(&Outcome) -> f64) -> Mean {
     Mean::of(&pairs(minuend, subtrahend, of, |one, other| one - other))
 }
 
-/// Of two rows with the same seeds, the geometric mean of their ratios.
+/// Geometric mean of the ratios of two rows with the same seeds.
 pub(super) fn ratio(over: &Row, under: &Row, of: fn(&Outcome) -> f64) -> Mean {
     geometric(&pairs(over, under, of, |one, other| one / other))
 }

@@ -4,34 +4,34 @@ use serde::Serialize;
 
 use super::distribution::Distribution;
 
-/// Which acknowledgements give a sample.
+/// Which acknowledgements are used as samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AckRule {
-    /// Those of exactly two successive segments: one alone is taken for the work of the delayed-ACK timer
-    /// (Waki 2013, Sec. 2.1).
+    /// Those of exactly two consecutive segments. An acknowledgement of one segment is assumed to come from the
+    /// delayed-ACK timer (Waki 2013, Sec. 2.1).
     #[default]
     Pair,
-    /// Every one that acknowledges something new and ends with a segment.
+    /// Each one that acknowledges new data and ends at the end of a segment.
     Every,
 }
 
-/// What a capture tells.
+/// The results of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Analysis {
     /// Version of Equipoise that made it.
     pub version: String,
     /// Frames that were read.
     pub frames: u64,
-    /// Of these, TCP segments that were analysed.
+    /// TCP segments among them that were analysed.
     pub segments: u64,
-    /// The others, by what they are. Of a capture with very many connections, only the first are analysed.
+    /// The other frames, by kind. Of a capture with very many connections, only the first ones are analysed.
     pub skipped: BTreeMap<String, u64>,
-    /// Why reading ended before the end of the file, with what there was until then; `null` where it did not.
+    /// Why reading ended early, after the last good frame; `null` if it reached the end of the file.
     pub ended: Option<String>,
-    /// Which acknowledgements count.
+    /// The rule for acknowledgements.
     pub rule: AckRule,
-    /// Width of the histograms' bars that was asked for, in seconds; `null` for one that follows from the samples.
+    /// Requested width of the histograms' bars, in seconds; `null` to derive it from the samples.
     pub bin_s: Option<f64>,
     /// The connections, in the order of their first segments.
     pub connections: Vec<Connection>,
@@ -42,45 +42,45 @@ pub struct Analysis {
 pub struct Connection {
     /// First segment, in seconds since the capture's first frame.
     pub start_s: f64,
-    /// Its two directions, that of the first segment seen first.
+    /// Its two directions; the direction of the first captured segment comes first.
     pub directions: Vec<Direction>,
 }
 
-/// The data of one direction and what comes back for them.
+/// The data of one direction and its acknowledgements.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Direction {
     /// Address and port of the sender.
     pub from: String,
     /// Address and port of the receiver.
     pub to: String,
-    /// Where the capture was taken, as seen from this direction.
+    /// Position of the capture, as seen from this direction.
     pub side: Side,
-    /// Segments with data; what a network card was to cut into segments counts as these.
+    /// Segments with data, counted as on the wire: a large segment left to hardware offload counts as several.
     pub data_segments: u64,
-    /// Bytes of data, repeated ones included.
+    /// Bytes of data, including retransmissions.
     pub data_bytes: u64,
-    /// Segments that repeat data.
+    /// Retransmitted segments.
     pub retransmitted: u64,
-    /// Acknowledgements that gave no sample, by reason.
+    /// Acknowledgements without a sample, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// Round-trip times; at a receiver's side only how long it takes to acknowledge. `null` without a sample.
+    /// Round-trip times. At a receiver's side, only the time until it acknowledges. `null` without a sample.
     pub rtt: Option<Distribution>,
 }
 
-/// Where a capture was taken.
+/// Position of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// Beside the sender: samples are round-trip times of the path.
+    /// At the sender: samples are round-trip times of the path.
     Sender,
-    /// Beside the receiver: samples are its own delay in acknowledging, and nothing of the path.
+    /// At the receiver: samples are its own acknowledgement delay, without the path.
     Receiver,
-    /// In between, or not to be told.
+    /// In between, or unknown.
     Unknown,
 }
 
 impl Analysis {
-    /// The analysis as JSON, with a line break at its end.
+    /// The analysis as JSON, with a final line break.
     ///
     /// # Panics
     /// Never: numbers, texts and maps by text always have a JSON form.
@@ -90,7 +90,7 @@ impl Analysis {
         json
     }
 
-    /// All directions with samples, those with most samples first.
+    /// All directions with samples, in descending order of their number.
     pub fn measured(&self) -> Vec<(&Direction, &Distribution)> {
         let directions = self.connections.iter().flat_map(|connection| &connection.directions);
         let mut measured: Vec<_> =

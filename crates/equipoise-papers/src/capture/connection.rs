@@ -11,19 +11,19 @@ use super::segment::Segment;
 pub(super) struct Connections {
     rule: AckRule,
     first_ns: Option<i64>,
-    /// The newest connection between two ends, the lower address first.
+    /// The newest connection between two addresses, the lower address first.
     newest: BTreeMap<(SocketAddr, SocketAddr), usize>,
     all: Vec<State>,
     room: Room,
 }
 
-/// What may still be kept, of all connections together. Whatever a capture holds, its analysis stays below about a gigabyte;
-/// what goes beyond is counted, and what was kept by then is analysed.
+/// Memory left for all connections together. For any capture, the analysis stays below about a gigabyte. Beyond the
+/// limit, segments are only counted, and what was kept before is analysed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
     /// Connections, of up to 1.4 kB each.
     pub(super) connections: usize,
-    /// Segments under way, of 16 bytes each.
+    /// Segments in flight, of 16 bytes each.
     pub(super) pieces: usize,
     /// Samples, of 8 bytes each.
     pub(super) samples: usize,
@@ -35,10 +35,10 @@ impl Room {
     pub(super) const DEFAULT: Self = Self { connections: 200_000, pieces: 1 << 22, samples: 1 << 26, bars: 1 << 24 };
 }
 
-/// Why a segment of a connection that is not kept is passed over.
+/// Why a segment of a connection that is not kept is skipped.
 pub(super) const TOO_MANY_CONNECTIONS: &str = "of more connections than are kept";
 
-/// By how much a full list may grow to take one more, out of what is `left` for all lists; `None` if that is nothing.
+/// How much a full list may grow to take one more, given what is `left` for all lists; `None` if nothing is left.
 fn growth(length: usize, capacity: usize, left: &mut usize) -> Option<usize> {
     if length < capacity {
         return Some(0);
@@ -50,12 +50,12 @@ fn growth(length: usize, capacity: usize, left: &mut usize) -> Option<usize> {
 
 struct State {
     start_ns: i64,
-    /// That of the first segment seen, and the other.
+    /// The half of the first captured segment, and the other.
     halves: [Half; 2],
     handshake: Handshake,
 }
 
-/// When the segments of the handshake were seen; the first of each kind.
+/// Capture times of the handshake's segments; the first of each kind.
 #[derive(Default)]
 struct Handshake {
     syn: Option<(SocketAddr, u32, i64)>,
@@ -67,11 +67,11 @@ struct Handshake {
 struct Half {
     from: SocketAddr,
     to: SocketAddr,
-    /// The number behind the highest that was sent, and the highest acknowledgement.
+    /// The next sequence number after the highest sent, and the highest acknowledgement.
     next: Option<u32>,
     acknowledged: Option<u32>,
     under_way: VecDeque<Piece>,
-    /// Behind a FIN, whose acknowledgement is none of data.
+    /// The number after a FIN; its acknowledgement does not acknowledge data.
     fin_end: Option<u32>,
     mss: Option<u16>,
     hop_limit: Option<u8>,
@@ -82,7 +82,7 @@ struct Half {
     samples_s: Vec<f64>,
 }
 
-/// A segment as the network carries it.
+/// A segment as carried by the network.
 #[derive(Clone, Copy)]
 struct Piece {
     end: u32,
@@ -90,14 +90,14 @@ struct Piece {
     repeated: bool,
 }
 
-/// Pieces that are kept; a receive window of a gigabyte has more, and no sender that one meets.
+/// Maximum number of pieces kept. A receive window of a gigabyte would hold more, but no real sender does.
 const MOST_UNDER_WAY: usize = 1 << 17;
-/// Data of a segment without options on Ethernet, where the handshake was not captured.
+/// Data of a segment without options on Ethernet, used if the handshake was not captured.
 const USUAL_MSS: u16 = 1460;
-/// From which ratio of the handshake's two halves on the capture was taken beside an end.
+/// If the two halves of the handshake's round trip differ by this ratio, the capture was taken at an end.
 const BESIDE: i64 = 3;
 
-/// Whether `a` comes before `b`, numbers of 32 bits that wrap (RFC 9293, Sec. 3.4).
+/// Whether `a` comes before `b`; the numbers have 32 bits and wrap (RFC 9293, Sec. 3.4).
 const fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b).cast_signed()) < 0
 }
@@ -107,7 +107,7 @@ impl Connections {
         Self { rule, first_ns: None, newest: BTreeMap::new(), all: Vec::new(), room }
     }
 
-    /// Takes a segment.
+    /// Adds a segment.
     ///
     /// # Errors
     /// [`TOO_MANY_CONNECTIONS`] if it opens a connection for which there is no room.
@@ -118,7 +118,7 @@ impl Connections {
         let index = match known {
             Some(index) => index,
             None if self.all.len() >= self.room.connections => {
-                // What follows between the same ends belongs to it, and not to the connection before.
+                // Later segments between the same addresses belong to this connection, not to the previous one.
                 self.newest.remove(&ends);
                 return Err(TOO_MANY_CONNECTIONS);
             }
@@ -144,7 +144,7 @@ impl State {
         Self { start_ns: segment.at_ns, halves, handshake: Handshake::default() }
     }
 
-    /// Whether a segment opens another connection between the same ends.
+    /// Whether a segment opens a new connection between the same addresses.
     fn is_replaced_by(&self, segment: &Segment) -> bool {
         let opens = segment.syn && segment.acknowledges.is_none();
         let begun = self.halves.iter().any(|half| half.segments > 0);
@@ -158,7 +158,7 @@ impl State {
         let (own, other) = if first.from == segment.from { (first, second) } else { (second, first) };
         own.hop_limit.get_or_insert(segment.hop_limit);
         if let Some(mss) = segment.mss {
-            // What one end announces bounds what the other sends.
+            // The MSS announced by one end limits the other end's segments.
             other.mss = Some(mss);
         }
         own.send(segment, room);
@@ -174,8 +174,8 @@ impl State {
         Connection { start_s, directions }
     }
 
-    /// Where the capture was taken, as seen from one half: the side whose part of the handshake takes no time. Where
-    /// the handshake is not there, the side whose packets have all of their hops left.
+    /// Position of the capture, as seen from one half: the end whose part of the handshake takes no time. Without a
+    /// handshake, the end whose packets still have all of their hops left.
     fn side(&self, half: usize) -> Side {
         let (own, other) = (&self.halves[half], &self.halves[1 - half]);
         if let Some((opener, to_there_ns, to_opener_ns)) = self.handshake.halves() {
@@ -214,7 +214,8 @@ impl Handshake {
         }
     }
 
-    /// Who opened, and the times from the capture to the other end and back, and to the opener and back.
+    /// Who opened the connection, the time from the capture to the other end and back, and the time to the opener and
+    /// back.
     fn halves(&self) -> Option<(SocketAddr, i64, i64)> {
         let ((opener, _, syn), syn_ack, ack) = (self.syn?, self.syn_ack_ns?, self.ack_ns?);
         Some((opener, syn_ack.saturating_sub(syn).max(0), ack.saturating_sub(syn_ack).max(0)))
@@ -241,7 +242,7 @@ impl Half {
     }
 
     fn send(&mut self, segment: &Segment, room: &mut Room) {
-        // SYN and FIN take a number each, and are no data.
+        // SYN and FIN each take one sequence number, but are not data.
         let first = segment.sequence.wrapping_add(u32::from(segment.syn));
         let end = first.wrapping_add(segment.data).wrapping_add(u32::from(segment.fin));
         let next = *self.next.get_or_insert(first);
@@ -256,7 +257,7 @@ impl Half {
         }
         self.bytes += u64::from(segment.data);
         let size = u32::from(self.mss.unwrap_or(USUAL_MSS)).saturating_sub(segment.options).max(1);
-        // A network card may be given many segments as one: on the wire they are what the path carries.
+        // Hardware offload may show many segments as one: count them as on the wire.
         let pieces = if segment.data > size { segment.data.div_ceil(size) } else { 1 };
         self.segments += u64::from(pieces);
         if before(first, next) {
@@ -276,7 +277,8 @@ impl Half {
         }
     }
 
-    /// Keeps a piece until it is acknowledged; if there is no room, in place of the oldest, which is not measured then.
+    /// Keeps a piece until it is acknowledged. If there is no room, it replaces the oldest piece, which is then not
+    /// measured.
     fn keep(&mut self, piece: Piece, room: &mut Room) {
         let under_way = &mut self.under_way;
         let is_bounded = under_way.len() >= MOST_UNDER_WAY;

@@ -5,21 +5,21 @@ use etherparse::{LaxPayloadSlice, NetHeaders, TransportHeader};
 use super::frames::Frame;
 use super::segment::headers;
 
-/// A UDP datagram as it was captured.
+/// A captured UDP datagram.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Datagram<'a> {
     pub(super) at_ns: i64,
-    /// The interface that saw it.
+    /// The interface that captured it.
     pub(super) interface: u32,
     pub(super) from: SocketAddr,
     pub(super) to: SocketAddr,
-    /// Of the IP packet, in bytes, whatever was kept of it.
+    /// Full size of the IP packet in bytes, even if the capture has less of it.
     pub(super) size: u32,
-    /// What was kept of the payload.
+    /// The captured part of the payload.
     pub(super) payload: &'a [u8],
 }
 
-/// The datagram in a frame, or why there is none.
+/// The datagram in a frame, or the reason why there is none.
 pub(super) fn parse<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, &'static str> {
     let headers = headers(frame)?;
     let (from, to, size) = match headers.net.ok_or("not IP")? {

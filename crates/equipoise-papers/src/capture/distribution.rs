@@ -4,28 +4,30 @@ use serde::Serialize;
 use super::gaussian::{GaussianFit, Histogram};
 use equipoise_lab::statistics::quantile;
 
-/// A set of times and how they are distributed.
+/// A set of times and its distribution.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distribution {
-    /// How many.
+    /// Number of samples.
     pub samples: u64,
-    /// The least, in seconds.
+    /// The minimum, in seconds.
     pub min_s: f64,
     /// Median, in seconds.
     pub p50_s: f64,
     /// 95th percentile, in seconds.
     pub p95_s: f64,
-    /// The largest, in seconds.
+    /// The maximum, in seconds.
     pub max_s: f64,
     /// Mean, in seconds.
     pub mean_s: f64,
-    /// Standard deviation (divisor n − 1), in seconds; `null` of one sample.
+    /// Standard deviation (divisor n − 1), in seconds; `null` for one sample.
     pub deviation_s: Option<f64>,
-    /// Third moment about the mean over the deviation's cube (divisor n); `null` where all are equal.
+    /// Third central moment over the cube of the standard deviation (divisor n); `null` if all are equal.
     pub skewness: Option<f64>,
-    /// Fourth moment over the deviation's fourth power (divisor n), less 3; `null` where all are equal.
+    /// Fourth central moment over the fourth power of the standard deviation (divisor n), minus 3; `null` if all are
+    /// equal.
     pub excess_kurtosis: Option<f64>,
-    /// Kolmogorov-Smirnov distance to the normal law of this mean and deviation; `null` where all are equal.
+    /// Kolmogorov-Smirnov distance to the normal distribution with this mean and standard deviation; `null` if all are
+    /// equal.
     pub ks_distance: Option<f64>,
     /// Width of the histogram's bars, in seconds.
     pub bin_s: f64,
@@ -33,19 +35,19 @@ pub struct Distribution {
     pub first_s: f64,
     /// Samples in each bar.
     pub counts: Vec<u64>,
-    /// The Gaussian that fits the histogram best; `null` if there is none.
+    /// The best Gaussian fit to the histogram; `null` if there is none.
     pub fit: Option<GaussianFit>,
 }
 
-/// Fewer samples have no shape.
+/// With fewer samples a shape is not meaningful.
 const FEWEST_FOR_A_FIT: usize = 30;
-/// Bars of a histogram, at the most; a width that asks for more is widened tenfold until it does not.
+/// Maximum bars of a histogram; a width that needs more is multiplied by ten until they suffice.
 const MOST_BARS: usize = 5000;
-/// Bars that a histogram may have even if there is no room left for more.
+/// Bars that a histogram may always have, even if no room is left.
 const FEWEST_BARS: usize = 10;
 
 impl Distribution {
-    /// The distribution of some times in seconds, in a histogram of at most so many bars; `None` of none.
+    /// The distribution of times in seconds, with a histogram of at most `bars` bars; `None` without samples.
     pub(super) fn of(mut samples: Vec<f64>, bin: Option<Span>, bars: usize) -> Option<Self> {
         samples.retain(|sample| sample.is_finite());
         samples.sort_by(f64::total_cmp);
@@ -84,7 +86,7 @@ impl Distribution {
     }
 }
 
-/// The width asked for, or twice the interquartile range over the cube root of the count (Freedman 1981), cut to one
+/// The requested width, or twice the interquartile range over the cube root of the count (Freedman 1981), cut to one
 /// significant digit.
 fn width(sorted: &[f64], asked: Option<Span>, bars: usize) -> f64 {
     let range = sorted.last().copied().unwrap_or(0.0) - sorted.first().copied().unwrap_or(0.0);
@@ -121,7 +123,7 @@ fn histogram(sorted: &[f64], width: f64) -> (f64, Vec<u64>) {
     (first * width, counts)
 }
 
-/// The largest distance between the samples' distribution and the normal law.
+/// The largest distance between the samples' distribution and the normal distribution.
 fn ks_distance(sorted: &[f64], mean: f64, deviation: f64) -> f64 {
     let n = sorted.len() as f64;
     let distance = |(index, &sample): (usize, &f64)| {

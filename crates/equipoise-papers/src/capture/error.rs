@@ -1,12 +1,12 @@
 use thiserror::Error;
 
-/// Why nothing can be had from a capture.
+/// A capture cannot be analysed.
 #[derive(Debug, Error)]
 pub enum CaptureError {
-    /// It does not begin as a capture does.
+    /// It does not begin like a capture file.
     #[error("this is not a capture: it begins neither as pcap nor as pcapng, compressed by gzip or not")]
     NotACapture,
-    /// There is nothing in it.
+    /// It is empty.
     #[error("the capture is empty; not even its header is there")]
     Empty,
     /// It cannot be read.

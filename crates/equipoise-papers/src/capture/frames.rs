@@ -11,27 +11,27 @@ use super::rtp;
 /// A frame of a capture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
-    /// When it was seen, in nanoseconds since 1970.
+    /// Capture time, in nanoseconds since 1970.
     pub(super) at_ns: i64,
     pub(super) link: Linktype,
-    /// The interface that saw it; 0 in a pcap.
+    /// The interface that captured it; 0 in a pcap file.
     pub(super) interface: u32,
-    /// What was kept of it.
+    /// The captured bytes.
     pub(super) data: &'a [u8],
 }
 
-/// The frames of a file, one after the other.
+/// The frames of a file, in order.
 pub(super) struct Frames<'a> {
     reader: Box<dyn PcapReaderIterator + Send + 'a>,
-    /// Of pcap: what its header says.
+    /// For pcap: the link type of its header.
     link: Linktype,
     nanos_per_tick: i64,
-    /// Of pcapng: the interfaces of the section.
+    /// For pcapng: the interfaces of the section.
     interfaces: Vec<Interface>,
     failed: Failure,
 }
 
-/// What reading failed with, once it has.
+/// The read error, once there is one.
 type Failure = Arc<OnceLock<io::ErrorKind>>;
 
 #[derive(Clone, Copy)]
@@ -44,19 +44,19 @@ struct Interface {
 
 /// Larger than any frame that the formats' usual limit of 262 144 bytes allows.
 const BUFFER: usize = 1 << 19;
-/// Sections have few interfaces; more than these are damage.
+/// Sections have few interfaces; a larger number means damage.
 const MOST_INTERFACES: usize = 65_536;
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
-/// What a file turned out to be.
+/// The kind of a file.
 pub(super) enum Opened<'a> {
     /// A capture.
     Capture(Frames<'a>),
-    /// A dump of RTP, behind its magic.
+    /// A dump of RTP, after its magic number.
     RtpDump(Box<dyn Read + Send + 'a>),
 }
 
-/// What a file holds, if it is not empty, without the compression that it may have.
+/// The decompressed content of a file that is not empty.
 fn plain<'a>(source: impl Read + Send + 'a) -> Result<Box<dyn Read + Send + 'a>, CaptureError> {
     let mut source = BufReader::new(source);
     let mut magic = Vec::new();
@@ -69,12 +69,12 @@ fn plain<'a>(source: impl Read + Send + 'a) -> Result<Box<dyn Read + Send + 'a>,
 }
 
 impl<'a> Frames<'a> {
-    /// A capture: pcap or pcapng, compressed by gzip or not.
+    /// Opens a capture: pcap or pcapng, optionally compressed with gzip.
     pub(super) fn open(source: impl Read + Send + 'a) -> Result<Self, CaptureError> {
         Self::of_plain(plain(source)?)
     }
 
-    /// A capture, or a dump of RTP, compressed by gzip or not.
+    /// Opens a capture or a dump of RTP, optionally compressed with gzip.
     pub(super) fn open_any(source: impl Read + Send + 'a) -> Result<Opened<'a>, CaptureError> {
         let mut source = plain(source)?;
         let mut magic = Vec::new();
@@ -96,7 +96,7 @@ impl<'a> Frames<'a> {
         Ok(Self { reader, link: Linktype::NULL, nanos_per_tick: 1000, interfaces: Vec::new(), failed })
     }
 
-    /// Gives all frames to `take`; says why it ended, where that was not the end of the file.
+    /// Passes all frames to `take`; returns why reading ended if it was before the end of the file.
     pub(super) fn each(&mut self, mut take: impl FnMut(&Frame<'_>)) -> Option<String> {
         let mut position = 0u64;
         loop {
@@ -165,21 +165,21 @@ impl<'a> Frames<'a> {
                 let (at_ns, link) = (interface.nanos(ticks), interface.link);
                 Some(Frame { at_ns, link, interface: packet.if_id, data: &packet.data[..kept] })
             }
-            // A simple packet has no time, so that nothing can be measured by it.
+            // A simple packet block has no time, so nothing can be measured with it.
             PcapBlockOwned::NG(_) => None,
         }
     }
 }
 
 impl Interface {
-    /// Nanoseconds since 1970 of so many ticks; saturates where there is no such time.
+    /// Nanoseconds since 1970 for a number of ticks; saturates if there is no such time.
     fn nanos(&self, ticks: u64) -> i64 {
         let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(self.resolution);
         i64::try_from(nanos).unwrap_or(i64::MAX).saturating_add(self.offset_s.saturating_mul(1_000_000_000))
     }
 }
 
-/// Why reading ended behind the last whole frame.
+/// Why reading ended after the last whole frame.
 fn failure(kind: io::ErrorKind, position: u64) -> String {
     match kind {
         io::ErrorKind::UnexpectedEof => format!("cut off, its last whole frame ends at byte {position}"),
@@ -187,9 +187,10 @@ fn failure(kind: io::ErrorKind, position: u64) -> String {
     }
 }
 
-/// Reads whole buffers if there is that much: the parser takes a short read for the end.
+/// Fills whole buffers as far as possible: the parser treats a short read as the end.
 ///
-/// To the parser a failure is the end of the file as well, because it would discard what it has not parsed yet.
+/// A read error also looks like the end of the file to the parser, which would otherwise discard what it has not parsed
+/// yet.
 struct Whole<R> {
     source: R,
     failed: Failure,
@@ -203,7 +204,7 @@ impl<R: Read> Read for Whole<R> {
                 Ok(0) => break,
                 Ok(more) => filled += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Nobody else sets it.
+                // Only this code sets it.
                 Err(error) => _ = self.failed.set(error.kind()),
             }
         }

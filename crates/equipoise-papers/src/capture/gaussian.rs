@@ -1,4 +1,4 @@
-//! The Gaussian fit of a histogram: a search for the least squares over three parameters.
+//! Least-squares fit of a Gaussian with three parameters to a histogram.
 //!
 //! Source: Marquardt 1963. Each step solves the normal equations of the linearised problem, with a damping that shrinks
 //! the step until the squares fall. The numbers are scaled so that all three parameters are about one.
@@ -8,7 +8,7 @@ use serde::Serialize;
 /// `f(x) = a exp(-(x - b)² / (2c²))`, fitted to a histogram by least squares (Waki 2013, Eq. 1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GaussianFit {
-    /// Height, in samples a bar.
+    /// Height, in samples per bar.
     pub a: f64,
     /// Middle, in seconds.
     pub b_s: f64,
@@ -21,14 +21,14 @@ pub struct GaussianFit {
 }
 
 impl GaussianFit {
-    /// The fitted curve at `x_s` seconds, in samples a bar.
+    /// The fitted curve at `x_s` seconds, in samples per bar.
     pub fn at(&self, x_s: f64) -> f64 {
         let z = (x_s - self.b_s) / self.c_s;
         self.a * (-z * z / 2.0).exp()
     }
 }
 
-/// A histogram with bars at equal distances, and the moments of its samples.
+/// A histogram with bars of equal width, and the moments of its samples.
 pub(super) struct Histogram<'a> {
     pub(super) counts: &'a [u64],
     pub(super) first_s: f64,
@@ -51,14 +51,14 @@ const SMALLEST_STEP: f64 = 1e-10;
 const FIRST_DAMPING: f64 = 1e-2;
 /// Least damping (ours): below, a step is that of Gauss and Newton, and many refusals would pass before it shrinks.
 const LEAST_DAMPING: f64 = 1e-9;
-/// Factors of the damping after a step that is kept and after one that is refused (ours): with larger factors the search
-/// takes too many steps along a narrow valley, which is what a histogram with one flank has.
+/// Factors of the damping after an accepted and after a rejected step (ours). With larger factors the search takes too
+/// many steps along a narrow valley, as with a histogram that has one flank.
 const DAMPING_KEPT: f64 = 1.0 / 3.0;
 const DAMPING_REFUSED: f64 = 2.0;
 
 impl Histogram<'_> {
-    /// The fit with the least squares; `None` below four bars, if the search ends without a result, or if the counts do
-    /// not determine all three parameters: all are equal, a parameter has no variance, or the width is smaller than its
+    /// The least-squares fit. `None` below four bars, if the search does not converge, or if the counts do not
+    /// determine all three parameters: all are equal, a parameter has no variance, or the width is smaller than its
     /// standard error, as for a peak far narrower than a bar.
     pub(super) fn fit(&self) -> Option<GaussianFit> {
         let highest = self.counts.iter().max().copied().unwrap_or(0) as f64;
@@ -67,8 +67,8 @@ impl Histogram<'_> {
             self.counts.iter().enumerate().map(|(bar, &count)| (place(bar), count as f64 / highest)).collect();
         let mode = self.counts.iter().enumerate().max_by_key(|(_, count)| **count).map(|(bar, _)| place(bar))?;
         let freedom = bars.len().checked_sub(3).filter(|freedom| *freedom > 0)? as f64;
-        // The search starts at the highest bar, with the width of the bars above half of its height: from a far larger width
-        // it may end beside the histogram.
+        // The search starts at the highest bar, with the width of the bars above half of its height. From a far larger
+        // width it may end outside of the histogram.
         let high = bars.iter().filter(|bar| bar.1 >= 0.5).count() as f64;
         let found = search(&bars, [1.0, mode, high * self.bin_s / self.deviation_s / WIDTH_AT_HALF])?;
         let [a, b, c] = found.parameters;
@@ -88,7 +88,7 @@ impl Histogram<'_> {
     }
 }
 
-/// What the search knows at one set of parameters.
+/// State of the search at one set of parameters.
 struct Point {
     /// Height, middle and width.
     parameters: Vector,
@@ -132,7 +132,7 @@ impl Point {
     }
 }
 
-/// Where the squares are least; `None` if the search does not come to rest.
+/// The point with the least squares; `None` if the search does not converge.
 fn search(bars: &[(f64, f64)], start: Vector) -> Option<Point> {
     let mut here = Point::new(bars, start);
     let mut damping = FIRST_DAMPING;
@@ -140,7 +140,7 @@ fn search(bars: &[(f64, f64)], start: Vector) -> Option<Point> {
         let step = here.step(damping)?;
         let [a, b, c] = here.parameters;
         let there = Point::new(bars, [a + step[0], b + step[1], c + step[2]]);
-        // The middle may be zero: the width is its scale.
+        // The middle may be zero, so its step is compared with the width.
         let share = (step[0] / a).abs().max((step[1] / c).abs()).max((step[2] / c).abs());
         if there.squares < here.squares {
             here = there;
@@ -175,7 +175,7 @@ fn inverse(matrix: &Matrix) -> Option<Matrix> {
 mod tests {
     use super::*;
 
-    /// Counts that follow a Gaussian exactly, up to their rounding, have its parameters.
+    /// Counts of a Gaussian, apart from rounding, yield its parameters.
     #[test]
     fn counts_of_a_gaussian_give_its_parameters() {
         for (middle, width) in [(0.04, 0.005), (0.0371, 0.0014), (1e-4, 2e-5), (250.0, 31.0)] {

@@ -1,9 +1,9 @@
-//! Captures: round-trip times of TCP by connection, and how they are distributed; and what can be said of streams of RTP.
+//! Analysis of captures: round-trip times of TCP connections with their distribution, and statistics of RTP streams.
 //!
-//! Source: Waki 2013, Sec. 2. A capture taken beside the sender shows when a segment left and when its acknowledgement
-//! came. What would spoil that is left out and counted: retransmitted segments (Karn 1987) and acknowledgements that the
-//! delayed-ACK timer sent. The file is read once, from its beginning to its end; memory grows with the connections and
-//! with the samples, up to a bound for all of them.
+//! Source: Waki 2013, Sec. 2. A capture taken at the sender shows when a segment was sent and when its acknowledgement
+//! arrived. Misleading samples are excluded and counted: retransmitted segments (Karn 1987) and acknowledgements sent
+//! by the delayed-ACK timer. The file is read once, from beginning to end. Memory grows with the number of connections
+//! and samples, up to a common limit.
 
 mod analysis;
 mod connection;
@@ -31,19 +31,20 @@ pub use rtp::{Delays, Jitter, RoundTrip, RoundTripSample, RtpAnalysis, RtpOption
 use connection::{Connections, Room};
 use frames::Frames;
 
-/// How to read a capture.
+/// Options of the analysis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Which acknowledgements count.
+    /// The rule for acknowledgements.
     pub rule: AckRule,
-    /// Width of the histograms' bars; `None` for one that follows from the samples (Freedman 1981).
+    /// Width of the histograms' bars; `None` to derive it from the samples (Freedman 1981).
     pub bin: Option<Span>,
 }
 
-/// Reads a capture: pcap or pcapng, compressed by gzip or not, to its end or as far as it is whole.
+/// Analyses a capture: pcap or pcapng, optionally compressed with gzip, to its end or its first damage.
 ///
 /// # Errors
-/// [`CaptureError`] where nothing can be had; a capture that is cut off or damaged further on gives what comes before.
+/// [`CaptureError`] if nothing can be read. If the capture is truncated or damaged later on, the part before that is
+/// analysed.
 pub fn analyse(source: impl Read + Send, options: &Options) -> Result<Analysis, CaptureError> {
     analyse_within(Room::DEFAULT, source, options)
 }

@@ -5,28 +5,28 @@ use pcap_parser::Linktype;
 
 use super::frames::Frame;
 
-/// A TCP segment as it was captured.
+/// A captured TCP segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) at_ns: i64,
     pub(super) from: SocketAddr,
     pub(super) to: SocketAddr,
     pub(super) sequence: u32,
-    /// The acknowledgement number, where there is one.
+    /// The acknowledgement number, if there is one.
     pub(super) acknowledges: Option<u32>,
     pub(super) syn: bool,
     pub(super) fin: bool,
-    /// Bytes of data, by the IP header's length and not by what was kept.
+    /// Bytes of data, from the IP header's length and not from the captured bytes.
     pub(super) data: u32,
-    /// Of a SYN, the largest segment that its sender wants.
+    /// The MSS option of a SYN.
     pub(super) mss: Option<u16>,
-    /// Length of the TCP options, which take their room from the data.
+    /// Length of the TCP options, which reduce the room for data.
     pub(super) options: u32,
-    /// Hops that are left.
+    /// Remaining hop limit.
     pub(super) hop_limit: u8,
 }
 
-/// The Linux cooked header ends with the `EtherType`, whatever kind of device the frame comes from.
+/// The Linux cooked header ends with the `EtherType`, for any kind of device.
 const SLL_HEADER: usize = 16;
 const SLL_ETHER_TYPE: usize = 14;
 const SLL2: Linktype = Linktype(276);
@@ -36,7 +36,7 @@ const RAW: [Linktype; 4] = [Linktype(12), Linktype(101), Linktype::IPV4, Linktyp
 const LOOPBACK: [Linktype; 2] = [Linktype::NULL, Linktype::LOOP];
 const LOOPBACK_HEADER: usize = 4;
 
-/// The segment in a frame, or why there is none.
+/// The segment in a frame, or the reason why there is none.
 pub(super) fn parse(frame: &Frame<'_>) -> Result<Segment, &'static str> {
     let headers = headers(frame)?;
     let (net, transport) = (headers.net.ok_or("not IP")?, headers.transport);
@@ -46,7 +46,7 @@ pub(super) fn parse(frame: &Frame<'_>) -> Result<Segment, &'static str> {
                 return Err("fragment");
             }
             let header_length = header.header_len() + extensions.header_len();
-            // Zero where the network card was to cut the segment: then what was kept is all there is to go by.
+            // Zero if the segment was left to hardware offload; then only the captured length is known.
             let length = match usize::from(header.total_len) {
                 0 => frame.data.len().checked_sub(offset(frame)),
                 total => Some(total),
@@ -92,7 +92,7 @@ fn segment(at_ns: i64, (from, to): (IpAddr, IpAddr), tcp: &TcpHeader, data: u32,
     }
 }
 
-/// Bytes before the IP header, where a frame of this kind has a fixed number of them.
+/// Bytes before the IP header, if frames of this link type have a fixed number of them.
 fn offset(frame: &Frame<'_>) -> usize {
     match frame.link {
         Linktype::ETHERNET => 14,
@@ -108,7 +108,7 @@ pub(super) fn headers<'a>(frame: &Frame<'a>) -> Result<LaxPacketHeaders<'a>, &'s
     let data = frame.data;
     match frame.link {
         Linktype::ETHERNET => LaxPacketHeaders::from_ethernet(data).map_err(|_| SHORT),
-        // Not by etherparse's own reader, which refuses what comes from a loopback device (ARPHRD 772).
+        // Not with etherparse's own parser, which rejects frames of a loopback device (ARPHRD 772).
         Linktype::LINUX_SLL => cooked(data, SLL_HEADER, SLL_ETHER_TYPE).ok_or(SHORT),
         SLL2 => cooked(data, SLL2_HEADER, SLL2_ETHER_TYPE).ok_or(SHORT),
         link if RAW.contains(&link) => LaxPacketHeaders::from_ip(data).map_err(|_| SHORT),
@@ -120,7 +120,7 @@ pub(super) fn headers<'a>(frame: &Frame<'a>) -> Result<LaxPacketHeaders<'a>, &'s
     }
 }
 
-/// What follows a Linux cooked header of this length, which has the `EtherType` at `ether_type`.
+/// Parses what follows a Linux cooked header of this length, with the `EtherType` at `ether_type`.
 fn cooked(data: &[u8], header: usize, ether_type: usize) -> Option<LaxPacketHeaders<'_>> {
     let (header, rest) = data.split_at_checked(header)?;
     let kind = header.get(ether_type..)?.first_chunk()?;

@@ -1,11 +1,11 @@
-//! Captures made by hand, frame by frame.
+//! Captures built by hand, frame by frame.
 
 use etherparse::{IpNumber, PacketBuilder, TcpOptionElement};
 use proptest::prelude::*;
 
 use super::*;
 
-/// How a capture is written.
+/// File format of a capture.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Micros,
@@ -20,7 +20,7 @@ struct Script {
     bytes: Vec<u8>,
 }
 
-/// Who sends.
+/// The sending end.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
     Near,
@@ -28,7 +28,7 @@ enum End {
 }
 use End::{Far, Near};
 
-/// A segment's flags and numbers; the numbers count from zero behind the SYN.
+/// A segment's flags and numbers; the numbers count from zero after the SYN.
 #[derive(Clone, Copy, Default)]
 struct Tcp {
     syn: bool,
@@ -102,7 +102,7 @@ impl Script {
         self
     }
 
-    /// The near end's handshake, captured beside it: 30 ms there and back.
+    /// The near end's handshake, captured at that end: a round trip of 30 ms.
     fn handshake(&mut self) -> &mut Self {
         self.tcp(0, Near, Tcp { syn: true, ..Tcp::default() });
         self.tcp(30_000, Far, Tcp { syn: true, ack: Some(0), ..Tcp::default() });
@@ -121,7 +121,7 @@ impl Script {
         analyse(self.bytes.as_slice(), &Options { rule, bin: None }).expect("a capture")
     }
 
-    /// The near end's data.
+    /// The near end's direction.
     fn near(&self, rule: AckRule) -> Direction {
         self.analyse(rule).connections.remove(0).directions.remove(0)
     }
@@ -168,7 +168,7 @@ fn left_out(direction: &Direction) -> Vec<(&str, u64)> {
     direction.left_out.iter().map(|(reason, count)| (reason.as_str(), *count)).collect()
 }
 
-/// All forms and link types carry the same two segments and their acknowledgement, over a wrap of the numbers.
+/// All formats and link types carry the same two segments and their acknowledgement, across a wrap of the numbers.
 #[test]
 fn a_pair_of_segments_gives_the_time_of_the_second_in_every_form() {
     for form in [Form::Micros, Form::NanosBigEndian, Form::Ng] {
@@ -193,7 +193,7 @@ fn one_segment_is_the_timers_and_three_are_too_many_unless_every_one_counts() {
     assert_eq!(rtts_ms(&near), (2, Some(135.0)));
 }
 
-/// Karn's rule: nobody knows which of the two was acknowledged.
+/// Karn's rule: it is unknown which of the two was acknowledged.
 #[test]
 fn acknowledgements_of_repeated_segments_give_nothing() {
     let mut script = Script::new(Form::Micros, ETHERNET);
@@ -205,7 +205,7 @@ fn acknowledgements_of_repeated_segments_give_nothing() {
     assert_eq!(left_out(&near), [("duplicate", 2), ("retransmitted", 1)]);
 }
 
-/// A network card is given 3000 bytes at once and sends three segments of 1000.
+/// Hardware offload gets 3000 bytes at once and sends three segments of 1000.
 #[test]
 fn what_a_card_cuts_into_segments_counts_as_these() {
     let mut script = Script::new(Form::Micros, ETHERNET);
@@ -218,7 +218,7 @@ fn what_a_card_cuts_into_segments_counts_as_these() {
 fn an_acknowledgement_within_a_segment_or_of_one_not_captured_gives_nothing() {
     let mut script = Script::new(Form::Micros, ETHERNET);
     script.handshake().data(40_000, 0, 1000).data(40_100, 1000, 1000).ack(70_000, 1500).ack(75_000, 2000);
-    // From 3000 on; what lies before was not captured.
+    // From 3000 on; earlier data was not captured.
     script.data(80_000, 3000, 1000).ack(90_000, 3000);
     let near = script.near(AckRule::Every);
     assert_eq!(rtts_ms(&near), (1, Some(34.9)));
@@ -269,7 +269,7 @@ fn other_links_and_ip_versions_are_read_and_strangers_counted() {
     vlan.extend(&plain[12..]);
     let mut sll = vec![0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     sll.extend(inner(&plain));
-    // As `tcpdump -i any -y LINUX_SLL` writes what passes the loopback device: ARPHRD 772.
+    // As `tcpdump -i any -y LINUX_SLL` writes packets of the loopback device: ARPHRD 772.
     let mut sll_loopback = vec![0, 0, 3, 4, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     sll_loopback.extend(inner(&plain));
     let mut sll2 = vec![8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -326,7 +326,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     packed.finish().expect("a vector takes all")
 }
 
-/// So many pairs of segments, each acknowledged.
+/// This many pairs of segments, each acknowledged.
 fn transfer(pairs: u32) -> Script {
     let mut script = Script::new(Form::Micros, ETHERNET);
     script.handshake();
@@ -338,7 +338,7 @@ fn transfer(pairs: u32) -> Script {
     script
 }
 
-/// A reader that gives up its buffer with the error gives nothing of a capture that fits into it: 512 KiB.
+/// A reader that drops its buffer on an error loses a whole capture that fits into it: 512 KiB.
 #[test]
 fn a_compressed_capture_that_is_cut_off_gives_what_came_before_whatever_its_size() {
     for pairs in [30, 200, 3000] {
@@ -347,7 +347,7 @@ fn a_compressed_capture_that_is_cut_off_gives_what_came_before_whatever_its_size
         let cut = analyse(&packed[..packed.len() / 2], &Options::default()).expect("its beginning is there");
         assert!(cut.ended.is_some() && cut.frames > whole.frames / 10 && cut.frames < whole.frames, "{}", cut.frames);
     }
-    // All frames are there, and the end of the stream is missing: that is said as well.
+    // All frames are there, but the end of the stream is missing: that is reported as well.
     let script = transfer(30);
     let packed = packed(&script.bytes);
     let cut = analyse(&packed[..packed.len() - 8], &Options::default()).expect("all frames are there");
@@ -355,7 +355,7 @@ fn a_compressed_capture_that_is_cut_off_gives_what_came_before_whatever_its_size
     assert!(cut.ended.is_some_and(|ended| ended.starts_with("cut off")));
 }
 
-/// Of a capture whose header is not there nothing can be told but why.
+/// Without a complete header, only the reason for the failure can be reported.
 #[test]
 fn a_compressed_capture_without_a_whole_header_says_why_it_cannot_be_read() {
     let error = analyse(&packed(&transfer(30).bytes)[..12], &Options::default()).expect_err("nothing is there");
@@ -378,7 +378,7 @@ fn a_cooked_capture_of_loopback_by_others_is_read() {
     assert!(analysis.frames > 0 && !analysis.skipped.contains_key("headers not captured"), "{:?}", analysis.skipped);
 }
 
-/// Cut off anywhere, a capture gives what lies before, and says that it ends there; nothing panics.
+/// If a capture is truncated anywhere, the part before is analysed, and the truncation is reported; nothing panics.
 #[test]
 fn a_capture_that_is_cut_off_gives_what_came_before() {
     for form in [Form::Micros, Form::NanosBigEndian, Form::Ng] {
@@ -391,17 +391,17 @@ fn a_capture_that_is_cut_off_gives_what_came_before() {
             assert!(found.frames < whole.frames);
             boundaries += u32::from(found.ended.is_none());
         }
-        // Between frames, and behind each header, nothing tells that more was to come.
+        // Between frames and after each header, a truncation cannot be noticed.
         assert!((6..=8).contains(&boundaries), "{boundaries}");
     }
 }
 
-/// A port scan, or a capture made to exhaust whoever reads it: what was kept is analysed, and the rest counted.
+/// A port scan, or a capture made to exhaust the reader: the kept part is analysed, and the rest counted.
 #[test]
 fn more_connections_than_are_kept_are_counted_and_the_first_analysed() {
     let mut script = Script::new(Form::Micros, ETHERNET);
     script.handshake().data(40_000, 0, 1000).data(41_000, 1000, 1000).ack(66_000, 2000);
-    // The ends of the first again, and what belongs to this connection is not taken for the first one's.
+    // The addresses of the first connection again; segments of the new connection must not count for the first.
     script
         .tcp(80_000, Near, Tcp { syn: true, seq: 90_000, ..Tcp::default() })
         .data(90_000, 2000, 1000)
@@ -423,7 +423,7 @@ fn segments_samples_and_bars_are_bounded_over_all_connections_together() {
     };
     let few = near(Room { samples: 10, ..Room::DEFAULT });
     assert_eq!((rtts_ms(&few).0, left_out(&few)), (10, vec![("of more samples than are kept", 20)]));
-    // The second of each pair takes the place of the first, and is measured.
+    // The second of each pair replaces the first, and is measured.
     let one = near(Room { pieces: 1, ..Room::DEFAULT });
     assert_eq!(rtts_ms(&one), rtts_ms(&near(Room::DEFAULT)));
     assert_eq!(rtts_ms(&near(Room { pieces: 0, ..Room::DEFAULT })).0, 0);
@@ -433,7 +433,7 @@ fn segments_samples_and_bars_are_bounded_over_all_connections_together() {
 }
 
 proptest! {
-    /// Whatever a file holds: an analysis or an error, within bounds, and no panic.
+    /// For any content of a file there is an analysis or an error, within limits, without a panic.
     #[test]
     fn any_bytes_behind_a_header_are_survived(garbage: Vec<u8>, ng: bool, at in 0usize..400, byte: u8) {
         let mut script = Script::new(if ng { Form::Ng } else { Form::Micros }, ETHERNET);
@@ -491,7 +491,8 @@ fn degenerate_samples_have_no_shape_and_no_nan() {
     }
 }
 
-/// Round trips drawn from a normal law of 40 ms and 5 ms, written as a capture: the fit finds the law again.
+/// Round trips drawn from a normal distribution of 40 ms and 5 ms, written as a capture: the fit finds these
+/// parameters.
 #[test]
 fn a_capture_of_known_round_trips_gives_their_law() {
     use rand_core::{Rng as _, SeedableRng as _};

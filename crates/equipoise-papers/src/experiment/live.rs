@@ -12,7 +12,7 @@ use equipoise_lab::scenario::Scenario;
 use super::{Found, Options};
 use crate::Results;
 
-/// Runs scenarios across network namespaces, in real time and one after another, and keeps count.
+/// Runs scenarios across network namespaces, in real time and one after another, and counts them.
 pub(crate) struct LiveLab<'a> {
     pub(crate) options: Options,
     stop: &'a AtomicBool,
@@ -22,7 +22,7 @@ pub(crate) struct LiveLab<'a> {
     window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
-/// The runs of a scenario, and why there are fewer than were wanted, if there are.
+/// The runs of a scenario, and why there are fewer than requested, if so.
 #[derive(Debug, Default)]
 pub(crate) struct LiveRuns {
     pub(crate) runs: Vec<Run>,
@@ -30,17 +30,17 @@ pub(crate) struct LiveRuns {
 }
 
 impl<'a> LiveLab<'a> {
-    /// A lab that is going to do `total` runs, until `stop` is set, and tells `progress` the share that is done.
+    /// A lab for `total` runs until `stop` is set; it calls `progress` with the share done so far.
     pub(crate) const fn new(options: &Options, total: u32, stop: &'a AtomicBool, progress: &'a dyn Fn(f64)) -> Self {
         Self { options: *options, stop, total, done: Cell::new(0), progress, window_control: &|_| None }
     }
 
-    /// With somebody who can set the windows of flow pairs.
+    /// Adds a function to set the windows of flow pairs.
     pub(crate) const fn with_windows(self, window_control: &'a dyn Fn(&str) -> Option<WindowControl>) -> Self {
         Self { window_control, ..self }
     }
 
-    /// So many runs of the scenario; fewer if they are interrupted, and none if the kernel lacks its congestion control.
+    /// Runs the scenario `runs` times; fewer if interrupted, and not at all if the kernel lacks its congestion control.
     pub(crate) fn runs(&self, scenario: impl Fn(u32) -> Scenario, runs: u32) -> Result<LiveRuns, LiveError> {
         let mut found = LiveRuns::default();
         for number in 0..runs {
@@ -57,8 +57,8 @@ impl<'a> LiveLab<'a> {
         Ok(found)
     }
 
-    /// A run of the scenario; the number makes its seed. `None` where it was interrupted: what was cut short says nothing of
-    /// what it lacks.
+    /// One run of the scenario; its seed follows from the number. `None` if it was interrupted, because an incomplete
+    /// run says nothing about its end.
     pub(crate) fn run(&self, scenario: &Scenario, number: u32) -> Result<Option<Run>, LiveError> {
         if self.stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -80,7 +80,7 @@ impl<'a> LiveLab<'a> {
 }
 
 impl Found {
-    /// The same, of runs in the real world.
+    /// As `results`, for live runs.
     pub(crate) fn live_results(self, paper: &str, options: &Options, assumptions: &[&str]) -> Results {
         let mut results = self.results(paper, options, assumptions);
         results.world = World::Live;

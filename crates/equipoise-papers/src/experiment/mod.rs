@@ -1,4 +1,4 @@
-//! What every paper's experiments are made of: runs that are counted, claims that are decided by a rule.
+//! Parts common to all papers' experiments: counted runs, and claims decided by a rule.
 
 #[cfg(feature = "live")]
 pub(crate) mod live;
@@ -17,12 +17,12 @@ use equipoise_lab::scenario::{Override, Scenario, ScenarioError};
 use equipoise_lab::sim::{self, RunObserver, SimError};
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// How to run it.
+/// Options of a run of experiments.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Runs of every experiment, in place of the paper's numbers.
+    /// Number of runs of every experiment, in place of the paper's numbers.
     pub runs: Option<u32>,
-    /// Few runs: shows that it works, too few to judge by.
+    /// Few runs: enough to see that it works, too few for a verdict.
     pub quick: bool,
     /// Seed of the first run of each experiment.
     pub seed: u64,
@@ -30,7 +30,7 @@ pub struct Options {
     pub threads: Option<usize>,
 }
 
-/// What the parts have found so far.
+/// The results of the parts so far.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) claims: Vec<Claim>,
@@ -38,7 +38,7 @@ pub(crate) struct Found {
     pub(crate) figures: Vec<Figure>,
 }
 
-/// Runs scenarios and keeps count.
+/// Runs scenarios and counts them.
 pub(crate) struct Lab<'a> {
     pub(crate) options: Options,
     total: u32,
@@ -46,10 +46,10 @@ pub(crate) struct Lab<'a> {
     progress: &'a (dyn Fn(f64) + Sync),
 }
 
-/// What runs a part of a paper, and how many runs it takes.
+/// The number of runs of a part of a paper, and the function that runs it.
 pub(crate) type Experiment = (fn(&Options) -> u32, fn(&Lab<'_>, &mut Found) -> Result<(), SimError>);
 
-/// Runs parts of a paper in their order, each once. `progress` is told the share that is done.
+/// Runs parts of a paper in order, each once. Calls `progress` with the share done so far.
 pub(crate) fn run_parts<P: Copy + Ord>(
     parts: &[P],
     experiment: fn(P) -> Experiment,
@@ -70,7 +70,7 @@ pub(crate) fn run_parts<P: Copy + Ord>(
 }
 
 impl Found {
-    /// All that was found, as the results of a paper. Of a quick look no verdict is given: more runs may reverse it.
+    /// All results of a paper. In a quick look claims have no verdict, because more runs may reverse it.
     pub(crate) fn results(self, paper: &str, options: &Options, assumptions: &[&str]) -> Results {
         let judged = |claim: Claim| match claim.verdict {
             Verdict::NotComparable => claim,
@@ -97,12 +97,12 @@ impl Found {
 }
 
 impl<'a> Lab<'a> {
-    /// A lab that is going to do `total` runs, and tells `progress` the share that is done.
+    /// A lab for `total` runs; it calls `progress` with the share done so far.
     pub(crate) const fn new(options: &Options, total: u32, progress: &'a (dyn Fn(f64) + Sync)) -> Self {
         Self { options: *options, total, done: AtomicU32::new(0), progress }
     }
 
-    /// So many runs of a scenario, or as many as the options want.
+    /// Runs a scenario `runs` times, or as often as the options say.
     pub(crate) fn runs<T: Send>(
         &self,
         scenario: &Scenario,
@@ -112,7 +112,7 @@ impl<'a> Lab<'a> {
         self.each((0..runs).map(|number| (scenario, number)), keep)
     }
 
-    /// One run of each scenario; the number beside it makes its seed.
+    /// One run of each scenario; its seed follows from the number.
     pub(crate) fn each<T: Send>(
         &self,
         scenarios: impl IntoIterator<Item = (impl Borrow<Scenario> + Sync, u32)>,
@@ -128,7 +128,7 @@ impl<'a> Lab<'a> {
         sim::simulate_each(&scenarios, self.options.threads, counted)
     }
 
-    /// One run of each scenario, each with an observer of its own; else as [`each`](Self::each).
+    /// As [`each`](Self::each), with an observer for each scenario.
     pub(crate) fn each_observed<T: Send, O: RunObserver>(
         &self,
         scenarios: impl IntoIterator<Item = (impl Borrow<Scenario> + Sync, u32)>,
@@ -145,10 +145,10 @@ impl<'a> Lab<'a> {
         sim::simulate_each_observed(&scenarios, self.options.threads, observer, counted)
     }
 
-    /// So many runs, each with a seed of its own and a scenario of its own, made from its place among them: 0 for the first,
-    /// below 1 for the last.
+    /// `runs` runs, each with its own seed and its own scenario, made from its relative position among them: 0 for the
+    /// first, below 1 for the last.
     ///
-    /// For scenarios that draw little or nothing, whose runs would be one if nothing else differed.
+    /// For scenarios with little or no randomness, whose runs would otherwise be equal.
     pub(crate) fn spread<T: Send>(
         &self,
         runs: u32,
@@ -159,7 +159,7 @@ impl<'a> Lab<'a> {
         self.each((0..runs).map(at), keep)
     }
 
-    /// So many more of the runs are done, or need not be.
+    /// Counts runs that are done or not needed.
     pub(crate) fn count(&self, runs: u32) {
         let done = self.done.fetch_add(runs, Ordering::Relaxed) + runs;
         (self.progress)(f64::from(done) / f64::from(self.total.max(1)));
@@ -167,21 +167,21 @@ impl<'a> Lab<'a> {
 }
 
 impl Options {
-    /// How often an experiment runs for which the paper has `paper` runs, and a quick look `quick`.
+    /// Number of runs of an experiment for which the paper has `paper` runs, and a quick look `quick`.
     pub(crate) fn runs(&self, paper: u32, quick: u32) -> u32 {
         self.runs.unwrap_or(if self.quick { quick } else { paper })
     }
 }
 
-/// A scenario of the program itself.
+/// A built-in scenario.
 pub(crate) fn parse(text: &str) -> Scenario {
     // The files are part of the program and are parsed by a test.
     expect_parsed(Scenario::parse(text))
 }
 
-/// A scenario of the program itself with overrides.
+/// A built-in scenario with overrides.
 pub(crate) fn parse_with(text: &str, overrides: &[Override]) -> Scenario {
-    // The overrides are part of the program, too: one that does not fit ends it before a claim is printed.
+    // The overrides are also part of the program: an invalid one ends it before a claim is printed.
     expect_parsed(Scenario::parse_with(text, overrides))
 }
 
@@ -192,12 +192,12 @@ fn expect_parsed(parsed: Result<Scenario, ScenarioError>) -> Scenario {
     }
 }
 
-/// A mean over runs, or a number that was made of such.
+/// A mean over runs, or a number derived from means.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mean {
     /// `None` without runs.
     pub(crate) value: Option<f64>,
-    /// With its interval, where there are runs enough.
+    /// With its confidence interval, if there are enough runs.
     pub(crate) estimate: Option<Estimate>,
 }
 
@@ -213,7 +213,7 @@ impl Mean {
         Self { value, estimate: mean_95(values) }
     }
 
-    /// For tables.
+    /// The text for tables.
     pub(crate) fn words(self, decimals: usize) -> String {
         match (self.estimate, self.value) {
             (None, Some(value)) => format!("{value:.decimals$}"),
@@ -222,7 +222,7 @@ impl Mean {
     }
 }
 
-/// The ratio of two estimates, with the interval that follows from theirs if their logarithms are about normal.
+/// The ratio of two estimates, with the interval that follows if their logarithms are nearly normal.
 pub(crate) fn ratio(over: Estimate, under: Estimate) -> Option<Estimate> {
     let half = |of: &Estimate| (of.ci95[1] - of.ci95[0]) / 2.0 / of.value;
     let spread = half(&over).hypot(half(&under));
@@ -231,8 +231,8 @@ pub(crate) fn ratio(over: Estimate, under: Estimate) -> Option<Estimate> {
     sound.then(|| Estimate { value, ci95: [value * (-spread).exp(), value * spread.exp()] })
 }
 
-/// The difference of two estimates from different runs, with the interval that follows from theirs, which may be lopsided
-/// (Newcombe 1998, method 10).
+/// The difference of two estimates from different runs, with the interval that follows from theirs, which may be
+/// asymmetric (Newcombe 1998, method 10).
 pub(crate) fn difference(minuend: Estimate, subtrahend: Estimate) -> Estimate {
     let value = minuend.value - subtrahend.value;
     let below = (minuend.value - minuend.ci95[0]).hypot(subtrahend.ci95[1] - subtrahend.value);
@@ -240,7 +240,7 @@ pub(crate) fn difference(minuend: Estimate, subtrahend: Estimate) -> Estimate {
     Estimate { value, ci95: [value - below, value + above] }
 }
 
-/// An estimate times a factor, for another unit.
+/// An estimate times a factor, to change the unit.
 pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
     Estimate { value: estimate.value * factor, ci95: estimate.ci95.map(|end| end * factor) }
 }

@@ -1,22 +1,22 @@
-//! A claim before any run, and its verdict after.
+//! A claim before any run, and its verdict afterwards.
 
 use super::Mean;
 use crate::{Claim, Verdict};
 use equipoise_lab::statistics::Estimate;
 
-/// A claim of a paper as it stands before any run: what is said, and what our number has to be.
+/// A claim of a paper before any run: its statement, and the condition on our number.
 ///
-/// Whatever the rule compares with is fixed here. Where a claim is about two numbers of ours, the one that is judged is their ratio or
-/// their difference.
+/// Everything that the rule compares with is fixed here. If a claim is about two of our numbers, the rule judges their
+/// ratio or their difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spec {
     /// Stable name, such as `fig7.slope`.
     pub(crate) id: &'static str,
-    /// Where the paper makes it.
+    /// Where the paper states it.
     pub(crate) figure: &'static str,
-    /// What is claimed.
+    /// Its statement.
     pub(crate) statement: &'static str,
-    /// `None` where there is nothing to compare with.
+    /// `None` if there is nothing to compare with.
     pub(crate) rule: Option<Rule>,
     /// The paper's number.
     pub(crate) paper: Option<f64>,
@@ -25,18 +25,18 @@ pub(crate) struct Spec {
     basis: Basis,
 }
 
-/// Whose a claim is, and what it stands on.
+/// The origin of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Basis {
-    /// The paper's, by the reading of it that was fixed before any run.
+    /// The paper's, with the reading that was fixed before any run.
     Paper,
-    /// The paper's, by a reading that was chosen because it fits.
+    /// The paper's, with a reading that was chosen because it fits.
     Fitted,
     /// Ours: the paper does not make it.
     Ours,
 }
 
-/// What our number has to be.
+/// Condition on our number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rule {
     low: f64,
@@ -44,7 +44,7 @@ pub(crate) struct Rule {
     cells: Cells,
 }
 
-/// Of how many numbers.
+/// The number of values that the rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cells {
     One,
@@ -52,14 +52,14 @@ enum Cells {
     Some,
 }
 
-/// Whether a rule holds.
+/// Result of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
-    /// Of the whole interval.
+    /// It holds for the whole interval.
     Holds,
-    /// Of nothing of it.
+    /// It holds for no part of the interval.
     Fails,
-    /// The interval leaves it open.
+    /// It holds for a part of the interval.
     Open,
 }
 
@@ -89,18 +89,18 @@ impl Rule {
         Self { low, high, cells: Cells::One }
     }
 
-    /// In every one of several cells; each is tested for itself, at a level that the number of cells makes stricter (Holm 1979). For
-    /// "reproduced" that is more than would have to be asked; for "not reproduced" it is needed.
+    /// Must hold in each of several cells; each is tested separately, at a level that is stricter the more cells there
+    /// are (Holm 1979). For "reproduced" this is stricter than necessary; for "not reproduced" it is needed.
     pub(crate) const fn in_every_cell(self) -> Self {
         Self { cells: Cells::Every, ..self }
     }
 
-    /// In one of several cells at the least; as [`in_every_cell`](Self::in_every_cell).
+    /// Must hold in at least one of several cells; see [`in_every_cell`](Self::in_every_cell).
     pub(crate) const fn in_some_cell(self) -> Self {
         Self { cells: Cells::Some, ..self }
     }
 
-    /// The rule in words.
+    /// The rule as text.
     pub(crate) fn words(&self) -> String {
         let bound = match (self.low.is_finite(), self.high.is_finite()) {
             (true, true) if self.low >= self.high => format!("is {}", self.low),
@@ -117,10 +117,10 @@ impl Rule {
         format!("The whole interval {bound}{cells}.")
     }
 
-    /// Whether the rule holds of a number.
+    /// Applies the rule to a number.
     fn judge(&self, ours: &Estimate) -> Judgement {
         let [low, high] = ours.ci95;
-        // What cannot scatter lies on a bound, or does not; what can lies beyond it.
+        // An exact number may lie on a bound; a random one must lie strictly inside.
         let is_exact = low >= high;
         if low > self.low && high < self.high || is_exact && low >= self.low && high <= self.high {
             Judgement::Holds
@@ -131,7 +131,7 @@ impl Rule {
         }
     }
 
-    /// The same of all cells together.
+    /// Applies the rule to all cells together.
     fn judge_cells(&self, cells: &[Estimate]) -> Judgement {
         let holds = holm(&cells.iter().map(|cell| self.doubt(cell)).collect::<Vec<_>>());
         let fails = holm(&cells.iter().map(|cell| self.doubt_of_failure(cell)).collect::<Vec<_>>());
@@ -148,18 +148,18 @@ impl Rule {
         }
     }
 
-    /// How probable it is to see such a number, or one farther inside, where the true one is not inside.
+    /// The probability of this number, or one further inside, if the true value is outside.
     fn doubt(&self, ours: &Estimate) -> f64 {
         above(ours, self.low).max(below(ours, self.high))
     }
 
-    /// The same, where the true one is not outside.
+    /// The probability of this number, or one further outside, if the true value is inside.
     fn doubt_of_failure(&self, ours: &Estimate) -> f64 {
         below(ours, self.low).min(above(ours, self.high))
     }
 }
 
-/// How probable it is to see such a number, or a larger one, where the true one is not above the bound.
+/// The probability of this number, or a larger one, if the true value is not above the bound.
 fn above(ours: &Estimate, bound: f64) -> f64 {
     tail(ours.value - bound, ours.value - ours.ci95[0])
 }
@@ -168,13 +168,13 @@ fn below(ours: &Estimate, bound: f64) -> f64 {
     tail(bound - ours.value, ours.ci95[1] - ours.value)
 }
 
-/// The tail of the normal law beyond a distance, of which half of a 95 % interval is given.
+/// The tail of the normal distribution beyond a distance; `half` is half of the 95 % interval.
 fn tail(distance: f64, half: f64) -> f64 {
     let deviations = if half > 0.0 { distance / half * 1.959_964 } else { distance.signum() * f64::INFINITY };
     if deviations.is_nan() { 0.5 } else { 0.5 * libm::erfc(deviations / 2f64.sqrt()) }
 }
 
-/// Which of several hypotheses are rejected, at 2.5 % in all, as the ends of a 95 % interval are (Holm 1979).
+/// Which of several hypotheses are rejected, at 2.5 % in total, to match the ends of a 95 % interval (Holm 1979).
 fn holm(doubts: &[f64]) -> Vec<bool> {
     let mut order: Vec<_> = (0..doubts.len()).collect();
     order.sort_by(|a, b| doubts[*a].total_cmp(&doubts[*b]));
@@ -189,50 +189,50 @@ fn holm(doubts: &[f64]) -> Vec<bool> {
 }
 
 impl Spec {
-    /// A claim of the paper, with the rule of its verdict.
+    /// A claim of the paper, with the rule for its verdict.
     pub(crate) const fn new(id: &'static str, figure: &'static str, statement: &'static str, rule: Rule) -> Self {
         Self { id, figure, statement, rule: Some(rule), paper: None, unit: "", basis: Basis::Paper }
     }
 
-    /// A number that the paper gives nothing to compare with.
+    /// A number for which the paper has nothing to compare with.
     pub(crate) const fn shown(id: &'static str, figure: &'static str, statement: &'static str) -> Self {
         Self { id, figure, statement, rule: None, paper: None, unit: "", basis: Basis::Paper }
     }
 
-    /// With the paper's number.
+    /// Sets the paper's number.
     pub(crate) const fn paper(self, paper: f64) -> Self {
         Self { paper: Some(paper), ..self }
     }
 
-    /// With the unit of its numbers.
+    /// Sets the unit of its numbers.
     pub(crate) const fn unit(self, unit: &'static str) -> Self {
         Self { unit, ..self }
     }
 
-    /// By a reading that was chosen because it fits: it never counts as reproduced.
+    /// Marks a reading that was chosen because it fits: it never counts as reproduced.
     pub(crate) const fn fitted(self) -> Self {
         Self { basis: Basis::Fitted, ..self }
     }
 
-    /// Ours: the paper does not make it.
+    /// Marks a claim of our own, which the paper does not make.
     pub(crate) const fn ours(self) -> Self {
         Self { basis: Basis::Ours, ..self }
     }
 
-    /// The claim, decided on the interval of our number; not comparable where there is none, as with a single run.
+    /// Decides the claim on the interval of our number; not comparable without an interval, as with a single run.
     pub(crate) fn decide(&self, runs: u32, ours: impl Into<Mean>, note: impl Into<String>) -> Claim {
         let ours = ours.into();
         let holds = self.rule.zip(ours.estimate).map(|(rule, estimate)| rule.judge(&estimate));
         self.claim(runs, ours, holds, note)
     }
 
-    /// The claim, of something that happens in no run: there is no number, and it does not come out.
+    /// Decides the claim if the event happens in no run: there is no number, and the rule fails.
     pub(crate) fn never(&self, runs: u32, note: impl Into<String>) -> Claim {
         self.claim(runs, None.into(), Some(Judgement::Fails), note)
     }
 
-    /// The claim, decided on several numbers of ours; the one that is shown is the one that is farthest from the rule, or the nearest
-    /// where one will do.
+    /// Decides the claim on several of our numbers. It shows the number furthest from satisfying the rule, or the
+    /// closest if one cell is enough.
     pub(crate) fn decide_cells(&self, runs: u32, cells: &[Estimate], note: impl Into<String>) -> Claim {
         let rule = self.rule.filter(|_| !cells.is_empty());
         let holds = rule.map(|rule| rule.judge_cells(cells));
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn of_many_cells_more_is_asked_of_each() {
-        // 1.96 deviations above the bound, and 2.5 of them: enough alone, and of ten cells not.
+        // 1.96 standard deviations above the bound, and 2.5: enough for one cell, but not for ten.
         let (just, well) = (estimate(1.0001, 3.0), estimate(1.5, 3.5));
         let some = Spec::new("fig0.x", "Fig. 0", "Once above one.", Rule::above(1.0).in_some_cell());
         let every = Spec::new("fig0.x", "Fig. 0", "Always above one.", Rule::above(1.0).in_every_cell());

@@ -1,4 +1,4 @@
-//! A drop of the available bandwidth, over m and over the buffer: the runs of Fig. 15 and 16.
+//! A drop of the available bandwidth, for several m and buffers: the runs of Fig. 15 and 16.
 
 use super::readings::Way;
 use super::scenarios::FIG15;
@@ -9,9 +9,9 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
-/// What is available behind the drop, in Mbit/s.
+/// Available bandwidth after the drop, in Mbit/s.
 pub(super) const DROPS: [u32; 4] = [20, 30, 40, 50];
-/// Buffers in packets, 1000 of which are the bandwidth-delay product.
+/// Buffers in packets; the bandwidth-delay product is 1000 packets.
 pub(super) const BUFFERS: [u32; 6] = [250, 500, 1000, 1500, 2000, 3000];
 /// The buffer of Fig. 15.
 pub(super) const BUFFER: u32 = 1000;
@@ -20,32 +20,33 @@ const BEFORE: (f64, f64) = (0.0, 5.5);
 /// From the drop to the end of the run.
 const BEHIND: (f64, f64) = (5.5, 9.5);
 
-/// What counts of a run.
+/// Results of a run that the claims use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
-    /// The timer ran out behind the drop.
+    /// Whether a retransmission timeout occurred after the drop.
     timed_out: bool,
-    /// Packets were lost before the drop: it finds a small window, and a timeout behind it may be that of an older loss.
+    /// Whether packets were lost before the drop. Then the window is small at the drop, and a later timeout may be due
+    /// to an older loss.
     early: bool,
-    /// No packet was lost from the beginning on, so that a longer queue would have made no difference.
+    /// Whether no packet was lost at all, so that a longer queue would have made no difference.
     calm: bool,
     utilisation: f64,
 }
 
-/// What one cell of the figures is about.
+/// The parameters of one cell of the figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
-    /// Available behind the drop, in Mbit/s of 100.
+    /// Available after the drop, in Mbit/s of 100.
     pub(super) available_mbps: u32,
     /// The thesis' m.
     pub(super) m: f64,
-    /// In packets.
+    /// Buffer in packets.
     pub(super) buffer: u32,
-    /// All rates in multiples of the thesis', and with them the bandwidth-delay product.
+    /// Factor of all rates relative to the thesis, and so of the bandwidth-delay product.
     pub(super) scale: u32,
 }
 
-/// All runs of one place.
+/// All runs of one cell.
 pub(super) struct Cell {
     pub(super) place: Place,
     outcomes: Vec<Outcome>,
@@ -64,13 +65,14 @@ impl Outcome {
 }
 
 impl Cell {
-    /// Share with a timeout, of the runs that had lost nothing before the drop: what those that had lost owe to the drop is not known.
+    /// Share with a timeout, among the runs without losses before the drop: with earlier losses the cause of a timeout
+    /// is not known.
     pub(super) fn timed_out(&self) -> Option<Estimate> {
         let sound = self.outcomes.iter().filter(|outcome| !outcome.early);
         share_95(sound.clone().filter(|outcome| outcome.timed_out).count(), sound.count())
     }
 
-    /// Share of the runs that lost packets before the drop.
+    /// Share of the runs with losses before the drop.
     pub(super) fn early(&self) -> Option<Estimate> {
         share_95(self.outcomes.iter().filter(|outcome| outcome.early).count(), self.outcomes.len())
     }
@@ -80,21 +82,22 @@ impl Cell {
         mean_95(&self.outcomes.iter().map(|outcome| outcome.utilisation).collect::<Vec<_>>())
     }
 
-    /// Mean utilisation of the runs with a timeout, or of those without, that had lost nothing before the drop.
+    /// Mean utilisation of the runs with a timeout, or without one, among those without losses before the drop.
     pub(super) fn utilisation_if(&self, timed_out: bool) -> Option<Estimate> {
         let are = self.outcomes.iter().filter(|outcome| !outcome.early && outcome.timed_out == timed_out);
         mean_95(&are.map(|outcome| outcome.utilisation).collect::<Vec<_>>())
     }
 }
 
-/// The cell at a place.
+/// The cell with these parameters.
 pub(super) fn cell(cells: &[Cell], available_mbps: u32, m: f64, buffer: u32) -> Option<&Cell> {
     cells.iter().find(|Cell { place, .. }| {
         place.available_mbps == available_mbps && place.buffer == buffer && (place.m - m).abs() < 1e-9
     })
 }
 
-/// The runs of each drop, each of `strengths` that the reading allows, and each of `buffers`, which have to grow.
+/// The runs of each drop, each of `strengths` that the reading allows, and each of `buffers`, which must be in
+/// ascending order.
 pub(super) fn cells(
     lab: &Lab<'_>,
     way: Way,
@@ -124,7 +127,7 @@ pub(super) fn cells(
     Ok(cells)
 }
 
-/// The scenario of a place; `phase` is where between two measurements the drop comes.
+/// The scenario of a cell; `phase` is the time of the drop between two measurements.
 fn scenario(place: Place, (way, strength): (Way, f64), phase: f64) -> Scenario {
     let Place { available_mbps, buffer, scale, .. } = place;
     let rate = |mbps: u32| format!("{} Mbit/s", mbps * scale);

@@ -11,17 +11,17 @@ use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
 /// The thesis shows one run of each.
 const RUNS: u32 = 40;
-/// Runs of each by other readings.
+/// Runs of each with other readings.
 const RUNS_OF_READINGS: u32 = 20;
-/// Behind the drop: until a timeout that it causes is over, and no other can be taken for it. Ours.
+/// After the drop, until a timeout due to it is over, and before any other timeout can be confused with it. Ours.
 const BEHIND_DROP: (f64, f64) = (20.0, 24.0);
-/// When more is available again.
+/// Time at which the available bandwidth rises again.
 const RISE_S: f64 = 40.0;
 /// 90 % of the converged window `(0.95 · 80 + 0.05 · 100) Mbit/s · 120 ms`, in packets of 1500 bytes.
 const NEARLY_BACK: f64 = 0.9 * 810.0;
-/// m where it is on (Kodama 2009, Fig. 14).
+/// m if oscillation is on (Kodama 2009, Fig. 14).
 const STRENGTH: f64 = 0.3;
-/// 3.5 round trips: one result of the measurement, in seconds.
+/// 3.5 round trips: the time between measurement results, in seconds.
 const ONE_RESULT_S: f64 = 0.42;
 const READINGS: [Way; 4] = [Way::Known, Way::RoundTrips, Way::KnownRoundTrips, Way::Sack];
 
@@ -70,11 +70,11 @@ pub(super) fn planned(options: &Options) -> u32 {
     2 * (options.runs(RUNS, 2) + READINGS.len() as u32 * options.runs(RUNS_OF_READINGS, 1))
 }
 
-/// What counts of a run.
+/// Results of a run that the claims use.
 struct Outcome {
     timeouts: u64,
     dropped: u64,
-    /// From the rise until the window is nearly back.
+    /// Time from the rise until the window is nearly back.
     back_s: f64,
     window: Vec<(f64, f64)>,
 }
@@ -125,7 +125,7 @@ impl Row {
     }
 }
 
-/// Fig. 10 and 14: 80, 20 and again 80 Mbit/s are available.
+/// Fig. 10 and 14: the available bandwidth is 80, 20 and again 80 Mbit/s.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = rows(lab, Way::Main, runs)?;
@@ -145,7 +145,7 @@ fn rows(lab: &Lab<'_>, way: Way, runs: u32) -> Result<Vec<Row>, SimError> {
     let strengths = [0.0, STRENGTH].into_iter().filter_map(|m| Some((m, way.strength(m)?)));
     let row = |(m, strength): (f64, f64)| {
         let scenario = |place: f64| {
-            // Anywhere between two measurements, so that the drop does not always come as long behind one.
+            // The drop comes at a random time between two measurements.
             let mut overrides = way.overrides("symbiosis");
             overrides.extend([
                 Override::set("flow.symbiosis.start", format!("{:.3} ms", 1e3 * ONE_RESULT_S * place)),
@@ -175,13 +175,13 @@ fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// What a window would have to be to outlive the drop to 20 Mbit/s.
+/// The window that would be needed to survive the drop to 20 Mbit/s.
 const NO_WAY_OUT: &str = "A full queue of 1000 packets takes 114 ms; with 20 Mbit/s left, a window above 20 Mbit/s · 234 ms = 390 packets overfills \
      it, and does so within 0.3 s, before a measurement tells of the drop. By Eq. 9 the window is 810 without oscillation, and with \
      m = 0.3 strays from there by m / √(2 ε w* / (K τ)) = 17 % (Eq. 17 made linear, time in seconds): 390 packets are three such \
      deviations away.";
 
-/// From where the window comes back.
+/// From which value the window recovers.
 const FROM_BELOW: &str =
     "At 40 s the window with m = 0.3 lies anywhere about 240 packets, by m / √(2 ε w* / (K τ)) = 31 %.";
 

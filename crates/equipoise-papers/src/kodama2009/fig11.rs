@@ -9,30 +9,32 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// The thesis shows one run of each. A run takes half a minute of a processor.
+/// The thesis shows one run of each. A run takes half a minute of processor time.
 const RUNS: u32 = 4;
-/// Runs by other readings, which end when all ten connections have been there for their time.
+/// Runs with other readings, which end once all ten connections have been active for their time.
 const RUNS_OF_READINGS: u32 = 2;
 const CONNECTIONS: usize = 10;
-/// From one connection to the next.
+/// Time between the starts of connections.
 const EVERY_S: f64 = 200.0;
-/// The part of each stretch that counts: its end, when the windows have had time to settle.
+/// The part of each stretch that is evaluated: its end, when the windows have settled.
 const SETTLED_S: f64 = 100.0;
 /// The connections that the thesis finds to be treated unfairly.
 const LATE: std::ops::Range<usize> = 3..CONNECTIONS;
-/// The beginning of a connection, by whose end its minimum has to be right: a tenth of the time until the next joins. Ours.
+/// A connection's minimum round-trip time has to be right by the end of this time: a tenth of the time until the next
+/// joins. Ours.
 const BEGINNING_S: f64 = 20.0;
 /// The round trip without a queue, in ms.
 const ROUND_TRIP_MS: f64 = 120.0;
-/// A minimum that exceeds it by more is wrong: it moves a window by 0.8 %, against the (1 - γ) = 5 % that hold it. Ours.
+/// A minimum that is larger by more than this is wrong: it changes a window by 0.8 %, compared with the (1 - γ) = 5 %
+/// that hold it. Ours.
 const WRONG_MS: f64 = 1.0;
-/// m where it is on: that of Fig. 14. The thesis does not print that of Fig. 17.
+/// m if oscillation is on: that of Fig. 14. The thesis does not print that of Fig. 17.
 const STRENGTH: f64 = 0.3;
-/// Another m that the thesis has, as a reading.
+/// Another m of the thesis, used as a reading.
 const OTHER_STRENGTH: f64 = 0.1;
 /// Other readings.
 const READINGS: [Way; 3] = [Way::Known, Way::RoundTrips, Way::KnownRoundTrips];
-/// Connections drawn: more lines could not be told apart.
+/// The connections in the charts: more lines would be hard to tell apart.
 const DRAWN: [usize; 5] = [0, 2, 4, 6, 9];
 
 pub(super) const CLAIMS: &[Spec] = &[WRONG, FIRST_THREE, UNFAIR, UNFAIR_LEAVING, RIGHT, FAIR, FAIR_LEAVING, FAIRER];
@@ -106,25 +108,25 @@ pub(super) fn planned(options: &Options) -> u32 {
 /// A line of points (x, y) for each connection.
 type Lines = Vec<Vec<(f64, f64)>>;
 
-/// What counts of a run.
+/// Results of a run that the claims use.
 struct Outcome {
-    /// Fairness of the mean windows while one to ten connections are there, and moment by moment.
+    /// Fairness of the mean windows with one to ten connections, and of the windows at each moment.
     jain: Vec<f64>,
     jain_of_moments: Vec<f64>,
-    /// That of the first three connections.
+    /// Fairness of the first three connections.
     first_three: Vec<f64>,
-    /// Fairness while one to nine are left.
+    /// Fairness with nine to one connections left.
     leaving: Vec<f64>,
-    /// How much the minimum round trip of each connection exceeds the path's after its beginning, in ms, and at the end.
+    /// Excess of each connection's minimum round-trip time over the path's, in ms: after its beginning, and at the end.
     excess_ms: Vec<f64>,
     last_excess_ms: Vec<f64>,
     timeouts: u64,
-    /// Window and minimum round trip of each connection over time.
+    /// Window and minimum round-trip time of each connection over time.
     windows: Lines,
     round_trips: Lines,
 }
 
-/// The last part of the time in which so many connections are there, more and more of them, and fewer and fewer.
+/// The end of the time with this number of connections, while connections join, and while they leave.
 fn joining(count: usize) -> (f64, f64) {
     let end = EVERY_S * count as f64;
     (end - SETTLED_S, end)
@@ -182,11 +184,11 @@ fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Option<Estimate> 
     mean_95(&outcomes.iter().map(of).collect::<Vec<_>>())
 }
 
-/// The runs with m as the thesis has it, with overrides; none where the reading does not allow it.
+/// The runs with the thesis' m, with overrides; none if the reading does not allow it.
 fn outcomes(lab: &Lab<'_>, (way, m): (Way, f64), runs: u32, more: &[Override]) -> Result<Vec<Outcome>, SimError> {
     let Some(strength) = way.strength(m) else { return Ok(Vec::new()) };
     let scenario = |place: f64| {
-        // Without oscillation nothing is drawn: runs differ in when the second connection joins.
+        // Without oscillation nothing is random: runs differ in when the second connection joins.
         let mut overrides = way.overrides("*");
         overrides.extend([
             Override::set("flow.*.window.oscillation", strength),
@@ -198,7 +200,7 @@ fn outcomes(lab: &Lab<'_>, (way, m): (Way, f64), runs: u32, more: &[Override]) -
     lab.spread(runs, scenario, Outcome::of)
 }
 
-/// Fig. 11 and 17: one to ten to one connections.
+/// Fig. 11 and 17: the number of connections goes from one to ten and back to one.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 1);
     let main = |m| outcomes(lab, (Way::Main, m), runs, &[]);
@@ -269,7 +271,7 @@ fn of_fig17(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// How unequal oscillation makes windows.
+/// How unequal oscillation makes the windows.
 const WANDER: &str = "n equal connections that fill the link rest at a queue of (n - 1) (1 - γ) K τ packets, as A_i is what the others' rates \
      leave (Eq. 8 with rates of w / (τ + queueing delay)). There a difference of two windows dies out at a rate of ε (1 - γ), 1 / 10 s \
      with ε = 1.95 / s, whatever n is; noise of strength m keeps windows apart by m / √(2 ε (1 - γ)) = 0.68 of their mean. Where \

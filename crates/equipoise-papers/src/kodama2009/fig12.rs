@@ -11,9 +11,9 @@ use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
 /// The thesis shows one run of each m.
 const RUNS: u32 = 40;
-/// Runs by other readings.
+/// Runs with other readings.
 const RUNS_OF_READINGS: u32 = 20;
-/// The part of the run that counts: the window has converged.
+/// The evaluated part of the run, in which the window has converged.
 const CONVERGED: (f64, f64) = (10.0, 60.0);
 /// `(0.95 · 60 + 0.05 · 100) Mbit/s · 120 ms` in packets of 1500 bytes.
 const WINDOW: f64 = 620.0;
@@ -59,7 +59,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     STRENGTHS.len() as u32 * (options.runs(RUNS, 2) + options.runs(RUNS_OF_READINGS, 1))
 }
 
-/// What counts of a run.
+/// Results of a run that the claims use.
 struct Outcome {
     window: f64,
     utilisation: f64,
@@ -106,7 +106,7 @@ impl Row {
     }
 }
 
-/// Fig. 12 and 13: m from 0 to 0.5 where nothing changes.
+/// Fig. 12 and 13: m from 0 to 0.5 on a path without changes.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let main = rows(lab, Way::Main, runs)?;

@@ -9,19 +9,19 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// The thesis shows one run. Runs differ in the moment at which the second connection joins.
+/// The thesis shows one run. Runs differ in the time at which the second connection joins.
 const RUNS: u32 = 10;
-/// Runs where both connections measure for themselves.
+/// Runs in which both connections measure inline.
 const RUNS_INLINE: u32 = 5;
 /// The last part of the run.
 const LAST: (f64, f64) = (150.0, 200.0);
-/// The part of the run before the second connection joins, less the first one's beginning.
+/// The part of the run before the second connection joins, without the first one's start.
 const ALONE: (f64, f64) = (10.0, 50.0);
-/// When the second joins, in seconds.
+/// Time at which the second joins, in seconds.
 const JOINS_S: f64 = 50.0;
-/// What fills 100 Mbit/s over 120 ms, in packets of 1500 bytes.
+/// The window that fills 100 Mbit/s over 120 ms, in packets of 1500 bytes.
 const PATH: f64 = 1000.0;
-/// A window has arrived from here on, as a part of what it goes to. Ours.
+/// A window counts as converged above this fraction of its final value. Ours.
 const NEARLY: f64 = 0.9;
 
 pub(super) const CLAIMS: &[Spec] = &[NO_LOSS, FIRST_RAPID, NEAR_1000, JAIN, RAPID, STABLE, UTILISATION];
@@ -29,7 +29,7 @@ const NO_LOSS: Spec =
     Spec::new("fig3.no_loss", "Fig. 3", "No packet is lost when the second connection joins.", Rule::within(0.0, 0.0))
         .paper(0.0)
         .unit("packets, the most of any run");
-// "Rapidly" and "quickly" have no number. A tenth of the figure's 200 s is what can just be seen there to be soon.
+// "Rapidly" and "quickly" have no number. A tenth of the figure's 200 s is just recognisable in it as soon.
 const FIRST_RAPID: Spec = Spec::new(
     "fig3.first_rapid",
     "Fig. 3",
@@ -82,7 +82,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) + options.runs(RUNS_INLINE, 1) + 1
 }
 
-/// What counts of a run.
+/// Results of a run that the claims use.
 struct Outcome {
     dropped: u64,
     first_s: f64,
@@ -114,8 +114,8 @@ impl Outcome {
     }
 }
 
-/// Runs of Fig. 3 with overrides, in which the second connection joins at other moments of a round trip of
-/// the first.
+/// Runs of Fig. 3 with overrides, in which the second connection joins at different times within a round trip of the
+/// first.
 pub(super) fn joins<T: Send>(
     lab: &Lab<'_>,
     runs: u32,
@@ -129,7 +129,7 @@ pub(super) fn joins<T: Send>(
     lab.spread(runs, scenario, keep)
 }
 
-/// Both connections measure for themselves.
+/// Both connections measure inline.
 fn inline() -> Override {
     Override::set("flow.*.bandwidth", BTreeMap::from([("kind", "inline")]))
 }
@@ -159,7 +159,7 @@ fn claims(outcomes: &[Outcome], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// What the time to equal windows follows from.
+/// The reason for the time until the windows are equal.
 const GROWS: &str = "While the first connection takes all, nothing is available to the second: by Eq. 8 its window grows at ε (1 - γ), by a \
      factor of e in 10 s.";
 

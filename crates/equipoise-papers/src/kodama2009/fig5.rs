@@ -10,21 +10,22 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// The thesis shows one run. Runs differ in the moment at which the connection begins, and in the background where it is drawn.
+/// The thesis shows one run. Runs differ in the start time of the connection, and in the background if it is random.
 const RUNS: u32 = 10;
-/// The whole run, as the thesis draws it.
+/// The whole run, as shown in the thesis.
 pub(super) const WHOLE: (f64, f64) = (0.0, 120.0);
 /// While 30 Mbit/s are available, and while 50 are.
 const AT_30: (f64, f64) = (40.0, 80.0);
 const AT_50: (f64, f64) = (80.0, 120.0);
-/// 90 % of the data in 50 Mbit/s, in Mbit/s.
+/// 90 % of the goodput at 50 Mbit/s, in Mbit/s.
 const NEARLY_50: f64 = 0.9 * 50.0 * 1448.0 / 1500.0;
-/// What is left on average: 70, 30 and 50 Mbit/s, 40 s each.
+/// Mean available bandwidth: 70, 30 and 50 Mbit/s, 40 s each.
 pub(super) const AVAILABLE_MBPS: f64 = 50.0;
-/// The least that Reno uses of a path whose buffer holds nothing: its window swings between a half and the whole.
+/// The least that Reno uses of a path without a buffer: its window varies between a half and the whole.
 const RENO_WITHOUT_BUFFER: f64 = 0.75;
-/// What the thesis does not print: how the background's packets are spaced (the `kind` of a scenario's source), the bottleneck's
-/// queue in packets, and how the connection knows the bandwidth. Dummynet's default queue first, which is the main reading.
+/// What the thesis does not print: how the background's packets are spaced (the `kind` of a scenario's source), the
+/// bottleneck's queue in packets, and how the connection learns the bandwidth. The main reading is first: Dummynet's
+/// default queue.
 const ROWS: [Row; 9] = [
     Row { background: "constant", queue: 50, inline: false },
     Row { background: "constant", queue: 100, inline: false },
@@ -92,17 +93,17 @@ enum Law {
     Reno,
 }
 
-/// The law of another name, in place of Symbiosis; it does without the available bandwidth.
+/// Another law in place of Symbiosis; it does not use the available bandwidth.
 pub(super) fn other_law(name: &str) -> [Override; 2] {
     [Override::set("flow.tcp.window", BTreeMap::from([("name", name)])), Override::remove("flow.tcp.bandwidth")]
 }
 
-/// The bottleneck's delay for a round-trip time, of which 2 ms are in the access links.
+/// The bottleneck's delay for a round-trip time; 2 ms of that are in the access links.
 pub(super) fn delay(round_trip_ms: u32) -> Override {
     Override::set("link.E0-E1.delay", format!("{} ms", round_trip_ms / 2 - 1))
 }
 
-/// A result of the measurement every 3.5 round-trip times.
+/// A measurement result every 3.5 round-trip times.
 pub(super) fn interval(round_trip_ms: u32) -> Override {
     Override::set("flow.tcp.bandwidth.interval", format!("{} ms", 3.5 * f64::from(round_trip_ms)))
 }
@@ -110,12 +111,12 @@ pub(super) fn interval(round_trip_ms: u32) -> Override {
 /// The laws and round-trip times of the figure, in the order of the columns.
 const CASES: [(Law, u32); 4] = [(Law::Symbiosis, 30), (Law::Reno, 30), (Law::Symbiosis, 150), (Law::Reno, 150)];
 
-/// What counts of a run.
+/// Results of a run that the claims use.
 struct Outcome {
     goodput_mbps: f64,
-    /// Segments sent again while 30 Mbit/s were available.
+    /// Segments retransmitted while 30 Mbit/s were available.
     again: f64,
-    /// From 80 s until 90 % of what is then available is used, in seconds.
+    /// Time from 80 s until 90 % of the available bandwidth is used, in seconds.
     late_s: f64,
 }
 
@@ -177,7 +178,7 @@ fn goodput(outcomes: &[Outcome]) -> Option<Estimate> {
     mean(outcomes, |outcome| outcome.goodput_mbps)
 }
 
-/// Fig. 5: Symbiosis and Reno where the available bandwidth changes, over a short and a long path.
+/// Fig. 5: Symbiosis and Reno when the available bandwidth changes, over a short and a long path.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
@@ -205,7 +206,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The claims of the figure, of the outcomes of [`CASES`].
+/// The claims of the figure, from the outcomes of [`CASES`].
 fn claims(outcomes: &[Vec<Outcome>], runs: u32) -> Vec<Claim> {
     let [near, reno_near, far, reno_far] = outcomes else { return Vec::new() };
     let beside =
@@ -234,7 +235,7 @@ fn claims(outcomes: &[Vec<Outcome>], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// What the long path hangs on.
+/// What the result on the long path depends on.
 const QUEUE_DECIDES: &str = "The queue, which the thesis does not print, decides: the readings have others. Slow start leaves the window in \
      one clump, with silence for the rest of the round trip; t of Eq. 10 is the time between two acknowledgements, so that the first \
      one behind the silence brings the growth of a whole round trip at once. It is the burst of a large ε of which Sec. 2.2.2 warns.";

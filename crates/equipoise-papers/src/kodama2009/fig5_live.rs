@@ -1,4 +1,4 @@
-//! Fig. 5 as the thesis made it: TCP of a real kernel, live, with the simulated curves beside.
+//! Fig. 5 as in the thesis: TCP of a real kernel, live, with the simulated curves for comparison.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +17,7 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 use equipoise_lab::statistics::{quantile, sorted};
 
-/// What the experiment wants of the kernel.
+/// The congestion controls that the experiment needs from the kernel.
 pub const CONGESTION_CONTROLS: [&str; 4] = ["symbiosis", "reno", "cubic", "bbr"];
 
 /// The thesis shows one run.
@@ -26,7 +26,7 @@ const RUNS: u32 = 1;
 const ROUND_TRIPS_MS: [u32; 2] = [30, 150];
 /// How long each load lasts, in seconds, and the number of loads.
 const STAGE_S: f64 = 40.0;
-/// The same for a quick look.
+/// The length of a stage in a quick look.
 const QUICK_STAGE_S: f64 = 4.0;
 const STAGES: usize = 3;
 
@@ -57,14 +57,14 @@ struct Case {
 struct Outcome {
     case: Case,
     live: Vec<Run>,
-    /// In the simulator: what it is, and the run.
+    /// The simulated runs, with their names.
     simulated: Vec<(&'static str, Run)>,
-    /// Why there is nothing live, where there is not.
+    /// Why there is no live run, if so.
     missing: Option<String>,
 }
 
 impl Case {
-    /// The scenario of Fig. 5, with another connection and other times.
+    /// The scenario of Fig. 5 with another congestion control and other times.
     fn scenario(self) -> Scenario {
         let seconds = |stages: usize| format!("{} s", self.stage_s * stages as f64);
         let mut overrides = vec![
@@ -86,7 +86,7 @@ impl Case {
         parse_with(FIG5, &overrides)
     }
 
-    /// What the simulator has of it, each with a name.
+    /// The simulated scenarios, with their names.
     fn simulated(self) -> Vec<(&'static str, Scenario)> {
         let scenario = self.scenario();
         match self.control {
@@ -113,13 +113,13 @@ impl Case {
     }
 }
 
-/// Runs Fig. 5 across network namespaces, in real time: 16 minutes for each of the runs, or 100 s for a quick look. `progress` is told
-/// the share that is done; where `stop` is set, what was run by then is given.
+/// Runs Fig. 5 across network namespaces, in real time: 16 minutes for each run, or 100 s for a quick look. `progress`
+/// is called with the share done so far. If `stop` is set, the results so far are returned.
 ///
-/// A congestion control that the kernel does not have is left out, and the figure says so.
+/// If the kernel lacks a congestion control, it is left out, and the figure says so.
 ///
 /// # Errors
-/// [`ExperimentError`] where the system refuses namespaces, sockets or threads.
+/// [`ExperimentError`] if the system refuses namespaces, sockets or threads.
 pub fn run(options: &Options, stop: &AtomicBool, progress: &dyn Fn(f64)) -> Result<Results, ExperimentError> {
     let (runs, stage_s) = (options.runs(RUNS, 1), if options.quick { QUICK_STAGE_S } else { STAGE_S });
     let cases = ROUND_TRIPS_MS
@@ -143,14 +143,14 @@ fn outcome(lab: &LiveLab<'_>, case: Case, runs: u32) -> Result<Outcome, Experime
     Ok(Outcome { case, live, simulated, missing })
 }
 
-/// A number of the live runs of a case.
+/// A value from the live runs of a case.
 fn in_runs(outcomes: &[Outcome], (control, round_trip_ms): (&str, u32), value: impl Fn(Case, &Run) -> f64) -> Mean {
     let of = |outcome: &&Outcome| outcome.case.control == control && outcome.case.round_trip_ms == round_trip_ms;
     let runs = outcomes.iter().filter(of).flat_map(|outcome| outcome.live.iter().map(|run| (outcome.case, run)));
     Mean::of(&runs.map(|(case, run)| value(case, run)).collect::<Vec<_>>())
 }
 
-/// One over the other.
+/// The ratio of two means.
 fn quotient(above: Mean, below: Mean) -> Mean {
     Mean {
         value: above.value.zip(below.value).map(|(above, below)| above / below),

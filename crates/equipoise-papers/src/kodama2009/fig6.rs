@@ -10,14 +10,16 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 
 /// The thesis shows one run.
 const RUNS: u32 = 20;
-/// How much of a stage of 100 s is left out: what came before dies out with a time of about 10 s.
+/// The part of a stage of 100 s that is left out: the effect of the previous stage decays with a time constant of about
+/// 10 s.
 const SETTLE_S: f64 = 20.0;
-/// Noise of each stage of 100 s, in per cent of what others use.
+/// Noise of each stage of 100 s, in percent of the cross traffic.
 const NOISE: [&str; 5] = ["2.5", "5", "10", "20", "40"];
-/// Stages of which the thesis says that the noise is small.
+/// Stages whose noise the thesis calls small.
 const SMALL: usize = 2;
 const BOTTLENECK: &str = "E0-E1";
-/// What the thesis does not print: where the noise ends. The main reading's last stage, and earlier ones.
+/// The thesis does not print where the noise ends. In the main reading it ends with the last stage, in other readings
+/// earlier.
 const LAST: usize = NOISE.len() - 1;
 const EARLIER_ENDS: [usize; 2] = [LAST - 2, LAST - 1];
 
@@ -127,7 +129,7 @@ const QUEUE_LARGE: Spec = Spec::new(
 struct Setting {
     name: &'static str,
     title: &'static str,
-    /// What is set for both connections.
+    /// The override for both connections.
     change: Override,
 }
 
@@ -141,12 +143,12 @@ fn settings() -> [Setting; 3] {
     ]
 }
 
-/// What counts of a stage of a run.
+/// Results of one stage of a run.
 #[derive(Clone, Copy)]
 struct Stage {
     /// Standard deviation over mean of a window, averaged over both connections.
     variation: f64,
-    /// Jain's index of both mean windows, which is judged, and that of each moment, averaged over time.
+    /// Jain's index of both mean windows, which is judged, and the index at each moment, averaged over time.
     jain: f64,
     jain_of_moments: f64,
     queue: f64,
@@ -185,7 +187,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     (options.runs(RUNS, 2) + 1) * settings().len() as u32
 }
 
-/// Fig. 6, 7 and 8: noise in the measurement, with two values of γ and with one that heeds the noise.
+/// Fig. 6, 7 and 8: noise in the measurement, with two values of γ and with one that depends on the noise.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut outcomes = Vec::new();
@@ -212,7 +214,7 @@ fn over(first: Option<Estimate>, second: Option<Estimate>) -> Option<Estimate> {
     first.zip(second).and_then(|(first, second)| ratio(first, second))
 }
 
-/// The claims of all three figures, where the noise ends with the stage `last`.
+/// The claims of all three figures, if the noise ends with the stage `last`.
 fn claims(outcomes: &[Vec<Outcome>], last: usize) -> Vec<Claim> {
     let [gamma95, gamma50, aware] = outcomes else { return Vec::new() };
     let mut claims = of_gamma95(gamma95, gamma50, last);

@@ -1,4 +1,4 @@
-//! Kodama 2009: every experiment of Sec. 2.2.3, 3 and 4, and what we found beyond them.
+//! Kodama 2009: every experiment of Sec. 2.2.3, 3 and 4, and our results beyond them.
 
 mod beyond;
 mod drops;
@@ -26,7 +26,7 @@ use equipoise_lab::sim::SimError;
 #[cfg(feature = "live")]
 pub use fig5_live::{CONGESTION_CONTROLS, run as run_live};
 
-/// What can be run live, too.
+/// The parts that can also be run live.
 pub const LIVE: &[Part] = &[Part::Fig5];
 
 /// A part of the thesis that can be run alone.
@@ -34,26 +34,27 @@ pub const LIVE: &[Part] = &[Part::Fig5];
 pub enum Part {
     /// Fig. 3: two connections, the second joins.
     Fig3,
-    /// Fig. 5: Symbiosis and Reno where the available bandwidth changes, over a short and a long path.
+    /// Fig. 5: Symbiosis and Reno when the available bandwidth changes, over a short and a long path.
     Fig5,
-    /// Fig. 6 to 8: noise in the measurement, and a γ that heeds it.
+    /// Fig. 6 to 8: noise in the measurement, and a γ that depends on it.
     Fig6,
     /// Fig. 10 and 14: a drop and a rise of the available bandwidth, without and with oscillation.
     Fig10,
     /// Fig. 11 and 17: fairness of one to ten connections, without and with oscillation.
     Fig11,
-    /// Fig. 12 and 13: what oscillation costs.
+    /// Fig. 12 and 13: the cost of oscillation.
     Fig12,
-    /// Fig. 15 and 16: how often a drop ends in a timeout, over m and over the buffer.
+    /// Fig. 15 and 16: how often a drop ends in a timeout, for several m and buffers.
     Fig15,
-    /// Sec. 2.2.1: the measurement by the connection's own segments, and Fig. 3 with it.
+    /// Sec. 2.2.1: the inline measurement with the connection's own segments, and Fig. 3 with it.
     Inline,
-    /// Beyond the thesis: its mechanisms on other laws, other laws in its scenarios, and other laws beside its own.
+    /// Beyond the thesis: its mechanisms in other laws, other laws in its scenarios, and other laws in competition with
+    /// its own.
     Beyond,
 }
 
 impl Part {
-    /// All of it.
+    /// All parts.
     pub const ALL: [Self; 9] = [
         Self::Fig3,
         Self::Fig5,
@@ -83,7 +84,7 @@ impl Part {
     }
 }
 
-/// What is claimed, in the order of the parts, by the main reading.
+/// The claims of the main reading, in the order of the parts.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test compares them with the committed results"))]
 pub(crate) const CLAIMS: &[&[Spec]] = &[
     fig3::CLAIMS,
@@ -104,17 +105,17 @@ pub(crate) const CLAIMS: &[&[Spec]] = &[
 /// Name of the main reading, which follows the thesis' words.
 const MAIN: &str = "main";
 
-/// Runs parts of the thesis. `progress` is told the share that is done.
+/// Runs parts of the thesis. `progress` is called with the share done so far.
 ///
 /// # Errors
-/// [`SimError`] where a scenario cannot be run, which is a fault of ours.
+/// [`SimError`] if a scenario cannot be run, which is a bug.
 pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -> Result<Results, SimError> {
     let mut found = run_parts(parts, Part::experiment, options, progress)?;
     put_main_first(&mut found);
     Ok(found.results("Kodama 2009", options, ASSUMPTIONS))
 }
 
-/// Adds claims to the row of another reading than the main one.
+/// Adds claims to a reading other than the main one.
 fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     match found.readings.iter_mut().find(|reading| reading.name == name) {
         Some(reading) => reading.claims.extend(claims),
@@ -122,7 +123,7 @@ fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     }
 }
 
-/// The main reading's row: its claims that others were tried on.
+/// Adds the main reading, with those of its claims that other readings also have.
 fn put_main_first(found: &mut Found) {
     let tried = |claim: &&Claim| found.readings.iter().any(|reading| reading.claims.iter().any(|of| of.id == claim.id));
     let claims: Vec<_> = found.claims.iter().filter(tried).cloned().collect();

@@ -1,35 +1,35 @@
-//! What the thesis leaves open from Fig. 10 on, and the ways in which it can be read.
+//! What the thesis leaves open from Fig. 10 on, and its possible readings.
 
 use std::collections::BTreeMap;
 
 use equipoise_lab::scenario::Override;
 
-/// A way to read it: what changes of the scenario, which has the main reading.
+/// A reading: its changes to the scenario, which has the main reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
-    /// By the thesis' words: the connection measures inline, time is in seconds, the hosts are as ns-2 had them.
+    /// The thesis' words: the connection measures inline, time is in seconds, the hosts are those of ns-2.
     Main,
-    /// The simulator tells the connection the bandwidth, every 3.5 round trips.
+    /// The simulator provides the bandwidth to the connection, every 3.5 round trips.
     Known,
-    /// The same, every 10.5 round trips.
+    /// As `Known`, every 10.5 round trips.
     KnownSeldom,
-    /// The time of ε, and that of the noise of strength m, is counted in round trips instead of seconds.
+    /// The time of ε, and of the noise of strength m, is counted in round trips instead of seconds.
     RoundTrips,
     /// Both of the above.
     KnownRoundTrips,
-    /// Hosts as they are today.
+    /// Hosts with selective acknowledgements, as today.
     Sack,
     /// A faster law.
     ThreeTimesEpsilon,
-    /// Smaller packets of UDP.
+    /// Smaller UDP packets.
     SmallUdp,
 }
 
-/// The path's round trip without a queue, in seconds: what a second is divided by where time is counted in round trips.
+/// The path's round-trip time without a queue, in seconds: the unit of time if time is counted in round trips.
 const ROUND_TRIP_S: f64 = 0.12;
 /// ε of all scenarios, in 1/s.
 const EPSILON: f64 = 1.95;
-/// Largest m that the law takes, in 1/√s.
+/// Largest m that the law accepts, in 1/√s.
 const LARGEST_STRENGTH: f64 = 1.0;
 
 impl Way {
@@ -57,7 +57,7 @@ impl Way {
         }
     }
 
-    /// What changes of the scenario's flow, or flows, of this name.
+    /// The changes to the scenario's flows of this name.
     pub(super) fn overrides(self, flow: &str) -> Vec<Override> {
         let of = |key: &str| format!("flow.{flow}.{key}");
         let known =
@@ -75,10 +75,10 @@ impl Way {
         }
     }
 
-    /// What the scenario's m is, in 1/√s, where the thesis' is `m`; `None` where the law does not take it.
+    /// The scenario's m in 1/√s for the thesis' `m`; `None` if the law does not accept it.
     pub(super) fn strength(self, m: f64) -> Option<f64> {
         let per_root_s = match self {
-            // A Brownian increment over a round trip has variance one, over a second as many as there are round trips in it.
+            // A Brownian increment over a round trip has variance one; over a second, as many as the round trips in it.
             Self::RoundTrips | Self::KnownRoundTrips => m / ROUND_TRIP_S.sqrt(),
             _ => m,
         };
@@ -90,7 +90,8 @@ impl Way {
 mod tests {
     use super::*;
 
-    /// 1.95 in a round trip of 0.12 s are 16.25 in a second; 0.3 in the root of a round trip 0.866 in that of a second.
+    /// 1.95 in a round trip of 0.12 s is 16.25 in a second; 0.3 in the root of a round trip is 0.866 in the root of a
+    /// second.
     #[test]
     fn where_time_is_counted_in_round_trips_a_second_has_eight_and_a_third() {
         assert!((Way::RoundTrips.strength(0.3).unwrap() - 0.866).abs() < 1e-3);

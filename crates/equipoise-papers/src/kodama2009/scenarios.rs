@@ -1,4 +1,4 @@
-//! The scenarios of the thesis and of what is beyond it.
+//! The scenarios of the thesis and beyond it.
 
 macro_rules! scenario {
     ($name:literal) => {

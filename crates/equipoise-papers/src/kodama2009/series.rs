@@ -1,22 +1,22 @@
-//! What the thesis reads off a run: means over a stretch of time, and what was dropped.
+//! Values taken from a run: means over a stretch of time, and drops.
 
 use equipoise_lab::result::{LinkSample, Run, TcpResult, TcpSample};
 use equipoise_lab::statistics::jain;
 
-/// A stretch of a run, in seconds: behind the first moment and up to the second.
+/// A stretch of a run, in seconds: after the first time and up to the second.
 pub(super) type Stretch = (f64, f64);
 
-/// The samples of a connection; none for a flow of another kind.
+/// The samples of a connection; empty for a flow of another kind.
 pub(super) fn samples(run: &Run, flow: usize) -> &[TcpSample] {
     tcp(run, flow).map(|tcp| tcp.samples.as_slice()).unwrap_or_default()
 }
 
-/// What a connection did.
+/// The results of a connection.
 pub(super) fn tcp(run: &Run, flow: usize) -> Option<&TcpResult> {
     run.flows.get(flow)?.tcp.as_ref()
 }
 
-/// Mean of a quantity of a connection's samples; not a number without any.
+/// Mean of a quantity of a connection's samples; NaN without samples.
 pub(super) fn mean_of(run: &Run, flow: usize, stretch: Stretch, of: impl Fn(&TcpSample) -> Option<f64>) -> f64 {
     mean(samples(run, flow).iter().filter(|sample| within(sample.at_s, stretch)).filter_map(of))
 }
@@ -31,13 +31,13 @@ pub(super) fn mean_window(run: &Run, flow: usize, stretch: Stretch) -> f64 {
     mean_of(run, flow, stretch, |sample| Some(sample.window_segments))
 }
 
-/// Jain's index of the connections' mean windows: of the shares that they had over the stretch. It is the one that is judged: what
-/// the thesis calls unfair is a connection with a low throughput (Kodama 2009, Sec. 3.1).
+/// Jain's index of the connections' mean windows over the stretch. The claims use this one: the thesis calls a
+/// connection with a low throughput unfair (Kodama 2009, Sec. 3.1).
 pub(super) fn jain_of_means(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
     jain(&flows.map(|flow| mean_window(run, flow, stretch)).collect::<Vec<_>>())
 }
 
-/// Jain's index of the windows moment by moment, averaged over the stretch; shown beside [`jain_of_means`].
+/// Jain's index of the windows at each moment, averaged over the stretch; shown in addition to [`jain_of_means`].
 pub(super) fn jain_of_moments(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
     let windows: Vec<Vec<f64>> = flows.map(|flow| windows_within(run, flow, stretch)).collect();
     let moments = windows.iter().map(Vec::len).min().unwrap_or(0);
@@ -56,31 +56,31 @@ fn windows_within(run: &Run, flow: usize, stretch: Stretch) -> Vec<f64> {
     of.map(|sample| sample.window_segments).collect()
 }
 
-/// Mean of a quantity of the samples of the link called `name`; not a number without any.
+/// Mean of a quantity of the samples of the link `name`; NaN without samples.
 pub(super) fn mean_of_link(run: &Run, name: &str, stretch: Stretch, of: impl Fn(&LinkSample) -> Option<f64>) -> f64 {
     let link = run.links.iter().find(|link| link.name == name);
     let samples = link.map(|link| link.samples.as_slice()).unwrap_or_default();
     mean(samples.iter().filter(|sample| within(sample.at_s, stretch)).filter_map(of))
 }
 
-/// How often a connection's timer ran out within a stretch.
+/// Number of retransmission timeouts of a connection within a stretch.
 pub(super) fn timeouts_within(run: &Run, flow: usize, stretch: Stretch) -> u64 {
     grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.timeouts.unwrap_or(0))), stretch)
 }
 
-/// Segments that a connection sent again within a stretch.
+/// Segments that a connection retransmitted within a stretch.
 pub(super) fn resent_within(run: &Run, flow: usize, stretch: Stretch) -> u64 {
     grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.retransmissions)), stretch)
 }
 
-/// Packets that the queue of the link called `name` dropped within a stretch.
+/// Packets that the queue of the link `name` dropped within a stretch.
 pub(super) fn dropped_within(run: &Run, name: &str, stretch: Stretch) -> u64 {
     let link = run.links.iter().find(|link| link.name == name);
     let samples = link.map(|link| link.samples.as_slice()).unwrap_or_default();
     grown(samples.iter().map(|sample| (sample.at_s, sample.packets_dropped)), stretch)
 }
 
-/// How much a counter that never falls has grown within a stretch.
+/// The increase of a monotonic counter within a stretch.
 fn grown(counter: impl Iterator<Item = (f64, u64)>, stretch: Stretch) -> u64 {
     let (before, at_end) = counter
         .filter(|(at_s, _)| *at_s <= stretch.1 + 1e-6)
@@ -94,7 +94,7 @@ pub(super) fn dropped(run: &Run) -> u64 {
 }
 
 fn within(at_s: f64, (from_s, to_s): Stretch) -> bool {
-    // Samples lie on round times, which floating point meets only nearly.
+    // Samples lie on round times, which floating point represents only approximately.
     at_s > from_s + 1e-6 && at_s <= to_s + 1e-6
 }
 

@@ -12,13 +12,13 @@ fn every_scenario_of_the_program_parses() {
     }
 }
 
-/// As many runs of a part as a quick look takes.
+/// As many runs of a part as in a quick look.
 fn quick(part: Part) -> Results {
     let options = Options { runs: None, quick: true, seed: 1, threads: Some(2) };
     run(&[part], &options, &|_| {}).expect("scenarios of the program")
 }
 
-/// Were the seeds one, the same background would be drawn in each run, and intervals would be too narrow.
+/// With equal seeds, the same background would be drawn in each run, and intervals would be too narrow.
 #[test]
 fn spread_runs_have_seeds_and_places_of_their_own() {
     let options = Options { runs: None, quick: true, seed: 7, threads: Some(2) };
@@ -43,7 +43,7 @@ fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
     assert!(table.rows.iter().filter(|row| row[1] == "0").all(|row| row[2].starts_with("1.00")), "{:?}", table.rows);
 }
 
-/// The committed results and the page are looked up by them.
+/// The committed results and the page find claims by their names.
 #[test]
 fn every_claim_has_a_name_of_its_own() {
     let mut ids: Vec<_> = CLAIMS.iter().copied().flatten().map(|claim| claim.id).collect();
@@ -58,11 +58,11 @@ fn verdict(results: &Results, id: &str) -> Verdict {
     results.claims.iter().find(|claim| claim.id == id).map(|claim| claim.verdict).expect("a claim of this part")
 }
 
-/// Reno's growth does not depend on what is available, and Symbiosis' does not depend on the path's length alone.
+/// Reno's growth does not depend on the available bandwidth, and Symbiosis' does not depend on the path's length alone.
 #[test]
 #[ignore = "long simulations"]
 fn symbiosis_has_more_than_reno_over_the_long_path() {
-    // As many runs as a quick look takes, but asked for by their number: a quick look has no verdicts.
+    // As many runs as in a quick look, but requested by number: a quick look has no verdicts.
     let options = Options { runs: Some(2), quick: false, seed: 1, threads: Some(2) };
     let results = run(&[Part::Fig5], &options, &|_| {}).expect("scenarios of the program");
     assert_eq!(verdict(&results, "fig5.rtt150_gain_over_reno"), Verdict::Reproduced);
@@ -71,7 +71,7 @@ fn symbiosis_has_more_than_reno_over_the_long_path() {
     assert!(figure.charts.iter().all(|chart| chart.layers.len() == 3));
 }
 
-/// Of two connections under γ, (1 - γ) K τ packets are in the queue (from Eq. 9): 250 with γ = 0.5, 25 with γ = 0.95.
+/// With two connections and γ, (1 - γ) K τ packets are in the queue (from Eq. 9): 250 with γ = 0.5, 25 with γ = 0.95.
 #[test]
 #[ignore = "long simulations"]
 fn the_queue_under_noise_is_that_of_the_equation() {
@@ -90,7 +90,7 @@ fn what_is_beyond_the_thesis_has_numbers_and_no_verdict() {
         assert!(claim.ours.is_some_and(f64::is_finite), "{}", claim.id);
         assert_eq!(claim.verdict, Verdict::TooFewRuns);
     }
-    // An equal law has an equal share: whoever fills the buffer has more than one who yields.
+    // Equal laws have equal shares: a law that fills the buffer gets more than one that yields.
     let share =
         results.claims.iter().find(|claim| claim.id == "beyond.share_against_cubic").and_then(|claim| claim.ours);
     assert!(share.is_some_and(|share| (0.5..50.0).contains(&share)), "{share:?}");

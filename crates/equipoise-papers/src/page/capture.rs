@@ -2,14 +2,15 @@
 
 use crate::capture::{Analysis, Direction, Distribution, Side};
 use equipoise_lab::report::chart::{Axis, Chart, Layer, Shape, Style};
+use equipoise_lab::report::table::{Column, Table};
 use equipoise_lab::report::{NOTHING, escape, head, millis};
 
-/// Directions that have a chart of their own.
+/// Maximum number of directions with a chart.
 const DRAWN: usize = 6;
-/// Points of a bell's line.
+/// Number of points in the line of a Gaussian fit.
 const CURVE: usize = 200;
 
-/// The analysis of the capture of this name as a page.
+/// A page with the analysis of the capture `name`.
 pub fn capture_html(name: &str, analysis: &Analysis) -> String {
     let mut page = head(&format!("Round-trip times in {name}"));
     page.push_str(&format!(
@@ -56,26 +57,17 @@ const fn side(side: Side) -> &'static str {
 }
 
 fn overview(measured: &[(&Direction, &Distribution)]) -> String {
-    let heads = ["direction", "captured at", "samples", "min", "median", "mean", "95 %", "max", "left out"];
-    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    let row = |(direction, rtt): &(&Direction, &Distribution)| {
-        let times =
-            [rtt.min_s, rtt.p50_s, rtt.mean_s, rtt.p95_s, rtt.max_s].map(|time| format!("<td>{}</td>", millis(time)));
-        format!(
-            "<tr><th scope=\"row\">{} → {}</th><td class=\"text\">{}</td><td>{}</td>{}<td>{}</td></tr>\n",
-            escape(&direction.from),
-            escape(&direction.to),
-            side(direction.side),
-            rtt.samples,
-            times.concat(),
-            direction.left_out.values().sum::<u64>()
-        )
-    };
-    let rows: String = measured.iter().map(row).collect();
-    format!(
-        "<h2>Directions with samples</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Directions\"><table>\n\
-         <thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
-    )
+    let heads = ["samples", "min", "median", "mean", "95 %", "max", "left out"];
+    let mut table =
+        Table::new("Directions").column("direction", Column::Text).column("captured at", Column::Text).numbers(heads);
+    for (direction, rtt) in measured {
+        let ends = format!("{} → {}", escape(&direction.from), escape(&direction.to));
+        let times = [rtt.min_s, rtt.p50_s, rtt.mean_s, rtt.p95_s, rtt.max_s].map(millis);
+        let first = [ends, side(direction.side).to_owned(), rtt.samples.to_string()];
+        let left_out = direction.left_out.values().sum::<u64>().to_string();
+        table.push(first.into_iter().chain(times).chain([left_out]).collect());
+    }
+    format!("<h2>Directions with samples</h2>\n{}", table.to_html())
 }
 
 fn section(index: usize, direction: &Direction, rtt: &Distribution) -> String {
@@ -116,7 +108,7 @@ fn chart(index: usize, direction: &Direction, rtt: &Distribution) -> Chart {
     let edge = |bar: usize| (rtt.first_s + bar as f64 * rtt.bin_s) * 1e3;
     let mut bars: Vec<_> = rtt.counts.iter().enumerate().map(|(bar, &count)| (edge(bar), count as f64)).collect();
     bars.push((edge(rtt.counts.len()), 0.0));
-    // A few late ones would press all others into the left edge.
+    // A few late samples would push all others to the left edge.
     let right = (rtt.p95_s + 3.0 * (rtt.p95_s - rtt.min_s)).min(rtt.max_s + rtt.bin_s) * 1e3;
     let left = edge(0);
     let style = |color, dash| Style { color, dash, width: 1.8 };

@@ -1,9 +1,10 @@
-//! What a chapter of the book says of a paper's results.
+//! The results section of a chapter of the book.
 
 use super::readings_table;
 use crate::{Claim, Results, Table, four_digits};
 
-/// The results in Markdown, without a heading: what made them, the claims in a table, what each of them says, and readings.
+/// The results in Markdown, without a heading: versions and runs, a table of the claims, the statement of each, and
+/// readings.
 pub fn paper_markdown(results: &Results) -> String {
     let runs = results.runs.map_or("the paper's numbers of runs".to_owned(), |runs| format!("{runs} runs each"));
     let mut text = format!("Version {}, seed {}, {runs}: {}.\n\n", results.version, results.seed, results.counts());
@@ -30,7 +31,7 @@ fn row(claim: &Claim) -> Vec<String> {
 }
 
 fn table(table: &Table) -> String {
-    // A row is a line, and a bar in it would be a cell more.
+    // A line break or a bar would break the table.
     let cell = |text: &String| text.replace('\n', " ").replace('|', "/");
     let line = |cells: &Vec<String>| format!("| {} |\n", cells.iter().map(cell).collect::<Vec<_>>().join(" | "));
     let rows: String = table.rows.iter().map(line).collect();

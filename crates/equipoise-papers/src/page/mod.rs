@@ -1,4 +1,4 @@
-//! The page of a paper's results, with its claims and verdicts first, then its figures; and that of a capture.
+//! The page of a paper's results, first its claims and verdicts, then its figures; and the page of a capture.
 
 mod capture;
 mod markdown;
@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 use crate::{Claim, Figure, Plot, PlotData, Reading, Results, Table, Verdict, four_digits as number};
 pub use capture::capture_html;
 use equipoise_lab::report::chart::{Axis, Chart, Layer, Mark, Shape, Style};
+use equipoise_lab::report::table::{Column, Table as HtmlTable};
 use equipoise_lab::report::{NOTHING, escape, head};
 use equipoise_lab::result::World;
 pub use markdown::paper_markdown;
 
-/// Colour and dashes of the layers, in their order; dashes tell apart what colours do not.
+/// Colours and dashes of the layers, in order; dashes distinguish layers of similar colours.
 const STYLES: [(&str, &str); 8] = [
     ("var(--series-1)", ""),
     ("var(--series-2)", "6 3"),
@@ -26,7 +27,7 @@ const STYLES: [(&str, &str); 8] = [
     ("var(--series-8)", "2 3"),
 ];
 const LINE_WIDTH: f64 = 1.8;
-/// Room beyond the data, as a share of their range.
+/// Margin beyond the data, as a share of their range.
 const ROOM: f64 = 0.05;
 
 /// The results as a page.
@@ -63,37 +64,39 @@ fn summary(results: &Results) -> String {
 }
 
 fn claims(claims: &[Claim]) -> String {
-    let heads = ["claim", "paper", "ours", "95 % interval", "unit", "runs", "verdict"];
-    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    let rows: String = claims.iter().map(claim).collect();
-    format!(
-        "<h2>Claims</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Claims\">\
-         <table class=\"claims\">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
-    )
+    let mut table = HtmlTable::new("Claims")
+        .column("claim", Column::Text)
+        .numbers(["paper", "ours", "95 % interval"])
+        .column("unit", Column::Text)
+        .numbers(["runs"])
+        .column("verdict", Column::Text);
+    for found in claims {
+        table.push(claim(found));
+    }
+    format!("<h2>Claims</h2>\n<div class=\"claims\">\n{}</div>\n", table.to_html())
 }
 
-fn claim(claim: &Claim) -> String {
+/// The cells of a claim.
+fn claim(claim: &Claim) -> Vec<String> {
     let class = match claim.verdict {
         Verdict::Reproduced => "reproduced",
         Verdict::NotReproduced => "not-reproduced",
         _ => "not-comparable",
     };
     let interval = claim.ci95.map_or(NOTHING.to_owned(), |[low, high]| format!("{} to {}", number(low), number(high)));
-    format!(
-        "<tr><th scope=\"row\"><code>{}</code> ({})<br><span>{} {}</span><br><span class=\"note\">{}</span></th>\
-         <td>{}</td><td>{}</td><td>{interval}</td><td class=\"text\">{}</td><td>{}</td>\
-         <td class=\"text\"><span class=\"badge {class}\">{}</span></td></tr>\n",
-        escape(&claim.id),
-        escape(&claim.figure),
-        escape(&claim.statement),
-        escape(&claim.rule),
-        escape(&claim.note),
+    let [id, figure, statement, rule, note, unit] =
+        [&claim.id, &claim.figure, &claim.statement, &claim.rule, &claim.note, &claim.unit].map(|text| escape(text));
+    vec![
+        format!(
+            "<code>{id}</code> ({figure})<br><span>{statement} {rule}</span><br><span class=\"note\">{note}</span>"
+        ),
         claim.paper.map_or(NOTHING.to_owned(), number),
         claim.ours.map_or(NOTHING.to_owned(), number),
-        escape(&claim.unit),
-        claim.runs,
-        claim.verdict.words(),
-    )
+        interval,
+        unit,
+        claim.runs.to_string(),
+        format!("<span class=\"badge {class}\">{}</span>", claim.verdict.words()),
+    ]
 }
 
 fn readings(readings: &[Reading]) -> String {
@@ -101,7 +104,7 @@ fn readings(readings: &[Reading]) -> String {
     text.map_or_else(String::new, |text| format!("<h2>Readings</h2>\n{text}"))
 }
 
-/// Readings by claims: each of our numbers with its verdict; `None` where there is one reading only.
+/// A table of readings and claims, with our numbers and verdicts; `None` if there is only one reading.
 fn readings_table(readings: &[Reading]) -> Option<Table> {
     let mut ids: Vec<&str> =
         readings.iter().flat_map(|reading| &reading.claims).map(|claim| claim.id.as_str()).collect();
@@ -185,7 +188,7 @@ impl PlotData {
     }
 }
 
-/// Least and largest of the numbers that are finite.
+/// Minimum and maximum of the finite numbers.
 fn limits(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values
         .filter(|value| value.is_finite())
@@ -195,23 +198,16 @@ fn limits(values: impl Iterator<Item = f64>) -> (f64, f64) {
 fn with_room(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = limits(values);
     let room = (high - low) * ROOM;
-    // What counts from zero is drawn from zero.
+    // If the data is not negative, the axis starts at zero or above.
     (if low >= 0.0 && low - room < 0.0 { 0.0 } else { low - room }, high + room)
 }
 
 fn table(table: &Table) -> String {
-    let heads: String = table.columns.iter().map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
-    let row = |cells: &Vec<String>| {
-        let cells = cells.iter().enumerate().map(|(index, cell)| match index {
-            0 => format!("<th scope=\"row\">{}</th>", escape(cell)),
-            _ => format!("<td>{}</td>", escape(cell)),
-        });
-        format!("<tr>{}</tr>\n", cells.collect::<String>())
-    };
-    let rows: String = table.rows.iter().map(row).collect();
-    let caption = escape(&table.caption);
-    format!(
-        "<h3>{caption}</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table>\n\
-         <thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
-    )
+    let mut columns = table.columns.iter();
+    let first = columns.next().map_or("", String::as_str);
+    let mut html = HtmlTable::new(&table.caption).column(first, Column::Text).numbers(columns);
+    for row in &table.rows {
+        html.push(row.iter().map(|cell| escape(cell)).collect());
+    }
+    format!("<h3>{}</h3>\n{}", escape(&table.caption), html.to_html())
 }

@@ -1,25 +1,25 @@
-//! What the three tables have in common: both methods side by side, and the claims on them.
+//! Common parts of the three tables: both methods side by side, and the claims on them.
 
 use super::outcome::{Row, printed};
 use super::scenarios::METHODS;
 use super::{Mean, Rule, Spec, difference, with_interval};
 use crate::{Claim, Plot, PlotData, PlotLayer, Table};
 
-/// A table of the paper: loss in per cent, transmission delay and power of TQ and of `NewReno`.
+/// A table of the paper: loss in percent, transmission delay and power of TQ and of `NewReno`.
 pub(super) struct Printed {
     pub(super) table: &'static str,
     pub(super) values: [[f64; 3]; 2],
 }
 
-/// What a table claims: packet loss ratio, transmission delay, and the power that follows from the delay.
+/// The claims of a table: packet loss ratio, transmission delay, and the power that follows from the delay.
 pub(super) type Compared = [Spec; 3];
 
-/// The paper prints loss in thousandths of a per cent: what differs by less is not below.
+/// The paper prints loss in thousandths of a percent: a smaller difference does not count as lower.
 const LEAST_LOSS_PERCENT: f64 = 0.001;
 
-/// Of a table the claim that TQ is better than `NewReno`.
+/// The claim of a table that TQ is better than `NewReno`.
 ///
-/// Power is the rate of the content over the delay: judged, it would be the same finding twice.
+/// Power is the rate of the content over the delay, so judging it would count the same result twice.
 pub(super) const fn compared(ids: [&'static str; 3], figure: &'static str, paper: &Printed) -> Compared {
     let [plr, td, power] = ids;
     let [tq, newreno] = paper.values;
@@ -64,7 +64,7 @@ pub(super) fn claims(specs: &Compared, rows: [&Row; 2], runs: u32) -> Vec<Claim>
     ]
 }
 
-/// TQ's number less `NewReno`'s.
+/// TQ's number minus `NewReno`'s.
 pub(super) fn apart(rows: [&Row; 2], of: impl Fn(&Row) -> Mean) -> Mean {
     let [tq, newreno] = rows.map(of);
     let value = tq.value.zip(newreno.value).map(|(tq, newreno)| tq - newreno);
@@ -76,7 +76,7 @@ fn incomplete(rows: [&Row; 2]) -> String {
     short.map(|row| format!(" {} was complete in {:.2} of the runs.", row.name, row.complete())).collect()
 }
 
-/// The paper's rows, ours below each.
+/// The paper's rows, each followed by ours.
 pub(super) fn table(paper: &Printed, rows: &[Row; 2], more: &[Row]) -> Table {
     let both = METHODS.iter().zip(&paper.values).zip(rows);
     let mut lines: Vec<_> = both.flat_map(|((name, values), row)| [printed(name, *values), row.cells()]).collect();

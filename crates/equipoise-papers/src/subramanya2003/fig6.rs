@@ -8,9 +8,9 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 10;
-/// Sizes of Link0's buffer, in packets. The paper's text does not have those of its axes.
+/// Sizes of Link0's buffer, in packets. The paper's text does not give those of its axes.
 const SIZES: [u32; 6] = [20, 40, 60, 80, 100, 120];
-/// Sources that share it; each is to hold its part of half of the buffer.
+/// Number of sources that share it; each is to keep its share of half of the buffer occupied.
 const SOURCES: u32 = 6;
 
 const TD: Spec = Spec::new(
@@ -43,10 +43,10 @@ pub(super) fn planned(options: &Options) -> u32 {
 
 type Number = fn(&Row) -> Mean;
 
-/// A size, and both methods with it.
+/// A size, with both methods.
 type AtSize = (u32, [Row; 2]);
 
-/// Fig. 6 to 8: what the buffer's size does to both.
+/// Fig. 6 to 8: the effect of the buffer's size on both methods.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut sizes, mut open) = (Vec::new(), Vec::new());
@@ -56,7 +56,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         let occupancy = Override::set("flow.*.controller.occupancy", each);
         let row = |name: &str, method: usize, overrides: &[Override]| case2(lab, name, CASE2[method], overrides, runs);
         let tq = row(METHODS[0], 0, &[queue.clone(), occupancy])?;
-        // NewReno has no occupancy to hold.
+        // NewReno has no target occupancy.
         let newreno = row(METHODS[1], 1, std::slice::from_ref(&queue))?;
         open.push((size, [tq.clone(), row(UNLIMITED, 1, &[queue, unlimited()])?]));
         sizes.push((size, [tq, newreno]));

@@ -1,4 +1,4 @@
-//! Subramanya 2003: its three cases, TQ beside `NewReno` with the same content, and what TQ hangs on.
+//! Subramanya 2003: its three cases with TQ and `NewReno` for the same content, and what TQ depends on.
 
 mod cases;
 mod fig6;
@@ -24,7 +24,7 @@ use equipoise_lab::sim::SimError;
 pub use live::{LIVE, run as run_live};
 pub use part::Part;
 
-/// What the paper claims, by the main reading, in the order of the results.
+/// The paper's claims with the main reading, in the order of the results.
 #[cfg(test)]
 pub(crate) const CLAIMS: &[&[Spec]] = &[
     &table1::COMPARED,
@@ -47,16 +47,16 @@ impl Part {
     }
 }
 
-/// Runs parts of the paper. `progress` is told the share that is done.
+/// Runs parts of the paper. `progress` is called with the share done so far.
 ///
 /// # Errors
-/// [`SimError`] where a scenario cannot be run, which is a fault of ours.
+/// [`SimError`] if a scenario cannot be run, which is a bug.
 pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -> Result<Results, SimError> {
     let found = run_parts(parts, Part::experiment, options, progress)?;
     Ok(found.results("Subramanya 2003", options, ASSUMPTIONS))
 }
 
-/// Claims by a reading, which other parts of the paper may have been tried on as well.
+/// Adds claims to a reading, which may already have claims of other parts.
 fn read(found: &mut Found, name: &str, claims: impl IntoIterator<Item = Claim>) {
     match found.readings.iter_mut().find(|reading| reading.name == name) {
         Some(reading) => reading.claims.extend(claims),

@@ -5,29 +5,29 @@ use equipoise_lab::scenario::Scenario;
 /// `T_o`: the length of every content.
 pub(super) const UNHINDERED_S: f64 = 30.0;
 
-/// What counts of a run (Subramanya 2003, Sec. 4.2).
+/// Results of a run that the claims use (Subramanya 2003, Sec. 4.2).
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    /// When the sources began, in s.
+    /// Start time of the sources, in s.
     start_s: f64,
     /// Packets dropped over packets sent.
     pub(super) loss_ratio: f64,
-    /// Eq. 7 of the source that is complete last; `None` where one is not by the end of the run.
+    /// Eq. 7 for the source that completes last; `None` if a source is not complete by the end of the run.
     pub(super) delay: Option<f64>,
-    /// Mean of Eq. 7 over the sources that were complete.
+    /// Mean of Eq. 7 over the sources that completed.
     pub(super) mean_delay: f64,
-    /// When packets were dropped: seconds since the start, and how many so far.
+    /// Packets dropped so far, with the time in seconds since the start.
     pub(super) losses: Vec<(f64, f64)>,
-    /// Waiting packets of the first bottleneck.
+    /// Packets waiting at the first bottleneck.
     pub(super) queue: Vec<(f64, f64)>,
     /// Its utilisation.
     pub(super) utilisation: Vec<(f64, f64)>,
-    /// Congestion window of the first flow, where it has one.
+    /// Congestion window of the first flow, if it has one.
     pub(super) window: Vec<(f64, f64)>,
 }
 
 impl Outcome {
-    /// Of a run whose flows began at `start_s`, and whose bottleneck is `link`.
+    /// The results of a run whose flows began at `start_s`, with the bottleneck `link`.
     pub(super) fn of(run: &Run, start_s: f64, link: &str) -> Self {
         let sent: u64 = run.flows.iter().map(|flow| flow.packets_sent).sum();
         let dropped: u64 = run.links.iter().map(|link| link.packets_dropped).sum();
@@ -63,14 +63,14 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Packets dropped from one second to another.
+    /// Packets dropped between two times.
     pub(super) fn lost(&self, from_s: f64, to_s: f64) -> f64 {
         let by = |at_s: f64| self.losses.iter().take_while(|(at, _)| *at <= at_s).last().map_or(0.0, |(_, lost)| *lost);
         by(to_s) - by(from_s)
     }
 
-    /// Share of the packets at the bottleneck that were dropped from one second to another, in per cent; 0 of none. Its rate, in
-    /// packets/s, is `rate` at each second.
+    /// Share of the packets at the bottleneck that were dropped between two times, in percent; 0 without packets.
+    /// `rate` returns its rate in packets/s at each second.
     pub(super) fn loss_percent_within(&self, (from_s, to_s): (f64, f64), rate: impl Fn(f64) -> f64) -> f64 {
         let within = |at: f64| at > from_s && at <= to_s;
         let pairs = self.utilisation.windows(2).filter(|pair| within(pair[1].0));
@@ -79,7 +79,7 @@ impl Outcome {
         if lost > 0.0 { 100.0 * lost / (lost + served) } else { 0.0 }
     }
 
-    /// By how much a transmission of case I takes longer than its least, as a share of `T_o`.
+    /// Transmission time of case I in excess of its minimum, as a share of `T_o`.
     ///
     /// The cut at `cut_s` leaves a quarter of the rate: `T_c = cut - start + 4 (T_o - cut + start)`.
     pub(super) fn excess_over_quarter(&self, cut_s: f64) -> Option<f64> {
@@ -92,9 +92,9 @@ impl Outcome {
 /// All runs of one method in one case.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// What it is, for tables.
+    /// Its name in tables.
     pub(super) name: String,
-    /// The content's rate, in Mbit/s.
+    /// Rate of the content, in Mbit/s.
     pub(super) rate_mbps: f64,
     pub(super) outcomes: Vec<Outcome>,
 }
@@ -111,7 +111,7 @@ impl Row {
         Mean::of(&values.unwrap_or_default())
     }
 
-    /// In per cent.
+    /// Loss in percent.
     pub(super) fn loss_percent(&self) -> Mean {
         self.mean(|outcome| Some(100.0 * outcome.loss_ratio))
     }
@@ -120,7 +120,7 @@ impl Row {
         self.mean(|outcome| outcome.delay)
     }
 
-    /// Eq. 9, in Mbit/s.
+    /// Power (Eq. 9), in Mbit/s.
     pub(super) fn power(&self) -> Mean {
         self.mean(|outcome| outcome.delay.filter(|delay| *delay > 0.0).map(|delay| self.rate_mbps / delay))
     }
@@ -129,13 +129,13 @@ impl Row {
         self.mean(|outcome| Some(outcome.mean_delay))
     }
 
-    /// Share of the runs in which all sources were complete.
+    /// Share of the runs in which all sources completed.
     pub(super) fn complete(&self) -> f64 {
         let complete = self.outcomes.iter().filter(|outcome| outcome.delay.is_some()).count();
         complete as f64 / self.outcomes.len().max(1) as f64
     }
 
-    /// Heads of [`cells`](Self::cells).
+    /// Headings of [`cells`](Self::cells).
     pub(super) const COLUMNS: [&str; 6] = [
         "",
         "packet loss ratio (%)",
@@ -157,7 +157,7 @@ impl Row {
     }
 }
 
-/// A printed row of the paper's tables, as one of ours.
+/// A row of the paper's tables in the format of ours.
 pub(super) fn printed(name: &str, [loss, delay, power]: [f64; 3]) -> Vec<String> {
     let number = |value: f64, decimals: usize| format!("{value:.decimals$}");
     vec![format!("{name}, paper"), number(loss, 3), number(delay, 4), String::new(), number(power, 4), String::new()]
@@ -180,8 +180,8 @@ mod tests {
         }
     }
 
-    /// Table 1: 1.5033 is 0.0033 above 15 s at the full rate and 60 s at a quarter of it. Who begins 0.1 s later sends 0.1 s less
-    /// before the cut, and takes 0.3 s longer.
+    /// Table 1: 1.5033 is 0.0033 above 15 s at the full rate and 60 s at a quarter of it. A source that starts 0.1 s
+    /// later sends 0.1 s less before the cut, and takes 0.3 s longer.
     #[test]
     fn excess_is_counted_from_what_the_cut_alone_costs() {
         let excess = |start_s, delay| outcome(start_s, Some(delay)).excess_over_quarter(15.0).expect("a delay");
@@ -190,7 +190,8 @@ mod tests {
         assert_eq!(outcome(0.0, None).excess_over_quarter(15.0), None);
     }
 
-    /// In the second second half of 10 packets/s go, and 3 are lost; in the third all 10, and 2.
+    /// In the second half of the second second, half of 10 packets/s are sent, and 3 are lost; in the third, all 10 are
+    /// sent, and 2 lost.
     #[test]
     fn the_loss_of_a_stretch_is_that_of_its_packets() {
         let outcome = outcome(0.0, None);

@@ -5,13 +5,13 @@ pub enum Part {
     Table1,
     /// Table 4 and Fig. 5: six sources over one bottleneck.
     Table4,
-    /// Table 6 and Fig. 10: four bottlenecks in a row.
+    /// Table 6 and Fig. 10: four bottlenecks in series.
     Table6,
-    /// Fig. 6 to 8: the buffer's size.
+    /// Fig. 6 to 8: the size of the buffer.
     Fig6,
 }
 
 impl Part {
-    /// All of it.
+    /// All parts.
     pub const ALL: [Self; 4] = [Self::Table1, Self::Table4, Self::Table6, Self::Fig6];
 }

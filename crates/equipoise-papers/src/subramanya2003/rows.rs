@@ -1,19 +1,19 @@
-//! A method's runs of cases I and II, which more than their tables show.
+//! The runs of a method in cases I and II, which are used beyond their tables.
 
 use super::outcome::{Outcome, Row};
 use super::{Lab, parse_with};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
-/// The runs begin within so many ms: the interval of TQ's reports.
+/// The start times are spread over this many ms: the interval of TQ's reports.
 const SPREAD_MS: f64 = 100.0;
 
-/// When run number `run` of so many begins, in s.
+/// The start time of run number `run` of `runs`, in s.
 fn start_s(run: u32, runs: u32) -> f64 {
     (SPREAD_MS * f64::from(run) / f64::from(runs)).round() / 1e3
 }
 
-/// Runs of case I, spread over an interval of the reports.
+/// Runs of case I, with start times spread over a report interval.
 pub(super) fn case1(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
     let scenario = |run: u32| {
         let start = Override::set("flow.cbr-2.start", format!("{} ms", 1e3 * start_s(run, runs)));

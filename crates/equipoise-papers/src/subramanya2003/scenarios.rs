@@ -1,4 +1,4 @@
-//! The scenarios of the three cases, what they compare, and how else they can be read.
+//! The scenarios of the three cases, what they compare, and other readings.
 
 use equipoise_lab::scenario::Override;
 
@@ -17,10 +17,10 @@ pub(super) const MAIN: &str = "ns-2's window of 20; k_v = 0.5, T = 100 ms, x_d =
 /// Name of the reading with [`unlimited`].
 pub(super) const UNLIMITED: &str = "NewReno's window without a limit";
 
-/// `NewReno` with a receive window that limits nobody, in place of ns-2's default.
+/// `NewReno` without a limit from the receive window, in place of ns-2's default.
 pub(super) fn unlimited() -> Override {
     Override::remove("flow.*.tcp.receive_window")
 }
 
-/// Names of the two, in this order everywhere.
+/// Names of the two methods, always in this order.
 pub(super) const METHODS: [&str; 2] = ["TQ", "NewReno TCP"];

@@ -1,4 +1,5 @@
-//! What TQ hangs on that the paper does not print: `k_v`, T, `x_d` and q, each changed alone: the readings of Tables 1 and 4.
+//! Parameters of TQ that the paper does not print: `k_v`, T, `x_d` and q, each changed alone. These are the readings of
+//! Tables 1 and 4.
 
 use super::outcome::Row;
 use super::rows::{case1, case2};
@@ -12,14 +13,14 @@ use equipoise_lab::sim::SimError;
 pub(super) const ESTIMATED: &str = "q by the adaptive estimator (Eq. 6)";
 const RUNS: u32 = 10;
 
-/// The case that is looked at.
+/// The case under study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
     One,
     Two,
 }
 
-/// A change of every flow, or nothing.
+/// An override for every flow, or none.
 pub(super) struct Change {
     pub(super) name: &'static str,
     pub(super) change: Option<Override>,
@@ -51,7 +52,7 @@ pub(super) fn planned(options: &Options, _: Case) -> u32 {
     changes().len() as u32 * options.runs(RUNS, 2)
 }
 
-/// A case with each change, beside `NewReno` as it was.
+/// A case with each change, compared with the unchanged `NewReno`.
 pub(super) fn run(lab: &Lab<'_>, case: Case, newreno: &Row, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();

@@ -12,11 +12,11 @@ const RUNS: u32 = 20;
 const OTHER_RUNS: u32 = 10;
 pub(super) const PAPER: Printed =
     Printed { table: "Table 1", values: [[0.517, 1.5033, 1.3304], [0.583, 1.5360, 1.3021]] };
-/// 30 s of 2 Mbit/s, of which half goes at a quarter: `(15 + 60) / 30 - 1`.
+/// 30 s of 2 Mbit/s; half of that is sent at a quarter of the rate: `(15 + 60) / 30 - 1`.
 pub(super) const LEAST_DELAY: f64 = 1.5;
-/// The cut, in s.
+/// Time of the cut, in s.
 const CUT_S: f64 = 15.0;
-/// Then the transient is over, in s behind the cut.
+/// The transient is over this long after the cut, in s.
 const TRANSIENT_S: f64 = 1.0;
 
 pub(super) const COMPARED: Compared = compared(["table1.plr", "table1.td", "table1.power"], PAPER.table, &PAPER);
@@ -55,7 +55,7 @@ struct Other {
     peak_and_cv: Option<(f64, f64)>,
 }
 
-/// Sources of Sec. 4.1 that the cut to 0.5 Mbit/s holds up: one VBR, one CBR.
+/// Sources of Sec. 4.1 that are slowed by the cut to 0.5 Mbit/s: one VBR, one CBR.
 const OTHERS: [Other; 2] = [
     Other {
         name: "video Soccer",
@@ -82,7 +82,7 @@ pub(super) fn planned(options: &Options) -> u32 {
         + sensitivity::planned(options, sensitivity::Case::One)
 }
 
-/// All that a reading is judged by.
+/// All claims that a reading is judged by.
 pub(super) fn judged(rows: [&Row; 2], runs: u32) -> Vec<Claim> {
     let excess = |row: &Row| row.mean(|outcome| outcome.excess_over_quarter(CUT_S));
     let outside = |row: &Row| {

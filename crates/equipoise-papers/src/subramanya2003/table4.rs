@@ -10,11 +10,11 @@ use equipoise_lab::sim::SimError;
 const RUNS: u32 = 30;
 pub(super) const PAPER: Printed =
     Printed { table: "Table 4", values: [[0.087, 0.2783, 16.5701], [0.443, 0.4110, 11.2162]] };
-/// 138.3 Mbit, of which 43.83 go before 27 s, and then 10 Mbit/s: `(27 + 9.447) / 30 - 1`.
+/// 138.3 Mbit: 43.83 are sent before 27 s, the rest at 10 Mbit/s: `(27 + 9.447) / 30 - 1`.
 pub(super) const LEAST_DELAY: f64 = 0.2149;
-/// When Link0 has its least rate, in s.
+/// The time in which Link0 has its lowest rate, in s.
 const LEAST: (f64, f64) = (6.0, 24.0);
-/// Before it, and behind it: as long as the contents last.
+/// Before and after it, as long as the contents last.
 const REST: [(f64, f64); 2] = [(0.0, 6.0), (24.0, 30.0)];
 
 pub(super) const COMPARED: Compared = compared(["table4.plr", "table4.td", "table4.power"], PAPER.table, &PAPER);
@@ -32,7 +32,7 @@ const PEAK_NEWRENO: Spec =
 #[cfg(test)]
 pub(super) const CLAIMS: [Spec; 2] = [PEAK_TQ, PEAK_NEWRENO];
 
-/// Packets of 1000 bytes that Link0 serves in a second.
+/// Packets of 1000 bytes that Link0 sends per second.
 fn packets_a_second(at_s: f64) -> f64 {
     match at_s {
         at if !(3.0..27.0).contains(&at) => 1250.0,
@@ -46,7 +46,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     (3 + recorded) * options.runs(RUNS, 2) + sensitivity::planned(options, sensitivity::Case::Two)
 }
 
-/// All that a reading is judged by.
+/// All claims that a reading is judged by.
 pub(super) fn judged(rows: [&Row; 2], runs: u32) -> Vec<Claim> {
     let peak = |row: &Row| {
         row.mean(|outcome: &Outcome| {

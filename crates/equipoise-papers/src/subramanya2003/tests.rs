@@ -77,11 +77,11 @@ fn case_three_has_the_papers_claims_and_its_readings_beside() {
     assert_eq!(found(&results), ids(&[&table6::COMPARED, &table6::CLAIMS]));
     assert_eq!(results.readings.len(), 1 + table6::readings().len());
     let fitted = results.readings.iter().filter(|reading| reading.name.starts_with("a parking lot"));
-    // A quick look has no verdicts; none of these is ever said to be reproduced.
+    // A quick look has no verdicts; none of these may ever count as reproduced.
     assert!(fitted.flat_map(|reading| &reading.claims).all(|claim| claim.verdict != crate::Verdict::Reproduced));
 }
 
-/// Table 4: 0.087 % less 0.443 %, and 0.2783 less 0.4110.
+/// Table 4: 0.087 % minus 0.443 %, and 0.2783 minus 0.4110.
 #[test]
 fn the_papers_differences_are_those_of_its_tables() {
     let paper = table4::COMPARED.map(|spec| spec.paper.expect("a number"));

@@ -1,4 +1,4 @@
-//! The recorded videos that the paper cites, where the machine has them.
+//! The recorded videos cited by the paper, if the machine has them.
 
 use std::path::PathBuf;
 
@@ -6,11 +6,11 @@ use equipoise_lab::scenario::Override;
 
 /// Name of the reading.
 pub(super) const RECORDED: &str = "recorded videos";
-/// The flows, and the files of `EQUIPOISE_TEST_DATA`.
+/// The flows and their files in `EQUIPOISE_TEST_DATA`.
 const FILES: [(&str, &str); 3] =
     [("star-wars", "star-wars-iv.txt.gz"), ("jurassic", "jurassic-park.txt.gz"), ("soccer", "soccer.txt.gz")];
 
-/// The changes of a scenario whose videos are recorded, at the same rates; `None` where there are none.
+/// The overrides that use recorded videos at the same rates; `None` if the files are missing.
 pub(super) fn found() -> Option<Vec<Override>> {
     let folder = PathBuf::from(std::env::var_os("EQUIPOISE_TEST_DATA")?).join("video");
     let mut overrides = Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn found() -> Option<Vec<Override>> {
     Some(overrides)
 }
 
-/// What is said of them in a figure.
+/// The text about them in a figure.
 pub(super) fn words() -> &'static str {
     if found().is_some() {
         "The recorded videos stand in EQUIPOISE_TEST_DATA; each run begins them at another place."

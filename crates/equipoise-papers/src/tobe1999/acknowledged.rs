@@ -1,8 +1,8 @@
-//! RAP as its authors have it: every packet is acknowledged, and each acknowledgement moves the rate.
+//! RAP as defined by its authors: every packet is acknowledged, and each acknowledgement changes the rate.
 //!
-//! `rap` of the core is told of report intervals. Here each acknowledgement of a TCP host is such an interval, so that the law is
-//! the same and only its feedback differs. The host finds losses by later acknowledgements and sends again what was lost,
-//! which RAP does not; those packets take the places of new ones.
+//! The core's `rap` is updated in report intervals. Here each acknowledgement of a TCP host is such an interval, so the
+//! law is the same and only its feedback differs. The host detects losses from later acknowledgements and retransmits,
+//! which RAP does not; the retransmissions replace new packets.
 
 use equipoise::control::window::{Acknowledged, BoxedWindowController, WindowContext, WindowController};
 use equipoise::control::{Controller, Entry, Feedback, IntervalSummary, Rap, RateLimits};
@@ -11,7 +11,7 @@ use equipoise_lab::scenario::{Catalogue, Override, Scenario};
 
 use super::setting::RIVALS;
 
-/// The limits of the scenario's RAP: the rate that Tobe 1999, Sec. 6.2 begins with, and the bottleneck's.
+/// The rate limits of the scenario's RAP: the initial rate of Tobe 1999, Sec. 6.2, and the bottleneck's rate.
 const LIMITS: [Rate; 2] = [Rate::from_bps(10_000), Rate::from_bps(1_200_000)];
 
 static ENTRY: Entry<BoxedWindowController, WindowContext> = Entry {
@@ -25,7 +25,7 @@ static ENTRY: Entry<BoxedWindowController, WindowContext> = Entry {
     },
 };
 
-/// The setting of Sec. 6.2 with it as flow 3.
+/// The setting of Sec. 6.2 with this law as flow 3.
 pub(super) fn scenario() -> Scenario {
     let of_media = |key: &str| format!("flow.\"flow 3\".{key}");
     let changes = [
@@ -36,7 +36,7 @@ pub(super) fn scenario() -> Scenario {
         Override::set(of_media("tcp.delayed_acks"), "off"),
     ];
     let mut catalogue = Catalogue::default();
-    // No law of ours has this name, and the text is that of the program.
+    // It cannot fail: none of our laws has this name, and the text is built in.
     let added = catalogue.window_laws.add(&ENTRY).map_err(|taken| taken.to_string());
     let parsed =
         added.and_then(|()| Scenario::parse_in(&catalogue, RIVALS, &changes).map_err(|error| error.to_string()));
@@ -46,7 +46,7 @@ pub(super) fn scenario() -> Scenario {
     }
 }
 
-/// The rate law as a window law: the window is open, and the rate paces.
+/// The rate law as a window law: the window is not limited, and the rate paces.
 #[derive(Debug)]
 struct PerPacket(Rap);
 
@@ -95,8 +95,8 @@ mod tests {
     use super::*;
     use equipoise::units::{Size, Span};
 
-    /// 8000 bits every 100 ms are 80 kbit/s more a round trip: with an acknowledgement every 10 ms, 8 kbit/s each. A loss halves
-    /// the rate, and those of the next 100 ms belong to it.
+    /// 8000 bits every 100 ms are 80 kbit/s more per round trip: with an acknowledgement every 10 ms, 8 kbit/s each. A
+    /// loss halves the rate; further losses within 100 ms count as the same event.
     #[test]
     fn every_acknowledgement_is_a_part_of_a_step_and_a_loss_is_answered_at_once() {
         let limits = RateLimits::new(Rate::from_bps(10_000), Rate::from_bps(1_200_000)).expect("in order");

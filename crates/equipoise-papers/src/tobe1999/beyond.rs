@@ -14,10 +14,10 @@ use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
 const RUNS: u32 = 10;
-/// Many TPBA flows beside as many TCP flows.
+/// Many TPBA flows and as many TCP flows.
 const PAIRS: [usize; 4] = [1, 2, 4, 8];
 const MANY_S: f64 = 200.0;
-/// One-way delay that AP is to hold: a tenth of what the full queue has, on a path of 6 ms.
+/// One-way delay target of AP: a tenth of the delay of a full queue, on a path of 6 ms.
 const AP_TARGET_MS: i64 = 50;
 
 const fn ours(id: &'static str, statement: &'static str) -> Spec {
@@ -29,9 +29,9 @@ const MANY: Spec = ours(
     "Fairness among eight TPBA and eight TCP flows whose windows are open; rates are means over seconds.",
 )
 .unit("Jain's index");
-/// RAP as its authors have it.
+/// RAP as defined by its authors.
 const ACKNOWLEDGED: &str = "RAP, every packet acknowledged";
-/// By TCP's windows and the name of flow 3.
+/// TCP's windows and the name of flow 3.
 const SHARES: [(u64, &str, Spec); 8] = [
     (
         PAPER_WINDOW,
@@ -85,7 +85,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * cases as u32
 }
 
-/// What the paper leaves to the future, and later comparators.
+/// The paper's future work, and later laws for comparison.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     many(lab, found)?;
     compare(lab, found)?;
@@ -94,7 +94,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 
 /// The paper's improvements, all three (Tobe 1999, Sec. 4 and 7).
 ///
-/// Ours: a reduction within a round trip of a full queue belongs to the one before; without any, the paper's second.
+/// Ours: reductions within a round trip of a full queue count as one; without any, the interval is the paper's second.
 fn improved() -> Vec<Override> {
     let texts = |pairs: [(&str, &str); 2]| pairs.map(|(key, text)| (key.to_owned(), Value::from(text))).into();
     let between: BTreeMap<String, Value> = texts([("at_least", "600 ms"), ("at_most", "1 s")]);
@@ -108,7 +108,7 @@ fn improved() -> Vec<Override> {
     ]
 }
 
-/// AP in the place of the paper's law of running periods, which keeps its lowest rate.
+/// AP in place of the paper's law of running periods, with the same minimum rate.
 fn governed_by_ap() -> Vec<Override> {
     vec![
         Override::set("flow.\"flow 3\".pair.law.name", "ap"),
@@ -118,7 +118,7 @@ fn governed_by_ap() -> Vec<Override> {
     ]
 }
 
-/// TCP in the place of flow number `index`: what flow number `like` is.
+/// Replaces flow `index` by TCP: a copy of flow `like`.
 fn with_tcp(scenario: Scenario, index: usize, like: usize) -> Scenario {
     let tcp = scenario.flows.get(like).cloned();
     tcp.map(|tcp| with_flow_like(scenario.clone(), index, &tcp)).unwrap_or(scenario)
@@ -137,7 +137,7 @@ fn rivals() -> Vec<(&'static str, Scenario)> {
     ]
 }
 
-/// One TCP flow whose window is open beside each flow as flow 1.
+/// One TCP flow with an unlimited window, with each of the flows as flow 1.
 fn ceilings() -> Vec<(&'static str, Scenario)> {
     let tpba = |scenario: Scenario| {
         let pair = with_window(scenario, OPEN_WINDOW).flows.swap_remove(2);
@@ -151,7 +151,7 @@ fn ceilings() -> Vec<(&'static str, Scenario)> {
     ]
 }
 
-/// Mean of the first flows' rates over that of the others.
+/// Mean rate of the first flows over that of the others.
 fn share(trace: &Trace, media: usize, stretch: (f64, f64)) -> f64 {
     let mean = |flows: std::ops::Range<usize>| {
         let count = flows.len() as f64;
@@ -160,7 +160,7 @@ fn share(trace: &Trace, media: usize, stretch: (f64, f64)) -> f64 {
     mean(0..media) / mean(media..trace.rates.len())
 }
 
-/// So many flow pairs, each a tenth of a second after the last, and as many TCP flows.
+/// `pairs` flow pairs, started 0.1 s apart, and as many TCP flows.
 fn many_flows(pairs: usize) -> Scenario {
     let mut scenario = parse(FIG19);
     scenario.duration = Span::from_secs(MANY_S as i64);
@@ -238,7 +238,7 @@ fn compare(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// AP beside one TCP flow whose window is open.
+/// AP with one TCP flow whose window is unlimited.
 fn ceiling(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();

@@ -11,17 +11,17 @@ use equipoise_lab::statistics::{quantile, sorted};
 /// The paper shows one run of each.
 const RUNS: u32 = 10;
 const DURATION_S: f64 = 40.0;
-/// Flow 2 begins and ends (Tobe 1999, Sec. 6.1).
+/// Start and end of flow 2 (Tobe 1999, Sec. 6.1).
 const VISIT: Visit = Visit { second: (10.0, 25.0), duration_s: DURATION_S };
 
-/// When flow 2 is there, and how long it all lasts, in s.
+/// The time with flow 2, and the length of the run, in s.
 #[derive(Clone, Copy)]
 pub(super) struct Visit {
     pub(super) second: (f64, f64),
     pub(super) duration_s: f64,
 }
 
-/// A path, a size of ADUs, and what they are called.
+/// A path and an ADU size, with their names.
 pub(super) struct Case {
     pub(super) round_trip: Span,
     pub(super) adu: Size,
@@ -109,9 +109,9 @@ fn traces(lab: &Lab<'_>, testbed: &Testbed) -> Result<Vec<Vec<Trace>>, SimError>
     CASES.iter().map(of_case).collect()
 }
 
-/// Flows that are there in a stretch; `None` where that changes in it, or in the probing before it.
+/// The flows present throughout a stretch; `None` if they change in it, or in the probing period before it.
 fn present(visit: Visit, (from, to): (f64, f64)) -> Option<&'static [usize]> {
-    // Three intervals of a second are the shortest probing period.
+    // The shortest probing period has three intervals of a second.
     let since = from - 3.0;
     let (came, went) = visit.second;
     let changes = [came, went].into_iter().any(|change| change > since && change < to);
@@ -119,10 +119,10 @@ fn present(visit: Visit, (from, to): (f64, f64)) -> Option<&'static [usize]> {
     (!changes).then_some(if is_there { &[0, 1, 2] } else { &[0, 2] })
 }
 
-/// Mean fairness of the running periods of a run before whose probing, and in which, no flow came or went.
+/// Mean fairness of the running periods of a run. No flow may start or end in them or in the probing before them.
 pub(super) fn fairness_after_probing(trace: &Trace, visit: Visit) -> f64 {
     let (came, went) = visit.second;
-    // A running period is cut where flow 2 begins or ends: what it found holds until then.
+    // A running period is cut where flow 2 begins or ends: until then its rate is right.
     let cut = |(from, to): (f64, f64)| {
         let next = [came, went].into_iter().find(|change| *change > from).unwrap_or(visit.duration_s);
         (from, to.min(next))
@@ -133,19 +133,19 @@ pub(super) fn fairness_after_probing(trace: &Trace, visit: Visit) -> f64 {
     fair.iter().sum::<f64>() / fair.len() as f64
 }
 
-/// The least fairness of all flows in a second from one to another.
+/// The minimum fairness of all flows in the seconds of a stretch.
 fn least_fairness(trace: &Trace, from: u32, to: u32) -> f64 {
     let seconds = (from..to).map(f64::from);
     seconds.map(|second| mean_fairness(trace, &[0, 1, 2], (second, second + 1.0))).fold(f64::INFINITY, f64::min)
 }
 
-/// Flow 3's rate behind the start of flow 2 over that before; not a number where it does not run all the time.
+/// Flow 3's rate after the start of flow 2 over its rate before; NaN if it is not in a running period all the time.
 fn held(trace: &Trace) -> f64 {
     let is_running = running_periods(trace, DURATION_S).iter().any(|(from, to)| *from <= 7.0 && *to >= 13.0);
     if is_running { mean_rate(trace, 2, (11.0, 13.0)) / mean_rate(trace, 2, (7.0, 9.0)) } else { f64::NAN }
 }
 
-/// Rates and fairness where a TCP flow comes and goes.
+/// Rates and fairness when a TCP flow starts and ends.
 pub(super) fn fairness(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut main = None;
     read_all(found, |testbed| {
@@ -198,7 +198,7 @@ fn fairness_claims(cases: &[Vec<Trace>]) -> Vec<Claim> {
     ]
 }
 
-/// The largest; 0 of none.
+/// The maximum; 0 without values.
 fn largest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
@@ -208,7 +208,7 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// The first two seconds are TCP's slow start, which no switch is compared with.
+/// The first seconds contain TCP's slow start and are not compared with switches.
 const SETTLED_S: f64 = 3.0;
 
 /// Inter-arrival times of ADUs at the receiver, at switches and elsewhere.

@@ -1,4 +1,4 @@
-//! Fig. 16: a loss of RTP shows as a large inter-arrival time, and the next probing period brings the rate back.
+//! Fig. 16: a loss over RTP appears as a large inter-arrival time, and the next probing period restores the rate.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,11 @@ use equipoise_lab::sim::SimError;
 /// The paper shows one run.
 const RUNS: u32 = 10;
 const DURATION_S: f64 = 40.0;
-/// Ours: for a second the noise has the whole rate of the bottleneck, in the first running period. The paper's loss had no known cause.
+/// Ours: for one second in the first running period, the noise has the whole rate of the bottleneck. The cause of the
+/// paper's loss is unknown.
 const BURST_S: f64 = 9.0;
 const BURST_END_S: f64 = 10.0;
-/// Gaps before the burst, and in it and a second behind.
+/// Gaps before the burst, and from its start until a second after it.
 const BEFORE: Stretch = (7.0, BURST_S);
 const BURST: Stretch = (BURST_S, BURST_END_S + 1.0);
 
@@ -63,10 +64,11 @@ fn scenario() -> Scenario {
     parse_with(FIG10, &[Override::remove("flow.\"flow 2\""), Override::set("flow.noise.source.steps", steps)])
 }
 
-/// The flow pair; flow 1 is TCP.
+/// Index of the flow pair; flow 1 is TCP.
 const PAIR: usize = 1;
 
-/// The running period of the burst, and the next; `None` where the burst met a probing period, or it had its rate too late.
+/// The running period of the burst, and the next; `None` if the burst met a probing period, or came too soon after its
+/// start.
 fn periods(trace: &Trace) -> Option<[Stretch; 2]> {
     let periods = running_periods(trace, DURATION_S);
     let hit = periods.iter().position(|(from, to)| *from <= BEFORE.0 && *to >= BURST_END_S)?;

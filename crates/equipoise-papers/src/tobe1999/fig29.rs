@@ -10,11 +10,11 @@ use equipoise_lab::statistics::{Estimate, quantile, sorted};
 
 /// Tobe 1999, Sec. 6.2: ten trials of each case.
 const RUNS: u32 = 10;
-/// Flow 4 begins.
+/// Start of flow 4.
 pub(super) const CHANGE_S: usize = 200;
-/// Its place.
+/// Its index.
 const FOURTH: usize = 3;
-/// Two cases have not reached their cycle by then, and are looked at for twice as long.
+/// Two cases have not reached their cycle by then; they are observed for twice as long.
 const LATE_CHANGE_S: usize = 400;
 
 /// A case of Table 4.
@@ -73,7 +73,7 @@ impl Case {
         format!("{scheme}-{}-{}-{}-{}", self.adapt.0, self.adapt.1, self.third, self.factor)
     }
 
-    /// Two TCP flows, the media flow, and a third TCP flow that comes late.
+    /// Two TCP flows, the media flow, and a third TCP flow that starts late.
     pub(super) fn scenario(&self) -> Scenario {
         let of_media = |key: &str| format!("flow.\"flow 3\".{key}");
         let (text, third, law) = match self.scheme {
@@ -101,7 +101,7 @@ impl Case {
         scenario
     }
 
-    /// When flow 4 begins.
+    /// Start of flow 4.
     fn change_s(&self) -> usize {
         let is_slow = self.scheme == Scheme::Ldaf && self.adapt.0 > 2.0 && self.third == 10;
         if is_slow { LATE_CHANGE_S } else { CHANGE_S }
@@ -112,27 +112,27 @@ pub(super) fn planned(options: &Options) -> u32 {
     Testbed::runs_of_all(options, RUNS) * CASES.len() as u32
 }
 
-/// What counts of a run.
+/// Results of a run that the claims use.
 struct Outcome {
     deviations: Option<Deviations>,
-    /// By how much the media flow's rate differs from the mean of TCP's after the change, as a share of that.
+    /// Difference between the media flow's rate and the mean of TCP's after the change, relative to the latter.
     unfriendly: f64,
     /// The media flow's rate over the mean of TCP's in the last 100 s before the change.
     share: f64,
     /// Standard deviation of the media flow's rate in that time, in bit/s.
     swing_bps: f64,
-    /// When the media flow's rate is steady for the first time, in s.
+    /// First time at which the media flow's rate is steady, in s.
     settled_s: Option<f64>,
     /// Largest difference of mean rates over 50 s, in bit/s.
     apart_bps: f64,
-    /// Whether a report told of a loss.
+    /// Whether a report contained a loss.
     is_lossy: bool,
 }
 
 impl Outcome {
     fn of(trace: &Trace, change: usize) -> Self {
         let change_s = change as f64;
-        // Half a minute to find a new rate, which the paper's rule of flow 4 reaching the others grants less of.
+        // 30 s to find a new rate; the paper's rule, that flow 4 reaches the others, allows less.
         let after = (change_s + 30.0, trace.rates.first().map_or(0.0, |rates| rates.len() as f64));
         let tcp = [0, 1, 3].map(|flow| mean_rate(trace, flow, after)).iter().sum::<f64>() / 3.0;
         let late = (change_s - 100.0, change_s);
@@ -156,7 +156,7 @@ fn swing(rates: &[f64]) -> f64 {
     (rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / rates.len() as f64).sqrt()
 }
 
-/// Largest difference of flows 1 to 3's mean rates over 50 s, the first of them left out, in bit/s.
+/// Largest difference of the mean rates of flows 1 to 3 over 50 s, without the first 50 s, in bit/s.
 fn apart_over_50_s(trace: &Trace, change_s: f64) -> f64 {
     let starts = (1..).map(|number| 50.0 * f64::from(number)).take_while(|start| start + 50.0 <= change_s);
     let apart = starts.map(|start| {
@@ -241,7 +241,7 @@ const AVERAGE_AFTER: Spec = below_lda(
 pub(super) const CLAIMS: [Spec; 10] =
     [INTRA, AVERAGE, AVERAGE_AFTER, REDUCTION, FIG20, FIG25, FIG26_LOW, FIG27, FIG28_SOONER, FIG28];
 
-/// The three deviations: claim, title, and how it is read off.
+/// The three deviations: claim, title, and the function for the value.
 type Metric = (Spec, &'static str, fn(&Deviations) -> f64);
 const METRICS: [Metric; 3] = [
     (INTRA, "range of a flow's rate in the steady state", |found| found.intra),
@@ -249,7 +249,7 @@ const METRICS: [Metric; 3] = [
     (AVERAGE_AFTER, "difference of the flows' mean rates after the change", |found| found.average_after),
 ];
 
-/// Cases that differ in nothing but `R_f`: 3, and 6.
+/// Cases that differ only in `R_f`: 3, and 6.
 const FACTORS: [[usize; 2]; 4] = [[0, 1], [5, 6], [10, 11], [12, 13]];
 
 /// The runs of all cases of Table 4.
@@ -262,7 +262,7 @@ fn run_cases(lab: &Lab<'_>, testbed: &Testbed) -> Result<Outcomes, SimError> {
     CASES.iter().map(of_case).collect()
 }
 
-/// Fig. 29 to 31, and what Fig. 20 and 24 to 28 are cited for.
+/// Fig. 29 to 31, and the claims on Fig. 20 and 24 to 28.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut main = None;
     read_all(found, |testbed| {
@@ -330,7 +330,7 @@ fn runs_of(outcomes: &Outcomes) -> u32 {
     outcomes.first().map_or(0, Vec::len) as u32
 }
 
-/// What the paper says of single cases.
+/// The paper's claims on single cases.
 fn snapshots(outcomes: &Outcomes) -> [Claim; 5] {
     let mean =
         |place: usize, of: fn(&Outcome) -> f64| outcomes.get(place).and_then(|runs| mean_of(runs.iter().map(of)));
@@ -359,7 +359,7 @@ fn snapshots(outcomes: &Outcomes) -> [Claim; 5] {
     ]
 }
 
-/// Cases that differ in `R_f` only.
+/// Cases that differ only in `R_f`.
 fn reduction(outcomes: &Outcomes) -> Claim {
     let is_lossy = |pair: &[usize; 2]| pair.iter().any(|&place| outcomes[place].iter().any(|outcome| outcome.is_lossy));
     let pairs: Vec<_> = FACTORS.into_iter().filter(is_lossy).collect();
@@ -374,7 +374,7 @@ fn reduction(outcomes: &Outcomes) -> Claim {
     REDUCTION.decide_cells(runs_of(outcomes), &whole(cells), note)
 }
 
-/// A deviation of all runs that have a steady state, in kbit/s.
+/// One deviation for all runs with a steady state, in kbit/s.
 fn values_of(runs: &[Outcome], of: fn(&Deviations) -> f64) -> Vec<f64> {
     runs.iter().filter_map(|outcome| outcome.deviations.as_ref()).map(|found| of(found) / 1e3).collect()
 }

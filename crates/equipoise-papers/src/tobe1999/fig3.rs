@@ -36,7 +36,7 @@ fn excess(trace: &Trace, stretch: (f64, f64)) -> f64 {
     (media - f64::midpoint(first, second)) / 1e3
 }
 
-/// LDA from 600 kbit/s on beside two TCP flows.
+/// LDA, started at 600 kbit/s, with two TCP flows.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut first = None;
     read_all(found, |testbed| {

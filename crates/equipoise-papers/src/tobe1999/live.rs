@@ -1,4 +1,5 @@
-//! Fig. 10 and 11, and 14 and 15 over the long path, with real sockets: a flow pair beside the kernel's TCP, live, with the simulated curves beside.
+//! Fig. 10 and 11, and 14 and 15 over the long path, with real sockets: a flow pair and the kernel's TCP, live, with
+//! the simulated curves for comparison.
 
 use std::sync::atomic::AtomicBool;
 
@@ -15,11 +16,11 @@ use equipoise_lab::result::{PairHost, PairResult, PairTransport, Run};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 
-/// The kernel's congestion controls under all flows of a case, the pair's TCP among them.
+/// The kernel's congestion controls for all flows of a case, including the pair's TCP.
 const CONTROLS: [&str; 2] = ["reno", "cubic"];
 /// The paper shows one run.
 const RUNS: u32 = 1;
-/// Flow 2 is there from 10 to 25 s (Tobe 1999, Sec. 6.1); shorter for a quick look.
+/// Flow 2 runs from 10 to 25 s (Tobe 1999, Sec. 6.1); shorter for a quick look.
 const VISIT: Visit = Visit { second: (10.0, 25.0), duration_s: 40.0 };
 const QUICK: Visit = Visit { second: (10.0, 18.0), duration_s: 24.0 };
 const ASSUMPTIONS: &[&str] = &[
@@ -36,19 +37,19 @@ const ASSUMPTIONS: &[&str] = &[
      there is no simulated cubic in this setting.",
 ];
 
-/// Which path, and how far the connections' windows open.
+/// The path, and the limit of the connections' windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setting {
     /// Fig. 10 and 11: 12 ms, the paper's windows.
     Short,
-    /// The same path with open windows, which the paper has none of.
+    /// The same path with unlimited windows, which are not in the paper.
     Open,
     /// Fig. 14 and 15: 160 ms, the paper's windows.
     Long,
 }
 
 impl Setting {
-    /// In the order of [`SPECS`]. A quick look has the first alone.
+    /// In the order of [`SPECS`]. A quick look has only the first.
     const ALL: [Self; 3] = [Self::Short, Self::Open, Self::Long];
 
     const fn window(self) -> &'static str {
@@ -59,13 +60,13 @@ impl Setting {
         if matches!(self, Self::Long) { LONG } else { SHORT }
     }
 
-    /// For titles.
+    /// The text for titles.
     fn words(self) -> String {
         format!("{} ms, windows: {}", self.round_trip().as_millis_f64(), self.window())
     }
 }
 
-/// Which connections in which setting.
+/// The congestion control and the setting.
 #[derive(Clone, Copy)]
 struct Case {
     control: &'static str,
@@ -78,7 +79,7 @@ struct Outcome {
     visit: Visit,
     live: Vec<Run>,
     simulated: Trace,
-    /// Why there is nothing live, where there is not.
+    /// Why there is no live run, if so.
     unavailable: Option<String>,
 }
 
@@ -104,14 +105,15 @@ impl Case {
     }
 }
 
-/// Runs Fig. 10 and 14 across network namespaces, in real time: 40 s for each of the runs of each of six cases, or 24 s of two for a
-/// quick look. `progress` is told the share that is done; where `stop` is set, what was run by then is given.
+/// Runs Fig. 10 and 14 across network namespaces, in real time: 40 s for each run of each of six cases, or 24 s of two
+/// for a quick look. `progress` is called with the share done so far. If `stop` is set, the results so far are
+/// returned.
 ///
-/// A congestion control that the kernel does not have is left out, and the figure says so. `window_control` is asked who can set
-/// the window of a pair over the congestion control of that name.
+/// If the kernel lacks a congestion control, it is left out, and the figure says so. `window_control` returns the means
+/// to set the window of a pair over the congestion control of that name.
 ///
 /// # Errors
-/// [`ExperimentError`] where the system refuses namespaces, sockets or threads.
+/// [`ExperimentError`] if the system refuses namespaces, sockets or threads.
 pub fn run(
     options: &Options,
     window_control: &dyn Fn(&str) -> Option<WindowControl>,
@@ -128,7 +130,7 @@ pub fn run(
     Ok(found.live_results("Tobe 1999", options, ASSUMPTIONS))
 }
 
-/// All runs of a case, and one that is simulated.
+/// All live runs of a case, and one simulated run.
 fn outcome(lab: &LiveLab<'_>, case: Case, visit: Visit, runs: u32) -> Result<Outcome, ExperimentError> {
     let (scenario, seed) = (case.scenario(visit), lab.options.seed);
     let simulated = Trace::of(&sim::simulate(&seeded(&scenario, seed), seed, &mut |_| {})?);
@@ -137,18 +139,18 @@ fn outcome(lab: &LiveLab<'_>, case: Case, visit: Visit, runs: u32) -> Result<Out
     Ok(Outcome { case, visit, live, simulated, unavailable })
 }
 
-/// From second `change` until the pair, which may be running then, has probed again: until its next running period.
+/// Time from second `change` until the pair has probed again, that is, until its next running period.
 fn response_s(trace: &Trace, change: f64) -> Option<f64> {
     let next = trace.began.iter().find(|began| began.at_s > change && began.over == PairTransport::Rtp)?;
     Some(next.at_s - change)
 }
 
-/// While all three flows are there and have had time.
+/// The time in which all three flows are active and have settled.
 const fn together(visit: Visit) -> (f64, f64) {
     (visit.second.0 + 3.0, visit.second.1)
 }
 
-/// The pair's mean rate over that of the TCP flows, while all are there.
+/// The pair's mean rate over that of the TCP flows, while all are active.
 fn share(trace: &Trace, visit: Visit) -> f64 {
     let [first, second, pair] = [0, 1, 2].map(|flow| mean_rate(trace, flow, together(visit)));
     pair / f64::midpoint(first, second)
@@ -303,7 +305,7 @@ fn pairs(run: &Run) -> impl Iterator<Item = &PairResult> {
     run.flows.iter().filter_map(|flow| flow.pair.as_ref())
 }
 
-/// Most segments that a TCP flow had in flight.
+/// Maximum segments in flight of a TCP flow.
 fn most_in_flight(run: &Run) -> u64 {
     let samples = run.flows.iter().filter_map(|flow| flow.tcp.as_ref()).flat_map(|tcp| &tcp.samples);
     samples.map(|sample| sample.in_flight_segments).max().unwrap_or(0)

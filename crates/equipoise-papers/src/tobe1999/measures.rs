@@ -1,4 +1,4 @@
-//! What the paper reads off the rates: fairness and the three deviations of its Sec. 6.2.
+//! Values that the paper derives from the rates: fairness and the three deviations of its Sec. 6.2.
 
 use super::setting::{AduSeen, Trace};
 use equipoise_lab::result::PairTransport;
@@ -15,7 +15,7 @@ pub(super) fn mean_rate(trace: &Trace, flow: usize, (from, to): Stretch) -> f64 
     within.iter().sum::<f64>() / within.len() as f64
 }
 
-/// Fairness of these flows in every second of a stretch, on average.
+/// Mean fairness of these flows over the seconds of a stretch.
 pub(super) fn mean_fairness(trace: &Trace, flows: &[usize], (from, to): Stretch) -> f64 {
     let seconds = from.ceil() as usize..to.floor() as usize;
     let at = |second: usize| -> Vec<f64> {
@@ -25,7 +25,7 @@ pub(super) fn mean_fairness(trace: &Trace, flows: &[usize], (from, to): Stretch)
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Running periods that the flow pair has been through, or is in: from when to when.
+/// Running periods of the flow pair, with start and end; the last may be unfinished.
 pub(super) fn running_periods(trace: &Trace, end: f64) -> Vec<Stretch> {
     let starts = trace.began.iter().enumerate().filter(|(_, began)| began.over == PairTransport::Rtp);
     starts.map(|(place, began)| (began.at_s, trace.began.get(place + 1).map_or(end, |next| next.at_s))).collect()
@@ -39,7 +39,7 @@ pub(super) struct Gaps {
     pub(super) running: Vec<f64>,
 }
 
-/// Gaps between the ADUs given out from `from` on. The one before a period's first ADU is at a switch.
+/// Gaps between the ADUs delivered from `from` on. The one before a period's first ADU is at a switch.
 pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
     let firsts: std::collections::BTreeSet<u64> = trace.began.iter().map(|began| began.first_adu).collect();
     let mut gaps = Gaps::default();
@@ -62,16 +62,16 @@ pub(super) struct Deviations {
     pub(super) intra: f64,
     /// Largest difference of two flows' mean rates in the steady state: `δR_ave1`.
     pub(super) average: f64,
-    /// The same of four flows after the change: `δR_ave2`.
+    /// The largest difference among four flows after the change: `δR_ave2`.
     pub(super) average_after: f64,
 }
 
-/// Rates move by less than this over ten seconds, in bit/s: how a steady state is known where flow 3 never reaches the
-/// others (Tobe 1999, Sec. 6.2).
+/// Steady means that rates change by less than this over ten seconds, in bit/s. Used if flow 3 never reaches the others
+/// (Tobe 1999, Sec. 6.2).
 const STEADY_BPS: f64 = 20_000.0;
 const STEADY_S: usize = 10;
 
-/// The deviations of flows 1 to 4 (here 0 to 3), of which flow 4 begins at second `change`; `None` without a steady state.
+/// The deviations of flows 1 to 4 (here 0 to 3); flow 4 begins at second `change`. `None` without a steady state.
 pub(super) fn deviations(rates: &[Vec<f64>], change: usize) -> Option<Deviations> {
     let [first, second, third, fourth] = rates else { return None };
     let reaches = |flow: &[f64], from: usize, to: usize| {
@@ -93,7 +93,7 @@ pub(super) fn deviations(rates: &[Vec<f64>], change: usize) -> Option<Deviations
     })
 }
 
-/// The first second behind ten in which the rate hardly moved.
+/// The first second after ten in which the rate hardly changed.
 pub(super) fn steady(rates: &[f64], end: usize) -> Option<usize> {
     (STEADY_S..end).find(|&second| {
         let ten = &rates[second - STEADY_S..=second];

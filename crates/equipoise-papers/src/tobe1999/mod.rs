@@ -1,4 +1,4 @@
-//! Tobe 1999: the experiments of Sec. 3 and 6, and what we found beyond them.
+//! Tobe 1999: the experiments of Sec. 3 and 6, and our results beyond them.
 
 mod acknowledged;
 mod beyond;
@@ -26,13 +26,13 @@ use self::setting::{Testbed, Trace};
 #[cfg(feature = "live")]
 pub use live::run as run_live;
 
-/// What can be run live, too.
+/// The parts that can also be run live.
 pub const LIVE: &[Part] = &[Part::Fig10];
 
 /// A part of the paper that can be run alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Fig. 3: LDA beside two TCP flows.
+    /// Fig. 3: LDA with two TCP flows.
     Fig3,
     /// Fig. 10, 11, 14 to 18: rates and fairness of TPBA, over a short and a long path; with Fig. 12 and 16.
     Fig10,
@@ -51,12 +51,12 @@ pub enum Part {
 }
 
 impl Part {
-    /// All of it.
+    /// All parts.
     pub const ALL: [Self; 8] =
         [Self::Fig3, Self::Fig10, Self::Fig12, Self::Fig19, Self::Table3, Self::Fig22, Self::Fig29, Self::Beyond];
 }
 
-/// What the paper claims, by the main reading, and what we found beyond it, in the order of the results.
+/// The paper's claims with the main reading, and our results beyond it, in the order of the results.
 #[cfg(test)]
 pub(crate) const CLAIMS: &[&[Spec]] = &[
     &fig3::CLAIMS,
@@ -85,10 +85,10 @@ impl Part {
     }
 }
 
-/// Runs parts of the paper. `progress` is told the share that is done.
+/// Runs parts of the paper. `progress` is called with the share done so far.
 ///
 /// # Errors
-/// [`SimError`] where a run cannot be made, which is a fault of ours.
+/// [`SimError`] if a run fails, which is a bug.
 pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -> Result<Results, SimError> {
     let found = run_parts(parts, Part::experiment, options, progress)?;
     Ok(found.results("Tobe 1999", options, ASSUMPTIONS))
@@ -134,7 +134,7 @@ fn rates_chart(title: &str, trace: &Trace, interval_s: f64, names: &[&str]) -> P
     }
 }
 
-/// Claims by a reading, which other parts of the paper may have been tried on as well.
+/// Adds claims to a reading, which may already have claims of other parts.
 fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     match found.readings.iter_mut().find(|reading| reading.name == name) {
         Some(reading) => reading.claims.extend(claims),
@@ -142,7 +142,7 @@ fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     }
 }
 
-/// The claims of a part by every reading of the testbed, the main one first.
+/// The claims of a part with every reading of the testbed, the main one first.
 fn read_all(
     found: &mut Found,
     mut judged: impl FnMut(&Testbed) -> Result<Vec<Claim>, SimError>,
@@ -157,12 +157,12 @@ fn read_all(
     Ok(())
 }
 
-/// All of them; none where one is missing, as then nothing can be said of every one.
+/// All of them; empty if one is missing, because then a claim on all of them is not possible.
 fn whole(cells: impl IntoIterator<Item = Option<Estimate>>) -> Vec<Estimate> {
     cells.into_iter().collect::<Option<_>>().unwrap_or_default()
 }
 
-/// Mean and interval of what single runs gave, those that gave nothing left out.
+/// Mean and interval of the runs' values; runs without a value are left out.
 fn mean_of(values: impl IntoIterator<Item = f64>) -> Option<Estimate> {
     mean_95(&values.into_iter().filter(|value| value.is_finite()).collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! The testbed of Tobe 1999, Fig. 1 and 8, and what is read off a run on it.
+//! The testbed of Tobe 1999, Fig. 1 and 8, and the values taken from a run on it.
 
 use equipoise::units::Span;
 use equipoise_lab::result::{PairTransport, Run};
@@ -20,12 +20,12 @@ pub(super) const CEILING: &str = include_str!("../../scenarios/tobe1999/beyond-c
 
 /// FreeBSD 2.2's default socket buffers, 16 kB, in segments of 1460 bytes.
 pub(super) const PAPER_WINDOW: u64 = 11;
-/// A window that limits nobody, as of today's hosts.
+/// A window that never limits, as with today's hosts.
 pub(super) const OPEN_WINDOW: u64 = 1 << 20;
-/// RTCP's draws of run `n` follow from `n` times this, and the flow's place.
+/// RTCP's random numbers of run `n` follow from `n` times this, and the index of the flow.
 const SEEDS_A_RUN: u64 = 1000;
 
-/// What the paper does not print of its testbed: TCP's windows, and the bottleneck's queue.
+/// What the paper does not print about its testbed: TCP's windows, and the bottleneck's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Testbed {
     pub(super) name: &'static str,
@@ -53,41 +53,41 @@ impl Testbed {
         testbed("windows of 32 kB, a queue of 32 kB", 2 * PAPER_WINDOW, "32 kB"),
         testbed("windows of 32 kB, a queue of 48 kB", 2 * PAPER_WINDOW, "48 kB"),
     ];
-    /// Other readings have so much fewer runs than the main one.
+    /// Other readings have this many times fewer runs than the main one.
     const FEWER: u32 = 2;
 
-    /// A scenario on it.
+    /// A scenario on this testbed.
     pub(super) fn of(&self, scenario: Scenario) -> Scenario {
         let mut scenario = with_window(scenario, self.window);
         let bottleneck = scenario.links.iter_mut().find(|link| link.name == "bottleneck");
         if let Some((link, queue)) = bottleneck.zip(self.queue) {
-            // The texts are those above; a test parses them.
+            // It cannot fail: the texts are those above, and a test parses them.
             link.change(|direction| direction.queue = queue.parse().unwrap_or(direction.queue));
         }
         scenario
     }
 
-    /// Runs of an experiment that the main reading has `paper` runs of.
+    /// Runs of an experiment that has `paper` runs in the main reading.
     pub(super) fn runs(&self, options: &Options, paper: u32) -> u32 {
         options.runs(if *self == Self::MAIN { paper } else { paper / Self::FEWER }, 2)
     }
 
-    /// Runs of such an experiment by all readings.
+    /// Runs of such an experiment in all readings together.
     pub(super) fn runs_of_all(options: &Options, paper: u32) -> u32 {
         Self::ALL.iter().map(|testbed| testbed.runs(options, paper)).sum()
     }
 }
 
-/// What was seen of a run.
+/// Values taken from a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Trace {
-    /// Rate of IP packets at the receiver, in bit/s, by flow and sample interval; the noise is none of the flows.
+    /// Rate of IP packets at the receiver, in bit/s, by flow and sample interval; without the noise.
     pub(super) rates: Vec<Vec<f64>>,
     /// ADUs delivered.
     pub(super) adus: Vec<AduSeen>,
-    /// Periods begun.
+    /// Periods that began.
     pub(super) began: Vec<Began>,
-    /// Loss shares that reports told of.
+    /// Loss shares in reports.
     pub(super) reported_losses: Vec<f64>,
     /// Mean one-way delay of RTP packets by flow, in s.
     pub(super) delays_s: Vec<f64>,
@@ -109,16 +109,16 @@ pub(super) struct Began {
     pub(super) first_adu: u64,
 }
 
-/// What the results of a run do not hold.
+/// Values that the results of a run do not contain.
 struct Watch {
-    /// What comes later is none of the run's.
+    /// The end of the run; later events are ignored.
     end: Span,
     adus: Vec<AduSeen>,
     reported_losses: Vec<f64>,
     delays: Vec<MeanDelay>,
 }
 
-/// A mean in the making.
+/// A running mean.
 #[derive(Clone, Default)]
 struct MeanDelay {
     sum_s: f64,
@@ -142,9 +142,9 @@ impl Watch {
 }
 
 impl Trace {
-    /// What the results of a run hold.
+    /// The values that the results of a run contain.
     pub(super) fn of(run: &Run) -> Self {
-        // The noise comes last.
+        // The noise is the last flow.
         let flows = run.flows.split_last().map_or(&[][..], |(_, flows)| flows);
         let periods = run.flows.iter().filter_map(|flow| flow.pair.as_ref()).flat_map(|pair| &pair.periods);
         Self {
@@ -182,7 +182,7 @@ impl RunObserver for Watch {
     }
 }
 
-/// So many runs of a scenario of the testbed, and of each what `keep` reads off it.
+/// Runs a scenario of the testbed `runs` times, and returns what `keep` takes from each.
 pub(super) fn run_all<T: Send>(
     lab: &Lab<'_>,
     scenario: &Scenario,
@@ -194,7 +194,8 @@ pub(super) fn run_all<T: Send>(
     lab.each_observed((0..runs).map(spread), observer, |run, watch| keep(watch.trace(run)))
 }
 
-/// The scenario of the run with this seed, from which RTCP's draws follow. All else that differs is the noise.
+/// The scenario of the run with this seed, which determines RTCP's random numbers. The only other difference is the
+/// noise.
 pub(super) fn seeded(scenario: &Scenario, seed: u64) -> Scenario {
     let mut scenario = scenario.clone();
     let flows = scenario.flows.iter_mut().filter(|flow| !matches!(flow.kind, FlowKind::Background { .. }));
@@ -204,8 +205,8 @@ pub(super) fn seeded(scenario: &Scenario, seed: u64) -> Scenario {
     scenario
 }
 
-/// The scenario over a round trip of `round_trip` without queues: a fifth of each way there in the access link, the rest at
-/// the bottleneck.
+/// The scenario with a round-trip time of `round_trip` without queues. In each direction the access link has a fifth of
+/// the delay, and the bottleneck the rest.
 pub(super) fn over(mut scenario: Scenario, round_trip: Span) -> Scenario {
     let way = Span::from_nanos(round_trip.as_nanos() / 2);
     let access = Span::from_nanos(way.as_nanos() / 5);
@@ -220,7 +221,7 @@ pub(super) fn over(mut scenario: Scenario, round_trip: Span) -> Scenario {
     scenario
 }
 
-/// The scenario with a receive window of so many segments for all of TCP that has one.
+/// The scenario with a receive window of `segments` for every TCP flow that has one.
 pub(super) fn with_window(mut scenario: Scenario, segments: u64) -> Scenario {
     for flow in &mut scenario.flows {
         if let FlowKind::Tcp(tcp) | FlowKind::Pair(PairFlow { tcp, .. }) = &mut flow.kind {
@@ -230,7 +231,7 @@ pub(super) fn with_window(mut scenario: Scenario, segments: u64) -> Scenario {
     scenario
 }
 
-/// The scenario with other flows beside the noise, each behind an access link of its own.
+/// The scenario with other flows in addition to the noise, each with its own access link.
 pub(super) fn with_flows(mut scenario: Scenario, flows: Vec<Flow>) -> Scenario {
     let noise = scenario.flows.pop();
     let Some(access) = scenario.links.last().cloned() else { return scenario };
@@ -247,7 +248,7 @@ pub(super) fn with_flows(mut scenario: Scenario, flows: Vec<Flow>) -> Scenario {
     scenario
 }
 
-/// The scenario whose flow number `index` is what flow number `like` is, behind its own access link.
+/// The scenario with flow `index` replaced by a copy of `like`, with its own access link.
 pub(super) fn with_flow_like(mut scenario: Scenario, index: usize, like: &Flow) -> Scenario {
     if let Some(flow) = scenario.flows.get_mut(index) {
         flow.packet_size = like.packet_size;

@@ -28,25 +28,25 @@ const T_PI: Spec = Spec::new("table3.t_pi", "Table 3", "The same after flow 2 en
 #[cfg(test)]
 pub(super) const CLAIMS: [Spec; 2] = [T_PR, T_PI];
 
-/// Whose rate becomes stable, and when it is.
+/// What has to become stable.
 #[derive(Clone, Copy)]
 enum Response {
-    /// A flow pair's, when a running period begins, with this `T_TCP`.
+    /// The rate of a flow pair, when a running period begins, with this `T_TCP`.
     Pair(&'static str),
-    /// That of a TCP flow which stands for a pair that probes, by TPBA's law with this ε.
+    /// The rate of a TCP flow in place of a pair that probes, by TPBA's law with this ε.
     Tcp(Rate),
 }
 
-/// The paper's words: see the assumptions.
+/// The paper's words; see the assumptions.
 const MAIN: Response = Response::Pair("400 ms");
 const OTHERS: [(&str, Response); 3] = [
     ("Table 3: T_TCP = 1 s", Response::Pair("1 s")),
     ("Table 3: flow 3 is TCP, ε = 30 kbit/s", Response::Tcp(Rate::from_bps(30_000))),
-    // Two segments, which come with one acknowledgement, are 60 kbit/s of a rate over 400 ms.
+    // Two segments, which arrive with one acknowledgement, are 60 kbit/s of a rate over 400 ms.
     ("Table 3: flow 3 is TCP, ε = 75 kbit/s", Response::Tcp(Rate::from_bps(75_000))),
 ];
 
-/// Seconds until the rate is stable in each run, after flow 2 came and after it went.
+/// Seconds until the rate is stable in each run, after flow 2 started and after it ended.
 type Responses = [Vec<f64>; 2];
 
 pub(super) fn planned(options: &Options) -> u32 {
@@ -54,7 +54,7 @@ pub(super) fn planned(options: &Options) -> u32 {
 }
 
 impl Response {
-    /// Flow 2 comes at 10 s, or goes.
+    /// Flow 2 starts at 10 s, or ends then.
     fn scenarios(self) -> [Scenario; 2] {
         let second = |key: &str| format!("flow.\"flow 2\".{key}");
         let comes = vec![Override::set(second("start"), "10 s")];
@@ -72,7 +72,7 @@ impl Response {
         })
     }
 
-    /// How long it takes from the change on; not a number where it never does.
+    /// Time from the change on; NaN if the rate never becomes stable.
     fn seconds(self, trace: &Trace) -> f64 {
         match self {
             Self::Pair(_) => response_of_pair_s(trace, CHANGE_S),
@@ -87,7 +87,7 @@ impl Response {
     }
 }
 
-/// How long TPBA's law takes to call flow 3's rate stable.
+/// Time until TPBA's law counts flow 3's rate as stable.
 fn response_of_tcp_s(trace: &Trace, tolerance: Rate) -> f64 {
     let interval = Span::from_millis(400);
     let config = TpbaConfig {
@@ -123,12 +123,12 @@ fn claims(found: &Responses) -> Vec<Claim> {
     [T_PR, T_PI].iter().zip(found).map(claim).collect()
 }
 
-/// The longest; not a number of none.
+/// The maximum; NaN without values.
 fn most(seconds: &[f64]) -> f64 {
     seconds.iter().copied().fold(f64::NAN, f64::max)
 }
 
-/// How soon the rate is stable after a flow came, and after one went.
+/// How soon the rate is stable after a flow started, and after one ended.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
     let mut add = |name: &str, measured: &Responses| {

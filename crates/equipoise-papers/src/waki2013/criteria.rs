@@ -9,25 +9,26 @@ const INTERVAL_S: f64 = 10.0;
 /// Length of the paper's run, and when its load steps, in seconds (Waki 2013, Sec. 6.1.2).
 const LASTS_S: f64 = 400.0;
 const STEP_S: f64 = 200.0;
-/// Intervals of the initial transient, which the paper leaves open.
+/// Number of intervals in the initial transient, which the paper leaves open.
 pub(super) const TRANSIENT: usize = 5;
 /// Intervals that begin before the load step.
 const BEFORE: usize = 20;
-/// Intervals in a row above twice the target that make a runaway.
+/// Number of consecutive intervals above twice the target that count as a runaway.
 const RUNAWAY: usize = 3;
 
-/// What a run of the setting of Sec. 6.1 gives: means over intervals of 10 s from the session's start on, the paper's 400 s alone.
+/// Results of a run in the setting of Sec. 6.1: means over intervals of 10 s from the session's start on, for the
+/// paper's 400 s only.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    /// `T_i`, in seconds; NaN where nothing arrived.
+    /// `T_i`, in seconds; NaN if nothing arrived.
     pub(super) delays_s: Vec<f64>,
     /// Sending rate, in Mbit/s.
     pub(super) rates_mbps: Vec<f64>,
-    /// Variance of the delay in the first report interval behind the step, in s².
+    /// Variance of the delay in the first report interval after the step, in s².
     pub(super) variance_s2: f64,
-    /// Mean delay of the third report interval behind the step, in seconds.
+    /// Mean delay of the third report interval after the step, in seconds.
     pub(super) third_s: f64,
-    /// Intervals that are left out as the initial transient.
+    /// Number of intervals left out as the initial transient.
     pub(super) transient: usize,
 }
 
@@ -35,7 +36,7 @@ impl Outcome {
     /// The outcome of the first flow, the session.
     pub(super) fn of(run: &Run) -> Self {
         let intervals = run.flows.first().map(|session| session.intervals.as_slice()).unwrap_or_default();
-        // What lies before the paper's 400 s is a longer transient.
+        // Time before the paper's 400 s is a longer transient.
         let zero_s = run.lasted_s - LASTS_S;
         let start_s = zero_s + intervals.first().map_or(0.0, |first| first.start_s);
         let whole = ((run.lasted_s - start_s) / INTERVAL_S + 1e-6) as usize;
@@ -52,7 +53,7 @@ impl Outcome {
         }
     }
 
-    /// The same with another number of intervals left out.
+    /// The outcome with another number of intervals left out.
     pub(super) fn with_transient(&self, transient: usize) -> Self {
         Self { transient, ..self.clone() }
     }
@@ -106,30 +107,30 @@ impl Outcome {
         mean(self.delays_s.iter().copied().take(BEFORE - 1).skip(self.transient)) * 1e3
     }
 
-    /// By how much the rate falls at the first control behind the step, and at the second, in Mbit/s (Waki 2013, Sec. 7.1: at 201 s
-    /// and at 211 s).
+    /// By how much the rate falls at the first control after the step, and at the second, in Mbit/s (Waki 2013, Sec.
+    /// 7.1: at 201 s and at 211 s).
     pub(super) fn decreases_mbps(&self) -> [f64; 2] {
         let rate = |interval: usize| self.rates_mbps.get(interval).copied().unwrap_or(f64::NAN);
         [BEFORE, BEFORE + 1].map(|interval| rate(interval - 1) - rate(interval))
     }
 
-    /// Mean delay of the first interval behind the step, in ms.
+    /// Mean delay of the first interval after the step, in ms.
     pub(super) fn first_behind_ms(&self) -> f64 {
         self.delays_s.get(BEFORE).map_or(f64::NAN, |delay| delay * 1e3)
     }
 
-    /// Mean of the intervals' delays from the fourth behind the step on, in ms.
+    /// Mean of the intervals' delays from the fourth after the step on, in ms.
     pub(super) fn settled_after_ms(&self) -> f64 {
         mean(self.delays_s.iter().copied().skip(BEFORE + 3)) * 1e3
     }
 
-    /// The interval in which the run begins to run away; `None` where it does not.
+    /// The interval in which a runaway begins; `None` without a runaway.
     pub(super) fn runs_away_at(&self) -> Option<usize> {
         let far = |delay: &f64| *delay > 2.0 * TARGET_S;
         self.delays_s.windows(RUNAWAY).position(|window| window.iter().all(far))
     }
 
-    /// Whether the third report interval behind the step has its mean within 10 % of the target.
+    /// Whether the mean of the third report interval after the step is within 10 % of the target.
     pub(super) fn is_back(&self) -> bool {
         (self.third_s / TARGET_S - 1.0).abs() <= 0.1
     }
@@ -162,38 +163,38 @@ fn largest_error_ms(delays: impl Iterator<Item = f64>) -> f64 {
     delays.map(|delay| (delay - TARGET_S).abs() * 1e3).fold(f64::NAN, f64::max)
 }
 
-/// Mean of some numbers; NaN of none.
+/// Mean; NaN without values.
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
     sum / f64::from(count)
 }
 
-/// One number of each of many runs.
+/// One value from each run.
 pub(super) fn of_all(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> Vec<f64> {
     outcomes.iter().map(number).collect()
 }
 
-/// The median of one number over many runs.
+/// The median of one value over many runs.
 pub(super) fn median(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> Option<Estimate> {
     median_95(&of_all(outcomes, number))
 }
 
-/// The ratio of the medians of one number over two lots of runs.
+/// The ratio of the medians of one value over two sets of runs.
 pub(super) fn medians_ratio(over: &[Outcome], under: &[Outcome], number: fn(&Outcome) -> f64) -> Option<Estimate> {
     median(over, number).zip(median(under, number)).and_then(|(over, under)| ratio(over, under))
 }
 
-/// The runs that do not run away: what they do before they are out of control is no achievement.
+/// The runs without a runaway: their values before losing control are not representative.
 pub(super) fn kept(outcomes: &[Outcome]) -> Vec<Outcome> {
     outcomes.iter().filter(|outcome| outcome.runs_away_at().is_none()).cloned().collect()
 }
 
-/// The mean of one number over many runs, runaways and all.
+/// The mean of one value over many runs, including runaways.
 pub(super) fn plain_mean(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> f64 {
     mean(outcomes.iter().map(number))
 }
 
-/// How many of the runs have run away.
+/// The number of runs with a runaway.
 pub(super) fn runaways(outcomes: &[Outcome]) -> usize {
     outcomes.iter().filter(|outcome| outcome.runs_away_at().is_some()).count()
 }

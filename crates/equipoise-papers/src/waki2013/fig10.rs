@@ -8,9 +8,9 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::share_95;
 
-/// Within a per cent of the target, which is an eighth of the waiting that it allows.
+/// Within one percent of the target, which is an eighth of the queueing delay that it allows.
 const AT_TARGET: Rule = Rule::within(8.118, 8.282);
-/// Where the one run that the paper prints is an ordinary one among ours.
+/// The percentiles between which the paper's single run counts as typical of ours.
 const ORDINARY: Rule = Rule::within(2.5, 97.5);
 
 const RATE_BEFORE: Spec = Spec::new(
@@ -106,7 +106,7 @@ pub(super) const CLAIMS: &[Spec] = &[
     CBR08_AFTER,
 ];
 
-/// What Fig. 10 and 11 show, and the robust law with a report every second.
+/// The curves of Fig. 10 and 11, and the robust law with a report every second.
 pub(super) fn curves() -> [(&'static str, equipoise_lab::scenario::Scenario); 6] {
     [
         ("AP, b = 300", parse(AP_300)),
@@ -123,7 +123,7 @@ pub(super) fn every_second() -> Override {
     Override::set("flow.media.report_interval", "1 s")
 }
 
-/// Runs for the claims, beside the one that is drawn: as many as behind Fig. 14.
+/// Runs for the claims, in addition to the one in the chart: as many as for Fig. 14.
 const RUNS: u32 = 100;
 
 pub(super) fn planned(options: &Options) -> u32 {
@@ -157,7 +157,7 @@ fn claims(all: &[Outcome], runs: u32) -> [Claim; 7] {
     let kept = kept(all);
     let note = format!("{} of {runs} runs ran away and are left out.", all.len() - kept.len());
     let middle = |number: fn(&Outcome) -> f64| median(&kept, number);
-    // The place of the printed run among ours.
+    // The percentile of the paper's run among ours.
     let share = |spec: &Spec, printed: f64, number: fn(&Outcome) -> f64| {
         let less = kept.iter().filter(|outcome| number(outcome) < printed).count();
         let place = share_95(less, kept.len()).map(|share| scaled(share, 100.0));

@@ -8,7 +8,7 @@ use equipoise_lab::statistics::{median_95, share_95};
 
 /// The paper's number of runs.
 const RUNS: u32 = 30;
-/// Lots of so many runs, each of which has a largest jitter.
+/// Number of sets of such runs; each set has a largest jitter.
 const LOTS: u32 = 10;
 
 const BELOW_CBR08: Spec = Spec::new(
@@ -57,7 +57,7 @@ const JITTER: Spec = Spec::new(
 
 pub(super) const CLAIMS: &[Spec] = &[BELOW_CBR08, BELOW_CBR3, INSENSITIVE, CV_SOME, JITTER_ABOVE, JITTER];
 
-/// Transients in intervals of 10 s, and their readings; the main one first.
+/// Transients in intervals of 10 s, with their readings; the main one first.
 const TRANSIENTS: [(usize, &str); 3] =
     [(TRANSIENT, MAIN), (2, "Fig. 12: a transient of 20 s"), (10, "Fig. 12 to 14: a transient of 100 s")];
 
@@ -95,7 +95,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Runs of a curve: more of that of which the largest jitter is asked for.
+/// Number of runs of a curve: more for the one whose largest jitter is judged.
 fn many(name: &str, runs: u32) -> u32 {
     if name == FIRST { runs * LOTS } else { runs }
 }
@@ -133,12 +133,12 @@ fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
             "",
         ),
     ];
-    // Of a single lot there is no interval.
+    // A single set has no interval.
     claims.extend((all.outcomes.len() > b300.outcomes.len()).then(|| largest_jitter(&all.outcomes, runs)));
     claims
 }
 
-/// The largest jitter of 30 runs that do not run away: the median over ten lots of them.
+/// The largest jitter of 30 runs without a runaway: the median over ten sets of runs.
 fn largest_jitter(outcomes: &[Outcome], runs: u32) -> Claim {
     let largest = |lot: &[Outcome]| of_all(&kept(lot), Outcome::jitter_ms).into_iter().fold(f64::NAN, f64::max);
     let lots: Vec<_> = outcomes.chunks(runs.max(1) as usize).map(largest).collect();
@@ -162,7 +162,7 @@ impl Row {
         Self { name: self.name, outcomes: self.outcomes.iter().map(change).collect() }
     }
 
-    /// What the row says of its runaways.
+    /// The note of the row about its runaways.
     fn note(&self) -> String {
         let mean = plain_mean(&self.outcomes, Outcome::mse_ms2);
         let (away, all) = (runaways(&self.outcomes), self.outcomes.len());

@@ -33,7 +33,7 @@ const LARGE_LESS_STEADY: Spec = Spec::new(
 .unit("ratio of medians");
 pub(super) const CLAIMS_13: &[Spec] = &[LARGE_WORSE, SMALL_STEADIER, LARGE_LESS_STEADY];
 
-// By a point and a half, which is what our medians of a hundred runs leave open.
+// By 1.5 points, which is the uncertainty of our medians of a hundred runs.
 const GAIN_LEAST: Spec = Spec::new(
     "fig14.rate_gain_least",
     "Fig. 14",
@@ -102,14 +102,14 @@ const AFTER: Spec = Spec::new(
 pub(super) const CLAIMS_14: &[Spec] =
     &[GAIN_LEAST, GAIN_MOST, GAIN_MEAN, SMALLER_SLOWER, AFTER, BELOW_LEAST, BELOW_MOST, BELOW_MEAN];
 
-/// How the runs of a reading go.
+/// The course of the runs in a reading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Course {
     /// AIMD runs for 600 s before the paper's 400 s.
     Steady,
-    /// AIMD has the paper's 400 s alone.
+    /// AIMD has only the paper's 400 s.
     Within400S,
-    /// As [`Steady`](Self::Steady), with media both ways in one session.
+    /// As [`Steady`](Self::Steady), with media in both directions in one session.
     BothWays,
 }
 
@@ -125,7 +125,7 @@ impl Course {
     }
 }
 
-/// How Sec. 5 and 6.1.2 are read: how the runs go, and what is left out of the paper's 400 s as the transient.
+/// A reading of Sec. 5 and 6.1.2: the course of the runs, and the transient left out of the paper's 400 s.
 struct Setting {
     name: &'static str,
     course: Course,
@@ -150,11 +150,11 @@ const READINGS: [Setting; 5] = [
 ];
 
 pub(super) fn planned(options: &Options) -> u32 {
-    // AP has 400 s either way.
+    // AP has 400 s in each of them.
     options.runs(RUNS, 8) * (2 + Course::ALL.len() as u32 * AIMD.len() as u32)
 }
 
-/// Which figures are wanted.
+/// The requested figures.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) fig13: bool,
@@ -197,7 +197,7 @@ pub(super) fn run(lab: &Lab<'_>, wanted: Wanted, found: &mut Found) -> Result<()
 
 const NAMES: [&str; 5] = ["AIMD 1", "AIMD 0.8", "AIMD 0.4", "AIMD 0.2", "AIMD 0.1"];
 
-/// AIMD without the 600 s that bring it to its steady state.
+/// AIMD without the 600 s until its steady state.
 pub(super) fn within_400_s() -> [Override; 3] {
     [
         Override::set("duration", "400 s"),
@@ -224,7 +224,7 @@ fn in_each_criterion<'a>(over: impl IntoIterator<Item = &'a Row>, under: &Row) -
     cells
 }
 
-/// Numbers of a claim on several, and what the note says of them.
+/// The numbers of a claim on several cells, and their text for the note.
 #[derive(Default)]
 struct Cells {
     estimates: Vec<Estimate>,
@@ -265,7 +265,7 @@ fn criteria(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
 /// The claims of Fig. 14.
 fn rates(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
     let before = Outcome::rate_before_mbps;
-    // Runs that have run away send too fast for a while, which is no achievement.
+    // Runs with a runaway send too fast for a while, which must not count as a gain.
     let of_ap = kept(&ap.outcomes);
     let gain = |row: &Row| medians_ratio(&of_ap, &row.outcomes, before);
     let gains: Vec<_> = aimd.iter().map(gain).collect();

@@ -12,7 +12,7 @@ use equipoise_lab::statistics::{Estimate, mean_95, regression};
 const RATES: u32 = 45;
 /// Traffic patterns, each a seed.
 const PATTERNS: u32 = 10;
-/// What one rate adds to the one before, in Mbit/s.
+/// Difference between successive rates, in Mbit/s.
 const STEP: f64 = 0.1;
 /// Mean of b(ρ) of M/D/1 over 0.6 to 0.9, with packets of 1000 bytes; a test integrates it.
 const MD1_SLOPE: f64 = 311.15;
@@ -25,7 +25,7 @@ const LINEAR: Spec = Spec::new(
     Rule::above(0.7),
 )
 .unit("correlation");
-// Ten patterns of ours scatter by some 2 %, and so do the paper's.
+// The slopes of our ten patterns vary by about 2 %, and so do the paper's.
 const SLOPE: Spec = Spec::new("fig7.slope", "Fig. 7", "The slope of the line is 407.63.", Rule::within(399.5, 415.8))
     .paper(407.63)
     .unit(UNIT);
@@ -47,11 +47,11 @@ struct Setting {
     name: &'static str,
     /// Length of a run.
     duration: &'static str,
-    /// Size of a packet on the link, of which 1000 bytes are counted in the rates.
+    /// Size of a packet on the link; 1000 bytes of it are counted in the rates.
     packet_bytes: u32,
 }
 
-/// The reading that leaves out the highest rate, and its number of rates. Its runs are among those of the main one.
+/// The reading without the highest rate, and its number of rates. Its runs are among those of the main one.
 const FEWER: (&str, usize) = ("Fig. 7: 44 rates, to 4.4 Mbit/s, as 430 pairs want it", 44);
 
 /// The main one first.
@@ -91,7 +91,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The points of all patterns, and the claims on them.
+/// The points of all patterns, and their claims.
 fn judged(delays: &[Vec<Delay>]) -> (Vec<(f64, f64)>, [Claim; 4]) {
     let count = delays.first().map_or(0, Vec::len);
     let patterns: Vec<_> = (0..count).map(|pattern| pairs(delays, pattern)).collect();
@@ -99,7 +99,7 @@ fn judged(delays: &[Vec<Delay>]) -> (Vec<(f64, f64)>, [Claim; 4]) {
     (patterns.concat(), claims)
 }
 
-/// All claims but that of a closed form.
+/// All claims except that on a closed form.
 fn read_all(found: &mut Found, name: &str, claims: [Claim; 4]) {
     read(found, name, claims.into_iter().filter(|claim| claim.id != MD1.id));
 }
@@ -147,7 +147,7 @@ fn at_rate(base: &Scenario, mbps: f64) -> Scenario {
 
 fn claims(patterns: &[Vec<(f64, f64)>], runs: u32) -> [Claim; 4] {
     let lines: Vec<_> = patterns.iter().filter_map(|pattern| regression(pattern)).collect();
-    // Rates of one pattern share their traffic, so that a pattern, not a point, is what repeats.
+    // Rates of one pattern share their traffic, so a pattern, not a point, is the independent unit.
     let by_pattern = mean_95(&lines.iter().map(|line| line.slope.value).collect::<Vec<_>>());
     let slope = regression(&patterns.concat()).zip(by_pattern).map(|(line, spread)| {
         let half = (spread.ci95[1] - spread.ci95[0]) / 2.0;

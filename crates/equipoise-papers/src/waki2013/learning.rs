@@ -11,25 +11,25 @@ use equipoise_lab::statistics::{Estimate, jain, median_95};
 
 /// Runs of each setting.
 const RUNS: u32 = 30;
-/// Runs of a setting with a wide link: it has most of the packets, least scatter, and no claim.
+/// Runs of a setting with a wide link, which has the most packets, the least variation, and no claim.
 const WIDE_RUNS: u32 = 10;
-/// From this capacity on a link is wide, in Mbit/s.
+/// A link with at least this capacity is wide, in Mbit/s.
 const WIDE: f64 = 50.0;
-/// How b is found, as the parameter `learn` has it.
+/// How b is determined: values of the parameter `learn`.
 const FORMS: [&str; 3] = ["never", "probe", "adapt"];
 /// Capacities of the bottleneck, in Mbit/s.
 const CAPACITIES: [f64; 5] = [2.0, 5.0, 15.0, 50.0, 100.0];
 /// Report intervals, in seconds.
 const INTERVALS: [f64; 3] = [0.2, 1.0, 10.0];
-/// Given where b is known: the paper's.
+/// The given b if it is right: the paper's.
 const PAPER: f64 = 300.0;
-/// Given where it is not: four times too small and too large.
+/// The given b if it is wrong: four times too small and too large.
 const WRONG: [f64; 2] = [75.0, 1200.0];
-/// The settings that claims are made of: report interval and given b.
+/// The settings with claims: report interval and given b.
 const JUDGED: [(f64, f64); 2] = [(1.0, WRONG[0]), (1.0, WRONG[1])];
 /// Numbers of sessions that share the bottleneck.
 const SESSIONS: [u32; 4] = [1, 2, 4, 8];
-/// Load of the bottleneck that the target is the delay of.
+/// The load of the bottleneck whose delay is the target.
 const LOAD: f64 = 0.8;
 /// Propagation delay of the path, in seconds.
 const PROPAGATION_S: f64 = 7e-3;
@@ -82,11 +82,11 @@ struct Setting {
     learn: &'static str,
 }
 
-/// What one run of a setting gives.
+/// Results of one run of a setting.
 struct Outcome {
-    /// Settled delay beyond the target, as a share of the waiting that the target allows.
+    /// Settled delay beyond the target, as a share of the queueing delay that the target allows.
     error: f64,
-    /// Root of the mean squared error of the intervals' delays, as a share of the same.
+    /// Root mean squared error of the intervals' delays, as a share of the same queueing delay.
     deviation: f64,
     /// Rate of all sessions together, as a share of the capacity.
     rate: f64,
@@ -102,10 +102,10 @@ impl Setting {
         PROPAGATION_S + md1::mean_time(LOAD * mu, mu)
     }
 
-    /// The scenario file with the numbers of this setting, its session repeated.
+    /// The scenario file with the numbers of this setting, with its session repeated.
     fn scenario(&self) -> Scenario {
         let capacity = self.capacity_mbps;
-        // Long reports want a long run: forty after the warm-up, or 100 s.
+        // Long report intervals need a long run: forty intervals after the warm-up, or 100 s.
         let (warm_up, lasts) = if self.interval_s > 5.0 { ("200 s", "600 s") } else { ("100 s", "200 s") };
         let overrides = [
             Override::set("duration", lasts),
@@ -124,7 +124,7 @@ impl Setting {
             for further in 1..self.sessions {
                 let mut session = session.clone();
                 session.name = format!("media {}", further + 1);
-                // Not all at once: everyone would find the same empty path.
+                // Not all at once: each would find the same empty path.
                 session.start = Span::from_nanos((self.interval_s * 1e9 / 3.0) as i64) * i64::from(further);
                 scenario.flows.push(session);
             }
@@ -173,7 +173,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     (single + SESSIONS.len() as u32 * 2 * runs_at(options, 15.0)) * FORMS.len() as u32
 }
 
-/// b learned by a probing phase and during the whole session, beside b given.
+/// b learned by a probing phase or during the whole session, compared with a given b.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
     for (interval_s, capacity_mbps, given) in grid() {
@@ -246,7 +246,7 @@ fn shared(lab: &Lab<'_>) -> Result<Vec<Vec<String>>, SimError> {
     Ok(rows)
 }
 
-/// The heads of the columns: `first`, and `each` once for every form, without `learned` where nothing is learned.
+/// The column headings: `first`, and `each` for every form, without `learned` if nothing is learned.
 fn heads(first: &[&str], each: &[&str], learned: &[&str]) -> Vec<String> {
     let forms = FORMS.iter().flat_map(|form| {
         let heads = each.iter().filter(move |head| *form != FORMS[0] || !learned.contains(head));
@@ -259,7 +259,7 @@ fn middle(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> Option<Esti
     median_95(&outcomes.iter().map(number).collect::<Vec<_>>())
 }
 
-/// That a wrong b is put right, and what the delay gains by it.
+/// The claims that a wrong b is corrected, and that the delay improves.
 fn claims(given: f64, never: &[Outcome], adapt: &[Outcome]) -> [Claim; 2] {
     let [found, gain] = if given < PAPER { [FROM_BELOW, GAIN_BELOW] } else { [FROM_ABOVE, GAIN_ABOVE] };
     let runs = adapt.len() as u32;

@@ -1,4 +1,4 @@
-//! Waki 2013: every analysis and experiment of Sec. 4 and 7, and what we found beyond them.
+//! Waki 2013: every analysis and experiment of Sec. 4 and 7, and our results beyond them.
 
 mod criteria;
 mod fig10;
@@ -33,22 +33,22 @@ pub enum Part {
     Fig13,
     /// Fig. 14: sending rates of AP and AIMD, a hundred runs.
     Fig14,
-    /// Beyond the paper: how often the printed law runs away, what triggers it, and the robust law beside it.
+    /// Beyond the paper: how often the printed law runs away, what triggers it, and the robust law.
     Runaway,
     /// The paper's future work: b learned instead of given.
     Learning,
 }
 
 impl Part {
-    /// All of it.
+    /// All parts.
     pub const ALL: [Self; 8] =
         [Self::Fig5, Self::Fig7, Self::Fig10, Self::Fig12, Self::Fig13, Self::Fig14, Self::Runaway, Self::Learning];
 }
 
-/// Runs parts of the paper. `progress` is told the share that is done.
+/// Runs parts of the paper. `progress` is called with the share done so far.
 ///
 /// # Errors
-/// [`SimError`] where a scenario cannot be run, which is a fault of ours.
+/// [`SimError`] if a scenario cannot be run, which is a bug.
 pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -> Result<Results, SimError> {
     let mut parts = parts.to_vec();
     parts.sort_unstable();

@@ -6,23 +6,23 @@ use super::{Found, parse_with};
 use crate::{Claim, Reading};
 use equipoise_lab::scenario::{Override, Scenario};
 
-/// The main one: as the chapter of the book dates it and takes it from the paper's words.
+/// The main one, as described in the chapter of the book and taken from the paper's words.
 pub(super) const MAIN: &str = "main: from 1 s on, 50 s of transient, AIMD in its steady state";
 /// The session starts with the run, so that reports coincide with the load step.
 pub(super) const AT_ZERO: Other =
     Other { name: "Fig. 10 to 12: the session starts at 0 s", change: Change::Start("0 s") };
-/// 13 packets/s at 0.1 Mbit/s and 2048 at 15 Mbit/s, as Sec. 5.2 has it, are packets of 960 bytes and 2²⁰ bits in a Mbit. On the link a
-/// packet has 1000 bytes.
+/// Sec. 5.2 has 13 packets/s at 0.1 Mbit/s and 2048 at 15 Mbit/s: packets of 960 bytes and 2²⁰ bits in a Mbit. On the
+/// link a packet has 1000 bytes.
 pub(super) const SEC_5_2: Other = Other {
     name: "Fig. 10 to 12: the session's rates are of payload, 960 bytes of 1000, in 2²⁰ bit/s",
     change: Change::Unit { mbps: 1.048_576 * 1000.0 / 960.0 },
 };
-/// Both ends of the session send, and report on what they receive (RFC 3550, Sec. 6.4). The links are as busy one way as the other, as
-/// Sec. 5.1 takes the one-way delay to be identical independently of the direction. Judged is what goes from S1 to D1.
+/// Both ends of the session send, and report on what they receive (RFC 3550, Sec. 6.4). The load of the links is equal
+/// in both directions, because Sec. 5.1 assumes an equal one-way delay in both. The direction from S1 to D1 is judged.
 pub(super) const BOTH_WAYS: Other =
     Other { name: "Fig. 10 to 14: media both ways in one session, the background, too", change: Change::BothWays };
 
-/// A reading under which a session of Sec. 6.1 runs in another way.
+/// A reading that changes how a session of Sec. 6.1 runs.
 pub(super) struct Other {
     pub(super) name: &'static str,
     change: Change,
@@ -31,9 +31,9 @@ pub(super) struct Other {
 enum Change {
     /// The session starts at another time.
     Start(&'static str),
-    /// The session's Mbit/s are of another size, in the link's.
+    /// One Mbit/s of the session in the link's Mbit/s.
     Unit { mbps: f64 },
-    /// The far end sends the same kind of media in the same session, and the same background goes back.
+    /// The far end sends the same kind of media in the same session, and the same background flows back.
     BothWays,
 }
 
@@ -55,7 +55,7 @@ impl Other {
     }
 }
 
-/// The scenario with all that the session counts in Mbit/s in a unit of this size.
+/// The scenario with all of the session's rates in a unit of this size.
 fn in_unit(text: &str, unit_mbps: f64) -> Scenario {
     let rate = |key: &str, mbps: f64| {
         Override::set(format!("flow.media.controller.{key}"), format!("{:.6} Mbit/s", mbps * unit_mbps))
@@ -64,7 +64,7 @@ fn in_unit(text: &str, unit_mbps: f64) -> Scenario {
     match text {
         CBR_3 => parse_with(text, &[rate("rate", 3.0)]),
         CBR_08 => parse_with(text, &[rate("rate", 0.8)]),
-        // b(ρ) follows from the link's load, which knows no such unit.
+        // b(ρ) follows from the link's load, which does not use this unit.
         AP_LOAD => parse_with(text, &limits),
         text => {
             let [min, max] = limits;
@@ -74,12 +74,12 @@ fn in_unit(text: &str, unit_mbps: f64) -> Scenario {
     }
 }
 
-/// The scenario with media both ways in its session, and its background both ways.
+/// The scenario with media and background in both directions.
 fn both_ways(text: &str) -> Scenario {
     const BACK: &str = "flow.media.media_back";
     let mut overrides = vec![Override::set(format!("{BACK}.report_interval"), "10 s")];
     if text == AP_LOAD {
-        // Only who sends forward is told of a link's load.
+        // Only the forward sender knows a link's load.
         overrides.push(Override::set(format!("{BACK}.controller.name"), "ap-printed"));
         overrides.push(Override::set(format!("{BACK}.controller.target"), "8.2 ms"));
         overrides.push(Override::set(format!("{BACK}.controller.b"), 300));
@@ -89,7 +89,7 @@ fn both_ways(text: &str) -> Scenario {
     parse_with(&there_and_back, &overrides)
 }
 
-/// How the last flow of each scenario begins, up to the end of its name.
+/// Beginning of the last flow of each scenario, up to the end of its name.
 const BACKGROUND: &str = "[[flow]]\nname = \"background";
 
 /// Adds claims to the reading of that name.

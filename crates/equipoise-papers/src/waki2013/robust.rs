@@ -6,11 +6,11 @@ use crate::{Claim, Figure, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, share_95};
 
-/// Of the robust law in the paper's setting: that many without one that runs away bound the probability to 0.1 %.
+/// Runs of the robust law in the paper's setting: if none of them runs away, the probability is below 0.1 %.
 const RUNS: u32 = 4000;
-/// Of the robust law with a report every second.
+/// Runs of the robust law with a report every second.
 const EVERY_SECOND_RUNS: u32 = 300;
-/// Of the printed law with a report every second.
+/// Runs of the printed law with a report every second.
 const PRINTED_EVERY_SECOND_RUNS: u32 = 200;
 
 const PROBABILITY: Spec = Spec::new(
@@ -60,7 +60,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 60) + options.runs(EVERY_SECOND_RUNS, 20) + options.runs(PRINTED_EVERY_SECOND_RUNS, 20)
 }
 
-/// The robust law beside the printed one, of which `printed` are the outcomes in the paper's setting.
+/// The robust law compared with the printed one; `printed` are the latter's outcomes in the paper's setting.
 pub(super) fn run(lab: &Lab<'_>, printed: &[Outcome], found: &mut Found) -> Result<(), SimError> {
     let robust = lab.runs(&parse(AP_ROBUST), lab.options.runs(RUNS, 60), Outcome::of)?;
     let quick =

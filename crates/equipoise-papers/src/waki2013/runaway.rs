@@ -15,21 +15,21 @@ const PRINTED: Spec = Spec::shown(
 
 pub(super) const CLAIMS: &[Spec] = &[PRINTED];
 
-/// Enough to know a probability of three in a hundred to one.
+/// Enough to estimate a probability of 3 % to within 1 %.
 const RUNS: u32 = 1500;
-/// Of each variation.
+/// Runs of each variation.
 const VARIED: u32 = 150;
 
-/// A runaway within so many intervals is one of the start.
+/// A runaway within this many intervals belongs to the start.
 const FIRST: usize = 5;
 
-/// The setting of the paper with one thing changed, or nothing.
+/// The paper's setting with one change, or none.
 pub(super) struct Variation {
     pub(super) name: &'static str,
     pub(super) change: Option<Override>,
 }
 
-/// What is changed, to see what the runaways hang on.
+/// Changes that show what the runaways depend on.
 pub(super) fn variations() -> [Variation; 8] {
     let variation = |name, change| Variation { name, change: Some(change) };
     [
@@ -48,11 +48,11 @@ pub(super) fn variations() -> [Variation; 8] {
 }
 
 pub(super) fn planned(options: &Options) -> u32 {
-    // What is not changed is among the first runs.
+    // The unchanged setting is part of the first runs.
     options.runs(RUNS, 60) + options.runs(VARIED, 20) * (variations().len() - 1) as u32
 }
 
-/// How often the printed law runs away, and what that hangs on. Gives the outcomes of the paper's setting.
+/// How often the printed law runs away, and what that depends on. Returns the outcomes of the paper's setting.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<Vec<Outcome>, SimError> {
     let runs = lab.options.runs(RUNS, 60);
     let printed = lab.runs(&parse(AP_300), runs, Outcome::of)?;

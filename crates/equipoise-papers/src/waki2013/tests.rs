@@ -5,7 +5,7 @@ use crate::Verdict;
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::statistics::Estimate;
 
-/// All scenarios of the folder, which the program parses without asking.
+/// All scenarios of the folder, which the program parses without handling errors.
 #[test]
 fn every_scenario_of_the_program_parses_and_every_variation_changes_it() {
     let texts = [FIG7, AP_300, AP_407, AP_LOAD, AP_ROBUST, AP_LEARN, CBR_3, CBR_08];
@@ -25,7 +25,8 @@ fn every_scenario_of_the_program_parses_and_every_variation_changes_it() {
     }
 }
 
-/// The reading with media both ways is the shipped scenario for AP, and each end has the same law but for b(ρ), of which one end is told.
+/// For AP the reading with media in both directions equals the shipped scenario. Both ends have the same law, except
+/// for b(ρ), which only one end knows.
 #[test]
 fn media_both_ways_mirror_the_session_and_its_background() {
     let shipped = include_str!("../../scenarios/waki2013/ap-both-ways.toml");
@@ -78,7 +79,7 @@ fn the_criteria_are_those_of_the_hand() {
     assert!((run.mse_ms2() - (0.25 + 1.0) / 35.0).abs() < 1e-9);
     assert!((run.jitter_ms() - 1.0).abs() < 1e-9);
     assert!((run.mse_after_ms2() - 1.0 / 20.0).abs() < 1e-9);
-    // Mean 8.2 - 0.5/35, squared distances by hand.
+    // Mean 8.2 - 0.5/35, squared distances computed by hand.
     let mean = 8.2 - 0.5 / 35.0;
     let squares: f64 =
         [8.7, 7.2].iter().map(|d| (d - mean) * (d - mean)).sum::<f64>() + 33.0 * (8.2 - mean) * (8.2 - mean);
@@ -106,7 +107,7 @@ fn every_claim_has_a_name_of_its_own_and_a_rule_or_nothing_to_compare_with() {
     assert_eq!(without, ["fig5.flat", "fig7.md1_slope", "runaway.probability_printed"]);
 }
 
-/// The step at 200 s lies a second before the control at 201 s, whose statistics are of the time before.
+/// The step at 200 s is one second before the control at 201 s, whose statistics are of the time before.
 #[test]
 fn steps_and_levels_are_those_of_the_hand() {
     let mut run = outcome(&vec![8.2; 39]);
@@ -145,7 +146,7 @@ fn the_intervals_are_the_sessions_own_and_the_step_lies_in_the_20th() {
     assert!((SEC_5_2.outcome(&Outcome::of(&run)).rates_mbps[3] - 3.0).abs() < 0.01);
 }
 
-/// Few runs reproduce what many do not, and the reverse: a verdict from them would be one to quote.
+/// Few runs may reproduce what many do not, and the reverse: their verdict must not be quoted.
 #[test]
 fn a_quick_look_says_too_few_runs_in_place_of_a_verdict() {
     let spec = |rule| Spec::new("fig0.x", "Fig. 0", "below one", rule);
@@ -165,7 +166,7 @@ fn a_quick_look_says_too_few_runs_in_place_of_a_verdict() {
     };
     let full = vec![Verdict::Reproduced, Verdict::NotReproduced, Verdict::NotComparable];
     assert_eq!(verdicts(false), (0, full));
-    // Once a claim, and once where they are counted.
+    // Once at the claim, and once in the count.
     assert_eq!(verdicts(true), (3, vec![Verdict::TooFewRuns, Verdict::TooFewRuns, Verdict::NotComparable]));
 }
 
@@ -173,7 +174,7 @@ fn a_quick_look_says_too_few_runs_in_place_of_a_verdict() {
 fn ratios_carry_the_intervals_of_both() {
     let estimate = |value: f64, half: f64| Estimate { value, ci95: [value - half, value + half] };
     let found = ratio(estimate(2.0, 0.06), estimate(1.0, 0.04)).expect("positive");
-    // Relative halves of 3 and 4 % make 5 %.
+    // Relative half-widths of 3 and 4 % result in 5 %.
     assert!((found.value - 2.0).abs() < 1e-12 && (found.ci95[1] / 2.0 - 0.05f64.exp()).abs() < 1e-12, "{found:?}");
     assert_eq!(ratio(estimate(1.0, 0.1), estimate(0.0, 0.1)), None);
 }

@@ -15,12 +15,14 @@ __all__ = [
     "Packet",
     "Packets",
     "Result",
+    "RtpCapture",
     "Sent",
     "Silence",
     "Suite",
     "SweepFolder",
     "Table",
     "__version__",
+    "capture_rtp",
     "capture_rtt",
     "compare",
     "controllers",
@@ -105,6 +107,12 @@ def capture_rtt(path: str | PathLike[str], *, acks: str = "pair", bin: str | Non
 
     ``acks`` is ``"pair"`` for acknowledgements of two successive segments, which no delayed-ACK timer sent, or ``"every"``; ``bin`` is the width
     of the histogram's bars, such as ``"2 ms"``.
+    """
+
+def capture_rtp(path: str | PathLike[str], *, clock_rate: int | None = None) -> RtpCapture:
+    """Streams of RTP in a capture: pcap, pcapng or a dump of rtpdump, compressed by gzip or not. No signalling is needed.
+
+    ``clock_rate`` is that of the media clock of dynamic payload types in ticks a second, such as 90000 of video: their jitter is not known without.
     """
 
 def controllers() -> list[dict[str, Any]]:
@@ -231,7 +239,7 @@ class Suite:
 
     @property
     def metrics(self) -> Table:
-        """A row a case, variant, controller and metric of the whole run, of a flow or of a phase."""
+        """A row a case, variant, controller and metric of the whole run, of a flow, of a phase or of a bar: the rows and columns of ``to_csv``."""
 
     @property
     def not_run(self) -> Table:
@@ -253,6 +261,25 @@ class Capture:
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
     def to_html(self) -> str: ...
+
+@final
+class RtpCapture:
+    """Streams of RTP in a capture. The keys are those of ``equipoise capture rtp --json``."""
+
+    @property
+    def streams(self) -> Table:
+        """A row a stream at each interface that saw it, in the order of their first packets; payload types stand between commas."""
+
+    @property
+    def seconds(self) -> Table:
+        """A row a second of a stream in which packets came."""
+
+    @property
+    def round_trips(self) -> Table:
+        """A row a round trip that reports give, with its time."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+    def to_json(self) -> str: ...
 
 @final
 class Controller:

@@ -13,6 +13,8 @@ from ._native import SweepFolder
 
 _MANIFEST = "sweep.json"
 _PARTS = "parts"
+_ROUND = 8
+"""Parts of a worker in a round: at its end, workers wait for the last part."""
 
 
 def sweep(
@@ -43,9 +45,9 @@ def sweep(
     :param folder: where the parts are kept: the same call with the same folder goes on after an interruption. Without, they are kept
         beside the others of the system's temporary files, until the end.
     :param threads: threads on this machine, without a backend; all cores by default.
-    :param backend: a backend of joblib, which has to be installed: ``"loky"``, ``"threading"``, ``"dask"`` with a client, or one that is registered. Workers
-        are handed the scenario's text and the number of a part, and hand back its bytes: they need no common file system. Which part
-        a lost worker had is run again, by the backend or, with ``folder``, by the same call.
+    :param backend: a backend of joblib, which has to be installed: ``"loky"``, ``"threading"``, ``"dask"`` with a client, ``"ray"``, or one that is
+        registered. Workers are handed the scenario's text and the number of a part, and hand back its bytes: they need no common file system. Which
+        part a lost worker had is run again, by the backend or, with ``folder``, by the same call.
     :param n_jobs: jobs of the backend at a time, as joblib counts them; all by default.
     :return: ``file``.
     """
@@ -75,17 +77,38 @@ def _spread(
 
     from ._progress import Bar
 
+    if backend == "ray":
+        _register_ray()
     manifest = (folder / _MANIFEST).read_text(encoding="utf-8")
     missing = begun.missing()
     show = Bar() if progress is True else progress or None
-    with joblib.parallel_config(backend=backend, n_jobs=-1 if n_jobs is None else n_jobs):
+    jobs = -1 if n_jobs is None else n_jobs
+    done = 0
+    with joblib.parallel_config(backend=backend, n_jobs=jobs):
+        active, _ = joblib.parallel.get_active_backend()
+        hands_on = active.supports_return_generator
+        # A backend that hands nothing back before all is done is asked for a round of parts at a time: what is done is kept, and memory is bounded.
+        length = max(1, len(missing) if hands_on else _ROUND * joblib.effective_n_jobs(jobs))
         # Tasks of one part: what a lost worker costs is that part.
-        tasks = (joblib.delayed(part)(manifest, number, begun.parts) for number in missing)
-        found: Iterable[tuple[int, bytes]] = joblib.Parallel(return_as="generator_unordered", batch_size=1)(tasks)
-        for done, (number, content) in enumerate(found, start=1):
-            begun.put(number, content)
-            if show is not None:
-                show(done / len(missing))
+        with joblib.Parallel(return_as="generator_unordered" if hands_on else "list", batch_size=1) as parallel:
+            for first in range(0, len(missing), length):
+                asked = missing[first : first + length]
+                found: Iterable[tuple[int, bytes]] = parallel(joblib.delayed(part)(manifest, number, begun.parts) for number in asked)
+                for number, content in found:
+                    begun.put(number, content)
+                    done += 1
+                    if show is not None:
+                        show(done / len(missing))
+
+
+def _register_ray() -> None:
+    """Make ray a backend of joblib: the cluster that the caller or ``RAY_ADDRESS`` names, or one on this machine."""
+    import ray
+    from ray.util.joblib import register_ray
+
+    register_ray()
+    if not ray.is_initialized():
+        ray.init()
 
 
 def part(manifest: str, number: int, parts: int) -> tuple[int, bytes]:

@@ -1,4 +1,4 @@
-//! Each law through a bottleneck, beside the stacks' own.
+//! Each law through a bottleneck, compared with the stacks' own.
 #![allow(clippy::print_stdout, reason = "the table of the book")]
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use equipoise_quic::Config;
 
 use crate::pair::{Between, noq, quinn};
 
-/// All that acknowledgements can feed, with what has to be set.
+/// All laws that need only acknowledgements, with their required parameters.
 const RATES: [(&str, &[(&str, &str)]); 8] = [
     ("equipoise", &[]),
     ("gcc", &[]),
@@ -65,7 +65,7 @@ fn every_law_transfers_by_quinn_beside_the_stacks_own() {
     }
 }
 
-/// If it fails, noq does not pace by the law, or the adapter gives it another rate.
+/// If it fails, noq does not pace by the law, or the adapter passes it another rate.
 #[test]
 fn what_leaves_by_noq_is_the_rate() {
     for bps in [500_000u64, 2_000_000, 20_000_000] {
@@ -77,7 +77,7 @@ fn what_leaves_by_noq_is_the_rate() {
     }
 }
 
-/// quinn paces a quarter faster than its window in a round trip, and the window stops it: in the mean it is the law's rate.
+/// quinn paces a quarter faster than its window per round trip, and the window stops it: the mean is the law's rate.
 #[test]
 fn what_leaves_by_quinn_is_the_rate_in_the_mean() {
     for bps in [2_000_000u64, 20_000_000] {

@@ -9,7 +9,7 @@ use crate::pair::{Between, noq, quinn};
 
 const FRAME: Duration = Duration::from_millis(40);
 
-/// The same by both stacks.
+/// The same test with both stacks.
 macro_rules! frames_follow_the_rate_over_datagrams {
     ($name:ident, $stack:ident) => {
         #[test]
@@ -22,7 +22,7 @@ macro_rules! frames_follow_the_rate_over_datagrams {
                 if pair.is_connected {
                     let rate = monitor.paths().first().and_then(|path| path.rate);
                     let bps = rate.map_or(300e3, |rate| rate.as_bps_f64());
-                    // What headers of IP, UDP and QUIC leave of it.
+                    // The rate without IP, UDP and QUIC headers.
                     pair.send_frame((bps * 0.92 / 8.0 * FRAME.as_secs_f64()) as usize);
                 }
                 pair.run_until(FRAME * (frame + 1));
@@ -39,7 +39,7 @@ macro_rules! frames_follow_the_rate_over_datagrams {
 frames_follow_the_rate_over_datagrams!(frames_follow_the_rate_over_datagrams_by_noq, noq);
 frames_follow_the_rate_over_datagrams!(frames_follow_the_rate_over_datagrams_by_quinn, quinn);
 
-/// If it fails, a trace does not tell what the law decided.
+/// If it fails, a trace does not show the law's decisions.
 #[test]
 fn a_trace_in_qlog_has_the_laws_window_and_rate() {
     let folder = std::env::temp_dir().join(format!("equipoise-qlog-{}", std::process::id()));

@@ -1,24 +1,24 @@
-//! The endpoints, and what is between them.
+//! The endpoints, and the path between them.
 
 use std::time::Duration;
 
 use equipoise::units::{Instant, Rate, ReceiverClock, Schedule, Size, Span};
 use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit};
 
-/// What lies between both ends.
+/// The path between both ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Between {
     pub(crate) bps: u64,
-    /// There and back, without a queue.
+    /// Round-trip time without a queue.
     pub(crate) round_trip: Duration,
     pub(crate) queue: Span,
-    /// Of so many packets to the server one is lost; none if it is zero.
+    /// One of this many packets to the server is lost; zero for no loss.
     pub(crate) lose_one_in: u64,
-    /// Every tenth packet to the server comes later by so much.
+    /// Every tenth packet to the server is delayed by this time.
     pub(crate) late: Duration,
-    /// Datagrams to the server with more bytes are dropped.
+    /// Larger datagrams to the server are dropped.
     pub(crate) mtu: usize,
-    /// Nothing gets through to the server.
+    /// All packets to the server are lost.
     pub(crate) is_black: bool,
 }
 
@@ -36,12 +36,12 @@ impl Default for Between {
     }
 }
 
-/// The way to the server, and what went over it.
+/// The path to the server, and its packets.
 pub(crate) struct Way {
     pub(crate) between: Between,
     link: FifoLink<ReceiverClock>,
     count: u64,
-    /// When each packet left, how many bytes its IP packet had, and how long it waited if it arrived.
+    /// For each packet: the sending time, the size of its IP packet, and the waiting time if it arrived.
     pub(crate) log: Vec<(Duration, u64, Option<Duration>)>,
 }
 
@@ -53,7 +53,7 @@ impl Way {
         Self { between, link, count: 0, log: Vec::new() }
     }
 
-    /// When a datagram that left at `at` arrives; `None` if it is lost.
+    /// The arrival time of a datagram sent at `at`; `None` if it is lost.
     pub(crate) fn take(&mut self, at: Duration, bytes: usize) -> Option<Duration> {
         self.count += 1;
         let size = Size::from_bytes(bytes as u64 + 28);
@@ -68,12 +68,12 @@ impl Way {
         through.map(|through| through + self.between.round_trip / 2 + late)
     }
 
-    /// What left from one moment to another, in bit/s of IP packets.
+    /// The rate sent between two times, in bit/s of IP packets.
     pub(crate) fn rate_bps(&self, from_s: f64, to_s: f64) -> f64 {
         self.bytes(from_s, to_s, false) as f64 * 8.0 / (to_s - from_s)
     }
 
-    /// What of that was not lost.
+    /// The rate that was not lost.
     pub(crate) fn delivered_bps(&self, from_s: f64, to_s: f64) -> f64 {
         self.bytes(from_s, to_s, true) as f64 * 8.0 / (to_s - from_s)
     }
@@ -84,7 +84,7 @@ impl Way {
         of.map(|(_, bytes, _)| bytes).sum()
     }
 
-    /// The 95th percentile of waiting, in ms, and the share of packets that were lost, from one moment to another.
+    /// The 95th percentile of the waiting time, in ms, and the share of lost packets, between two times.
     pub(crate) fn waiting(&self, from_s: f64, to_s: f64) -> (f64, f64) {
         let within: Vec<_> = self.log.iter().filter(|it| (from_s..to_s).contains(&it.0.as_secs_f64())).collect();
         let mut waits: Vec<_> = within.iter().filter_map(|(_, _, waited)| *waited).collect();
@@ -94,7 +94,7 @@ impl Way {
     }
 }
 
-/// The same endpoints by either stack, whose interfaces are all but the same.
+/// The same endpoints with either stack; their interfaces are nearly equal.
 macro_rules! stack {
     ($stack:ident, $proto:ident, $endpoint:expr, $handle:expr, $one:expr, $moved:expr, $at_server:expr) => {
         pub(crate) mod $stack {
@@ -124,10 +124,10 @@ macro_rules! stack {
                 pub(crate) now: Duration,
                 client: End,
                 server: End,
-                /// Where the client is; another address is a migration.
+                /// The client's address; a change is a migration.
                 pub(crate) client_address: SocketAddr,
                 pub(crate) way: Way,
-                /// The way to the server's other address, for those who use it.
+                /// The path to the server's other address, if a test uses it.
                 pub(crate) other_way: Option<Way>,
                 count: u64,
                 stream: Option<StreamId>,
@@ -142,7 +142,7 @@ macro_rules! stack {
             /// The server's other address.
             pub(crate) const OTHER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)), 443);
 
-            /// Writes to the stream as much as the stack takes.
+            /// Writes as much to the stream as the stack accepts.
             fn fill(connection: &mut Connection, stream: &mut Option<StreamId>) {
                 *stream = stream.or_else(|| connection.streams().open(Dir::Uni));
                 if let Some(stream) = *stream {
@@ -150,7 +150,7 @@ macro_rules! stack {
                 }
             }
 
-            /// Reads all datagrams and what is there of the stream; how many bytes that are.
+            /// Reads all datagrams and all data of the stream; returns the number of bytes.
             fn read(connection: &mut Connection, stream: &mut Option<StreamId>) -> u64 {
                 let mut bytes = 0;
                 while let Some(datagram) = connection.datagrams().recv() {
@@ -169,12 +169,12 @@ macro_rules! stack {
             }
 
             impl Pair {
-                /// A client whose connection has this congestion control.
+                /// A client whose connection uses this congestion control.
                 pub(crate) fn new(factory: Arc<dyn ControllerFactory + Send + Sync>, between: Between) -> Self {
                     Self::with(factory, between, |_| {})
                 }
 
-                /// The same with more that is set.
+                /// As `new`, with further settings.
                 pub(crate) fn with(
                     factory: Arc<dyn ControllerFactory + Send + Sync>,
                     between: Between,
@@ -226,7 +226,7 @@ macro_rules! stack {
                     &mut self.client.connection.as_mut().expect("it was made at the beginning").1
                 }
 
-                /// The client has another address from now on, and knows it.
+                /// Gives the client another address, of which it is informed.
                 pub(crate) fn migrate(&mut self, port: u16) {
                     self.client_address.set_port(port);
                     let now = self.instant();
@@ -337,7 +337,7 @@ macro_rules! stack {
                     }
                 }
 
-                /// The moment that `now` is for the stack.
+                /// `now` as a time of the stack.
                 pub(crate) fn instant(&self) -> Instant {
                     self.epoch + self.now
                 }

@@ -13,8 +13,8 @@ use crate::pair::{Between, Way};
 const FRAME: Duration = Duration::from_millis(40);
 const TOTAL: Rate = Rate::from_bps(2_000_000);
 
-/// Frames of 2 Mbit/s over a short way and a long one, each wide enough for all; what of them took the short one from 20 s on, and what
-/// of the total arrived.
+/// Frames of 2 Mbit/s over a short path and a long one, each wide enough for all. Returns the share of the short path
+/// from 20 s on, and the share of the total that arrived.
 fn divided(scheduler: &str) -> (f64, f64) {
     let split = Split::named(scheduler, &[]).expect("right");
     split.set_total(TOTAL);
@@ -40,7 +40,7 @@ fn divided(scheduler: &str) -> (f64, f64) {
     (short / (short + long), (short + long) / TOTAL.as_bps_f64())
 }
 
-/// If it fails, half of the frames come late for no reason.
+/// If it fails, half of the frames arrive late for no reason.
 #[test]
 fn the_short_way_carries_most_by_the_scheduler_and_half_without() {
     let (share, used) = divided("ap");

@@ -1,13 +1,17 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::rtp::SenderConfig;
+use super::law::Law;
+use super::total::PathLaws;
+use crate::rtp::application::Application;
 use crate::rtp::breaker::{Breakers, Trip};
 use crate::rtp::exchange::Exchange;
 use crate::rtp::proof::Proof;
 use crate::rtp::stream::{Counts, Sent};
+use crate::rtp::{SenderConfig, SessionError};
+use crate::wire::feedback::ArrivalFeedback;
 use crate::wire::rtp::Subflow;
-use crate::{Event, PathId};
+use crate::{DropReason, Event, PathId};
 use equipoise::control::IntervalSummary;
 use equipoise::control::scheduler::{PathView, PeriodDelay};
 use equipoise::pace::{Pacer, Readiness};
@@ -20,6 +24,12 @@ pub(super) struct Path {
     id: PathId,
     pub(super) exchange: Exchange,
     pub(super) pacer: Pacer<SenderClock>,
+    /// Its share of the total.
+    share: Rate,
+    /// `None` where all paths together have one.
+    law: Option<Law>,
+    /// What its law allowed when the total was divided last.
+    divided_at: Rate,
     /// The world lets it be used.
     pub(super) is_up: bool,
     /// It does not answer.
@@ -34,7 +44,7 @@ pub(super) struct Path {
     /// How long what it has sent since the last split takes at its rate.
     served: Span,
     /// Its lower half is what the next packet carries.
-    next_number: u32,
+    next_number: u64,
     pub(super) counts: Counts,
     /// Its delay in this period, and what else reports have told of it.
     pool: PeriodDelay,
@@ -42,6 +52,15 @@ pub(super) struct Path {
     copies: VecDeque<Waiting>,
     /// Buffers to use again.
     spare: Vec<Vec<u8>>,
+}
+
+/// What a path has of its session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Session<'a> {
+    pub(super) config: &'a SenderConfig,
+    pub(super) period: Span,
+    /// `None` where all paths together have one controller.
+    pub(super) laws: Option<&'a PathLaws>,
 }
 
 /// What reports have told of a period.
@@ -67,18 +86,26 @@ impl Path {
     /// Copies that wait for their turn at the most; the oldest gives way. Ours: later ones would come too late to help.
     const COPIES: usize = 32;
 
+    /// A path that the world lets be used from `now` on, whose packets are numbered from `first` on.
+    ///
+    /// # Errors
+    /// [`SessionError`] where it is to have a law of its own, and none can be made.
     pub(super) fn new(
         id: PathId,
-        (config, period): (&SenderConfig, Span),
+        Session { config, period, laws }: Session<'_>,
         now: Instant<SenderClock>,
         first: u16,
-    ) -> Self {
+    ) -> Result<Self, SessionError> {
         let start = now.max(config.start);
+        let law = laws.map(|laws| Law::new(config, laws, start)).transpose()?;
         let reports = (config.report_interval, config.stream.packet_size);
-        Self {
+        Ok(Self {
             id,
             exchange: Exchange::new(config, start, stream_seed(config.seed, 1 + u64::from(id.0))),
             pacer: Pacer::new(Rate::ZERO),
+            share: Rate::ZERO,
+            divided_at: law.as_ref().map_or(Rate::ZERO, Law::rate),
+            law,
             is_up: true,
             is_silent: false,
             breakers: Breakers::new(config.circuit_breakers, reports, start).of_path(period),
@@ -86,13 +113,13 @@ impl Path {
             begun: start,
             has_told: false,
             served: Span::ZERO,
-            next_number: u32::from(first),
+            next_number: u64::from(first),
             counts: Counts::default(),
             pool: PeriodDelay::default(),
             told: Told::default(),
             copies: VecDeque::new(),
             spare: Vec::new(),
-        }
+        })
     }
 
     pub(super) const fn id(&self) -> PathId {
@@ -110,10 +137,18 @@ impl Path {
     }
 
     /// It can be used again; what was known of it says nothing any more.
-    pub(super) fn comes_up(&mut self, now: Instant<SenderClock>) {
+    pub(super) fn comes_up(&mut self, now: Instant<SenderClock>, laws: Option<&PathLaws>) {
         (self.is_up, self.is_silent, self.heard) = (true, false, now);
         self.pacer.rested_until(now);
+        self.comes_back(now, laws);
+    }
+
+    /// It answers again; so does its law begin anew.
+    pub(super) fn comes_back(&mut self, now: Instant<SenderClock>, laws: Option<&PathLaws>) {
         self.begin(now);
+        if let (Some(law), Some(laws)) = (&mut self.law, laws) {
+            law.begin_anew(laws, now);
+        }
     }
 
     /// Only what is asked from now on, about what is sent from now on, counts.
@@ -123,13 +158,101 @@ impl Path {
         self.exchange.begin(now);
     }
 
-    /// It has this rate from now on.
-    pub(super) fn set_rate(&mut self, now: Instant<SenderClock>, rate: Rate) {
+    /// It has this share of the total from now on, which is as much as the session may send in all, or not. Returns whether it had
+    /// another one.
+    ///
+    /// Where it has a law of its own that moves the share all the time, and the delay of a period is that of all its packets.
+    pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate, is_bound: bool) -> bool {
         self.served = Span::ZERO;
-        if rate != self.pacer.rate() {
-            self.pacer.set_rate(rate);
-            self.begin(now);
+        let is_other = share != core::mem::replace(&mut self.share, share);
+        match &mut self.law {
+            Some(law) => {
+                law.on_divided(is_bound);
+                self.divided_at = law.rate();
+            }
+            None if is_other => self.begin(now),
+            None => {}
         }
+        self.keep_pace();
+        is_other
+    }
+
+    /// Packets follow each other as its share, and its law, let them.
+    fn keep_pace(&mut self) {
+        self.pacer.set_rate(self.law.as_ref().map_or(self.share, |law| law.pace(self.share)));
+    }
+
+    /// Its share of the total.
+    pub(super) const fn share(&self) -> Rate {
+        self.share
+    }
+
+    pub(super) const fn law(&self) -> Option<&Law> {
+        self.law.as_ref()
+    }
+
+    pub(super) const fn law_mut(&mut self) -> Option<&mut Law> {
+        self.law.as_mut()
+    }
+
+    /// Whether its law allows something else than when the total was divided.
+    pub(super) fn has_other_rate(&self) -> bool {
+        self.law.as_ref().is_some_and(|law| law.rate() != self.divided_at)
+    }
+
+    /// Does what its law has to do by `now`.
+    pub(super) fn tend(&mut self, now: Instant<SenderClock>, report_interval: Span) {
+        let Some(law) = &mut self.law else { return };
+        if law.tend(now, report_interval) {
+            // The answers before a probe and behind it prove the rate of the probe alone.
+            self.exchange.hurry(now);
+        }
+        self.keep_pace();
+    }
+
+    /// A request is due at `now`: its number and extension, or `None` where it is skipped, as three are missing.
+    pub(super) fn turn(
+        &mut self,
+        now: Instant<SenderClock>,
+        has_stopped: bool,
+        application: &mut Application,
+    ) -> Option<(u64, Vec<u8>)> {
+        let Self { exchange, law: Some(law), pacer, .. } = self else {
+            return self.exchange.turn(now, has_stopped, || false);
+        };
+        let is_silent = exchange.is_silent(now) && !has_stopped;
+        if exchange.is_unanswered(now) {
+            law.on_unanswered();
+        }
+        let asked = exchange.turn(now, has_stopped, || law.on_asked(now, application.waited_by(now), pacer.rate()));
+        match asked {
+            None => law.on_silence(now),
+            Some(_) if is_silent => law.on_further_silence(),
+            Some(_) => {}
+        }
+        asked
+    }
+
+    /// A report tells of single packets of it, by when the application has been waited for for `waited` in all.
+    pub(super) fn on_feedback(
+        &mut self,
+        now: Instant<SenderClock>,
+        feedback: &ArrivalFeedback<'_>,
+        waited: Span,
+        tell: &mut impl FnMut(Event),
+    ) -> Result<(), DropReason> {
+        let from = self.exchange.receiver_ssrc();
+        let (Some(law), ArrivalFeedback::Congestion(feedback)) = (&mut self.law, feedback) else {
+            return Err(DropReason::Foreign);
+        };
+        if from.is_some_and(|from| from != feedback.ssrc) {
+            return Err(DropReason::Foreign);
+        }
+        for stream in feedback.streams() {
+            tell(law.on_report(now, &stream, (waited, self.pacer.rate()))?);
+        }
+        self.keep_pace();
+        Ok(())
     }
 
     /// It cannot be used.
@@ -204,7 +327,8 @@ impl Path {
     /// What the scheduler gets to see; with the delay, a period ends.
     pub(super) fn view(&mut self, ends: bool) -> PathView {
         let delay = if ends { self.pool.take() } else { None };
-        PathView { path: self.id, alive: self.is_alive(), rate: self.pacer.rate(), delay }
+        let most = self.law.as_ref().map(Law::rate);
+        PathView { path: self.id, alive: self.is_alive(), rate: self.share, delay, most }
     }
 
     /// What reports have told of the period that ends, which is forgotten.
@@ -214,7 +338,13 @@ impl Path {
 
     /// Whether a packet may leave at `now`.
     pub(super) fn is_ready(&self, now: Instant<SenderClock>) -> bool {
-        self.is_up && self.pacer.poll(now) == Readiness::Now
+        self.readiness(now) == Readiness::Now
+    }
+
+    /// When a packet may leave, as its world, its law and its pacer have it.
+    pub(super) fn readiness(&self, now: Instant<SenderClock>) -> Readiness<SenderClock> {
+        let is_full = self.law.as_ref().is_some_and(Law::is_window_full);
+        if self.is_up && !is_full { self.pacer.poll(now) } else { Readiness::Never }
     }
 
     /// How much of its share it has sent: the path that has sent least is next.
@@ -225,15 +355,20 @@ impl Path {
     /// A packet left on it. Gives how late it was, where that made the schedule start anew.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, sent: Sent) -> Option<Span> {
         self.counts.add(sent);
-        self.exchange.on_media(now, sent.size, u64::from(self.next_number));
-        self.served = self.served + self.pacer.rate().time_to_send(sent.size).unwrap_or(Span::ZERO);
-        self.pacer.on_departure(now, sent.size)
+        self.exchange.on_media(now, sent.size, self.next_number);
+        self.served = self.served + self.share.time_to_send(sent.size).unwrap_or(Span::ZERO);
+        let late = self.pacer.on_departure(now, sent.size);
+        if let Some(law) = &mut self.law {
+            law.on_sent(now, self.next_number - 1, sent.size);
+            self.keep_pace();
+        }
+        late
     }
 
     /// The place of its next packet.
     pub(super) const fn next_subflow(&mut self) -> Subflow {
         let sequence = self.next_number as u16;
-        self.next_number = self.next_number.wrapping_add(1);
+        self.next_number += 1;
         Subflow { id: self.id.0, sequence }
     }
 

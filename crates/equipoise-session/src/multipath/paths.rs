@@ -3,13 +3,13 @@ use alloc::vec::Vec;
 use rand_core::Rng;
 
 use super::MAX_PATHS;
-use super::path::Path;
-use crate::rtp::SenderConfig;
+use super::path::{Path, Session};
+use super::total::sum;
 use crate::rtp::proof::Proof;
 use crate::{DropReason, PathChange, PathId};
 use equipoise::control::scheduler::PathView;
 use equipoise::pace::Readiness;
-use equipoise::units::{Instant, SenderClock, Span};
+use equipoise::units::{Instant, Rate, SenderClock, Span};
 
 /// The paths of a session, as its sending end sees them, in the order of their numbers.
 #[derive(Debug, Default)]
@@ -57,29 +57,29 @@ impl Paths {
         self.up_mut().find(|path| path.id() == id)
     }
 
-    /// The world says what became of a path of a `session`, by its configuration and period. One that is new numbers its packets
-    /// from what `random` gives.
+    /// The world says what became of a path of a `session`. One that is new numbers its packets from what `random` gives.
     ///
     /// # Errors
-    /// [`DropReason::Full`] and, for a path that is not known, [`DropReason::Stray`].
+    /// [`DropReason::Full`] and, for a path that is not known or cannot have a law, [`DropReason::Stray`].
     pub(super) fn change(
         &mut self,
         now: Instant<SenderClock>,
         (id, change): (PathId, PathChange),
-        session: (&SenderConfig, Span),
+        session: Session<'_>,
         random: &mut impl Rng,
     ) -> Result<(), DropReason> {
         match (change, self.0.binary_search_by_key(&id, Path::id)) {
             (PathChange::Up, Ok(at)) => {
                 if let Some(path) = self.0.get_mut(at).filter(|path| !path.is_up) {
-                    path.comes_up(now);
+                    path.comes_up(now, session.laws);
                 }
             }
             (PathChange::Up, Err(_)) if self.0.len() >= MAX_PATHS => return Err(DropReason::Full),
             (PathChange::Up, Err(at)) => {
                 // The upper half of the numbers stays free at first, as in the common ones.
                 let first = (random.next_u32() & 0x7FFF) as u16;
-                self.0.insert(at, Path::new(id, session, now, first));
+                let path = Path::new(id, session, now, first).map_err(|_| DropReason::Stray)?;
+                self.0.insert(at, path);
             }
             (PathChange::Down, Ok(at)) => {
                 if let Some(path) = self.0.get_mut(at) {
@@ -92,6 +92,16 @@ impl Paths {
             (PathChange::Down | PathChange::Removed, Err(_)) => return Err(DropReason::Stray),
         }
         Ok(())
+    }
+
+    /// What they carry in all.
+    pub(super) fn rate(&self) -> Rate {
+        sum(self.up().map(Path::share))
+    }
+
+    /// Whether a law of theirs allows something else than when the total was divided.
+    pub(super) fn has_other_rate(&self) -> bool {
+        self.up().any(Path::has_other_rate)
     }
 
     /// Whether none of them answers.
@@ -127,14 +137,14 @@ impl Paths {
 
     /// The one that carries most.
     pub(super) fn best(&self) -> Option<PathId> {
-        self.alive().max_by_key(|path| path.pacer.rate()).map(Path::id)
+        self.alive().max_by_key(|path| path.share()).map(Path::id)
     }
 
     /// The same of those beside number `at`; the first of several.
     pub(super) fn best_beside(&mut self, at: usize) -> Option<&mut Path> {
         let others = self.0.iter_mut().enumerate();
         let others = others.filter(|(other, path)| *other != at && path.is_up && path.is_alive());
-        others.max_by_key(|(at, path)| (path.pacer.rate(), core::cmp::Reverse(*at))).map(|(_, path)| path)
+        others.max_by_key(|(at, path)| (path.share(), core::cmp::Reverse(*at))).map(|(_, path)| path)
     }
 
     /// Of those that may send at `now` the one that has sent least of its share: the copies that wait for it, or, with
@@ -152,7 +162,7 @@ impl Paths {
         soonest: Instant<SenderClock>,
         has_payload: bool,
     ) -> Option<Instant<SenderClock>> {
-        let dues = self.up().filter(|path| has_payload || path.has_copies()).map(|path| path.pacer.poll(now));
+        let dues = self.up().filter(|path| has_payload || path.has_copies()).map(|path| path.readiness(now));
         let dues = dues.filter_map(|readiness| match readiness {
             Readiness::Now => Some(soonest),
             Readiness::At(due) => Some(due),

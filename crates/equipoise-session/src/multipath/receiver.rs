@@ -1,17 +1,18 @@
 use alloc::collections::BTreeMap;
 
 use super::MAX_PATHS;
+use crate::feedback::{Format, Reporter, Reporting};
 use crate::rtp::compound::CompoundTimer;
 use crate::rtp::key_frames::KeyFrameAsker;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::reception::{Cut, Reception, Timed, Timeline};
 use crate::rtp::reorder::{Came, ReorderBuffer};
-use crate::rtp::stream::check_cname;
+use crate::rtp::stream::{check_cname, check_reporting};
 use crate::rtp::{ReceiverConfig, SessionError};
 use crate::wire::rtcp::{self, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
 use crate::wire::{NtpTime, is_rtcp};
-use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, PathId, Wake, WakeReason};
+use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, PathId, Transmit, Wake, WakeReason};
 use equipoise::measure::{Arrival, SequenceTracker};
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
@@ -21,6 +22,9 @@ use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 /// A packet that comes twice counts for both of its paths, and is otherwise a duplicate. What a slower path brings waits
 /// for no longer than [`ReorderConfig::hold`](crate::rtp::ReorderConfig::hold), which should therefore be longer
 /// than the paths' delays lie apart.
+///
+/// Where single packets are to be reported on, each sub-flow has a [`Reporter`] of its own, whose reports go back on the path that
+/// brought the packets.
 ///
 /// Behind each answer it tells which of the other paths have brought something since, so that the sender does not take a
 /// path for dead on which only reports are lost.
@@ -53,9 +57,17 @@ struct Subflow {
     heard: Instant<ReceiverClock>,
     /// Something came on it since the sender was told so.
     is_news: bool,
+    /// What reports on its single packets, and the path that brought the last of them; `None` where nobody asked for it.
+    reporter: Option<Reporter>,
+    came_by: PathId,
 }
 
 impl Subflow {
+    fn new(now: Instant<ReceiverClock>, reporting: Option<Reporting>, path: PathId) -> Self {
+        let (reception, reporter) = (Reception::new(), reporting.map(Reporter::new));
+        Self { reception, heard: now, is_news: false, reporter, came_by: path }
+    }
+
     const fn hears(&mut self, now: Instant<ReceiverClock>) {
         (self.heard, self.is_news) = (now, true);
     }
@@ -69,9 +81,14 @@ impl Receiver {
     /// A receiver that waits for its sender.
     ///
     /// # Errors
-    /// [`SessionError::Cname`] where the canonical name is too long.
+    /// [`SessionError::Cname`] where the canonical name is too long, [`SessionError::FeedbackInterval`], and
+    /// [`SessionError::TransportWide`], as reports on packets are by the numbers of each sub-flow.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
         check_cname(&config.cname)?;
+        check_reporting(config.reporting)?;
+        if config.reporting.is_some_and(|reporting| reporting.format == Format::TransportWide) {
+            return Err(SessionError::TransportWide);
+        }
         Ok(Self {
             timeline: Timeline::new(config.clocks),
             subflows: BTreeMap::new(),
@@ -98,12 +115,18 @@ impl Receiver {
         self.outbox.about(Some(path));
         if is_rtcp(datagram) {
             self.on_rtcp(now, path, datagram);
-        } else if let Err(reason) = self.on_media(now, datagram, ecn) {
+        } else if let Err(reason) = self.on_media(now, path, datagram, ecn) {
             self.outbox.ignore(reason);
         }
     }
 
-    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8], ecn: Ecn) -> Result<(), DropReason> {
+    fn on_media(
+        &mut self,
+        now: Instant<ReceiverClock>,
+        path: PathId,
+        datagram: &[u8],
+        ecn: Ecn,
+    ) -> Result<(), DropReason> {
         let RtpPacket { header, payload } = RtpPacket::parse(datagram).map_err(|_| DropReason::Malformed)?;
         if header.ssrc != self.config.sender_ssrc {
             return Err(DropReason::Foreign);
@@ -113,8 +136,15 @@ impl Receiver {
         let Timed { sent, delay, .. } = self.timed(now, ntp)?;
         let id = PathId(place.id);
         let subflow = self.subflow(now, id)?;
-        let (_, follows) = subflow.reception.count(place.sequence, sent)?;
+        let (number, follows) = subflow.reception.count(place.sequence, sent)?;
         subflow.hears(now);
+        subflow.came_by = path;
+        if let Some(reporter) = &mut subflow.reporter {
+            if !follows {
+                reporter.begin_anew();
+            }
+            reporter.on_arrival(now, (number, None), ecn);
+        }
         subflow.reception.measure(place.sequence, ntp, (sent, delay));
         subflow.reception.count_mark(ecn);
         self.outbox.about(Some(id));
@@ -153,11 +183,8 @@ impl Receiver {
             let oldest = silent.min_by_key(|(_, subflow)| subflow.heard).map(|(id, _)| *id).ok_or(DropReason::Full)?;
             self.subflows.remove(&oldest);
         }
-        Ok(self.subflows.entry(id).or_insert_with(|| Subflow {
-            reception: Reception::new(),
-            heard: now,
-            is_news: false,
-        }))
+        let reporting = self.config.reporting;
+        Ok(self.subflows.entry(id).or_insert_with(|| Subflow::new(now, reporting, id)))
     }
 
     fn timed(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<Timed, DropReason> {
@@ -243,6 +270,20 @@ impl Receiver {
         }
     }
 
+    /// Sends the reports on single packets that are due by `now`, each on the path that brought the packets.
+    fn report_packets(&mut self, now: Instant<ReceiverClock>) {
+        let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
+        for (id, subflow) in &mut self.subflows {
+            let Some(reporter) = &mut subflow.reporter else { continue };
+            self.outbox.about(Some(subflow.came_by));
+            let room = Transmit::MAX_HEAD - rtcp::SUBFLOW_HEAD;
+            let written = reporter.report(now, (ssrc, sender_ssrc), room, |write| {
+                self.outbox.whole(|out| rtcp::encode_subflow(ssrc, sender_ssrc, id.0, out, |out| write(out)));
+            });
+            debug_assert!(written.is_ok(), "a report has room for many packets");
+        }
+    }
+
     /// The sender report of a regular compound speaks of all paths together.
     fn on_plain_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
         if report.ssrc != self.config.sender_ssrc || !report.extension.is_empty() {
@@ -315,6 +356,9 @@ impl Endpoint for Receiver {
             let sources = (self.config.ssrc, self.config.sender_ssrc);
             self.key_frames.ask(self.handled, sources, &mut self.outbox);
         }
+        if !self.ended {
+            self.report_packets(self.handled);
+        }
         if !self.ended && self.compound.fires(self.handled) {
             self.send_compound(self.handled, false);
         }
@@ -329,7 +373,9 @@ impl Endpoint for Receiver {
 
     fn wake(&self) -> Option<Wake<ReceiverClock>> {
         let goodbye = self.goodbye.map(|said| said + self.config.reorder.hold);
-        let at = [self.compound.due(), self.reorder.due(), goodbye, self.key_frames.due()].into_iter().flatten().min();
+        let reports = self.subflows.values().filter_map(|subflow| subflow.reporter.as_ref()?.due()).min();
+        let dues = [self.compound.due(), reports, self.reorder.due(), goodbye, self.key_frames.due()];
+        let at = dues.into_iter().flatten().min();
         // Once `poll` has given all, it lies ahead.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })

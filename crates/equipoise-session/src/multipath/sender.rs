@@ -1,25 +1,26 @@
+mod reports;
+
 use alloc::vec::Vec;
 
-use super::path::Path;
+use super::law::Law;
+use super::path::{Path, Session};
 use super::paths::{AllTold, Paths};
+use super::total::{Control, Total, sum};
 use crate::rtp::application::Application;
 use crate::rtp::breaker::{Breakers, Trip};
 use crate::rtp::compound::CompoundTimer;
-use crate::rtp::exchange::{Exchange, Told};
-use crate::rtp::governor::Governor;
+use crate::rtp::exchange::Exchange;
 use crate::rtp::key_frames::KeyFrameTaker;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::payload::PayloadQueue;
-use crate::rtp::proof::Proof;
 use crate::rtp::stream::{Numbers, Packetiser, Plain};
 use crate::rtp::{Payload, SenderConfig, SessionError};
-use crate::wire::is_rtcp;
-use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket, SenderInfo};
+use crate::wire::rtcp::{self, SenderInfo};
 use crate::wire::rtp::Subflow;
 use crate::{DropReason, Endpoint, Event, Input, Output, PathChange, PathId, Wake};
-use equipoise::control::scheduler::{BoxedScheduler, PathView, pooled};
-use equipoise::control::{BoxedController, IntervalSummary, Needs};
-use equipoise::units::{Instant, SenderClock, Span};
+use equipoise::control::scheduler::{BoxedScheduler, PathView, Share, pooled};
+use equipoise::control::{IntervalSummary, Needs, Snapshot};
+use equipoise::units::{Instant, Rate, SenderClock, Span};
 
 /// The sending end of a session over several paths.
 ///
@@ -33,8 +34,14 @@ use equipoise::units::{Instant, SenderClock, Span};
 /// the total falls by it. Where all paths are dead, all are treated as alive, as none is better than another; the total is
 /// halved for each report interval in which none answers, and after [`Sender::CIRCUIT_S`] the media stops.
 ///
-/// The total is held to a target, where the controller has one, by the delay of all paths taken together as one path's:
-/// mean `Σ w_i x_i` and variance `Σ w_i² σ_i²` with the shares `w_i` of the rate, for which the same law holds.
+/// The total of [`Total::Pooled`] is held to a target, where the controller has one, by the delay of all paths taken together as one
+/// path's: mean `Σ w_i x_i` and variance `Σ w_i² σ_i²` with the shares `w_i` of the rate, for which the same law holds.
+///
+/// With [`Total::PerPath`] each path has a controller of its own, of which all that is true that is of a session over this path
+/// alone: it gets reports on the path's packets (RFC 8888, by their numbers in the sub-flow), is held to what answers on the path
+/// prove, and halved by their absence. The total is what the living paths' controllers allow together, and at most
+/// [`PathLaws::highest`](super::PathLaws::highest); the scheduler gives no path more than its controller allows. When a path comes
+/// back its controller begins anew, at the lowest rate.
 pub struct Sender {
     config: SenderConfig,
     period: Span,
@@ -43,7 +50,7 @@ pub struct Sender {
     /// The packet that is being sent.
     plain: Vec<u8>,
     application: Application,
-    governor: Governor,
+    control: Control,
     scheduler: BoxedScheduler,
     paths: Paths,
     period_ends: Instant<SenderClock>,
@@ -62,32 +69,33 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// What a session over several paths provides to the controller of its total.
+    /// What a session over several paths provides to one controller of its total ([`Total::Pooled`]).
     pub const PROVIDES: Needs = Needs::INTERVALS;
+    /// What it provides to the controller of each path ([`Total::PerPath`]).
+    pub const PROVIDES_PER_PATH: Needs = Law::PROVIDES;
     /// Time between two splits in the paper (Asvarujanon 2014, Sec. 4.3).
     pub const PERIOD: Span = Span::from_secs(5);
     /// Seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4.1).
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
-    /// A sender without a path so far, which starts at `config.start`, at the total that `controller` says, and divides it
-    /// anew after each `period`.
+    /// A sender without a path so far, which starts at `config.start`, at the `total` that its controller, or those of its paths,
+    /// say, and divides it anew after each `period`.
     ///
     /// # Errors
     /// [`SessionError`] where the configuration cannot be carried by RTP; [`SessionError::Period`] where the period is shorter
-    /// than a report interval.
+    /// than a report interval; [`SessionError::ByPacket`] for reports on packets without a controller for each path, and
+    /// [`SessionError::Needs`] for those controllers without reports on packets.
     pub fn new(
         config: SenderConfig,
         period: Span,
-        controller: BoxedController,
+        total: Total,
         scheduler: BoxedScheduler,
     ) -> Result<Self, SessionError> {
         config.check()?;
         if period < config.report_interval {
             return Err(SessionError::Period { found: period, min: config.report_interval });
         }
-        if config.reporting.is_some() {
-            return Err(SessionError::ByPacket);
-        }
+        let control = Control::new(&config, total)?;
         let like = Some(Subflow::default());
         let mut compound = CompoundTimer::new(config.seed);
         let numbers = Numbers { subflow: like, transport: None };
@@ -98,7 +106,7 @@ impl Sender {
             queue: PayloadQueue::new(like, config.patience),
             plain: Vec::new(),
             application: Application::default(),
-            governor: Governor::new(controller, Self::PROVIDES)?,
+            control,
             scheduler,
             paths: Paths::default(),
             period_ends: config.start + period,
@@ -121,6 +129,8 @@ impl Sender {
         if now < self.config.start {
             return;
         }
+        let interval = self.config.report_interval;
+        self.paths.up_mut().for_each(|path| path.tend(now, interval));
         let ends = now >= self.period_ends;
         if ends {
             self.close_period(now);
@@ -132,11 +142,11 @@ impl Sender {
         self.outbox.about(None);
         is_lower |= self.halve_if_silent(now);
         let since_first = self.first_media.map_or(Span::ZERO, |first| now - first);
-        is_lower |= self.governor.on_unproved(since_first, self.config.report_interval);
+        is_lower |= self.control.pooled_mut().is_some_and(|governor| governor.on_unproved(since_first, interval));
         if self.has_closed(now) {
             self.closing = None;
             self.split(now, true);
-        } else if is_lower {
+        } else if is_lower || self.paths.has_other_rate() {
             self.split(now, false);
         }
         if self.compound.fires(now) {
@@ -147,18 +157,22 @@ impl Sender {
         self.queue.expire(now, self.config.payload);
         self.outbox.expired(self.queue.take_expired());
         self.send_media(now);
+        if self.paths.has_other_rate() {
+            self.split(now, false);
+        }
     }
 
-    /// Halves the rate for each report interval in which no path answers, unless it is fixed. Gives whether it did.
+    /// Halves the total's one rate for each report interval in which no path answers, unless it is fixed. Gives whether it did.
     fn halve_if_silent(&mut self, now: Instant<SenderClock>) -> bool {
+        let Control::Pooled(governor) = &mut self.control else { return false };
         let is_silent = self.paths.len() > 0 && self.paths.are_silent();
         if !is_silent || self.halved.is_some_and(|halved| now - halved < self.config.report_interval) {
             return false;
         }
         self.halved = Some(now);
-        let before = self.governor.rate();
-        self.governor.on_silence(now, Exchange::MISSING);
-        self.governor.rate() < before
+        let before = governor.rate();
+        governor.on_silence(now, Exchange::MISSING);
+        governor.rate() < before
     }
 
     /// A period ends: all paths are asked about it, and the split follows their answers.
@@ -190,7 +204,7 @@ impl Sender {
             return false;
         };
         self.outbox.about(Some(path.id()));
-        match path.exchange.turn(now, self.breakers.has_stopped(), || false) {
+        match path.turn(now, self.breakers.has_stopped(), &mut self.application) {
             None => self.outbox.event(Event::ReportsMissing),
             Some((number, extension)) => {
                 let info = SenderInfo {
@@ -216,40 +230,48 @@ impl Sender {
         }
         self.outbox.about(None);
         if ends && !self.paths.are_silent() {
-            let told = self.paths.take_told();
-            // Reading: RFC 8083, Sec. 4 knows one path. Here all are one whose round trip is the shortest of those that carried a
-            // tenth at least, so that a path with a long queue is the scheduler's to relieve, and no reason to cut what others
-            // carry well.
-            let trip = self.breakers.on_report(now, told.proof, told.shortest);
-            let summary = self.summary(now, &views, &told);
-            self.governor.on_interval(now, summary, told.proof);
-            if self.governor.is_whole() {
-                self.breakers.on_whole();
-            }
-            self.note(trip);
+            self.end_period(now, &views);
         }
-        let total = self.governor.rate();
-        self.outbox.event(Event::RateDecided { rate: total, snapshot: self.governor.snapshot() });
+        let (total, snapshot) = match &self.control {
+            Control::Pooled(governor) => (governor.rate(), governor.snapshot()),
+            Control::PerPath(laws) => (laws.allowed(&views), Snapshot::default()),
+        };
         let shares = self.scheduler.split(total, &views);
-        for (path, share) in self.paths.up_mut().zip(shares) {
-            path.set_rate(now, share.rate);
-            self.outbox.about(Some(path.id()));
-            self.outbox.event(Event::RateDecided { rate: share.rate, snapshot: share.snapshot });
+        let has_laws = self.control.laws().is_some();
+        let is_bound = self.control.laws().and_then(|laws| laws.highest).is_some_and(|highest| total >= highest);
+        // What a scheduler leaves to nobody, as there is no path that it may be on, is not sent.
+        let total = if has_laws { sum(shares.iter().map(|share| share.rate)) } else { total };
+        self.outbox.event(Event::RateDecided { rate: total, snapshot });
+        for (path, Share { rate, snapshot }) in self.paths.up_mut().zip(shares) {
+            let is_other = path.set_share(now, rate, is_bound);
+            let own = path.law().filter(|law| rate >= law.rate()).map(Law::snapshot);
+            if is_other || ends || !has_laws {
+                self.outbox.about(Some(path.id()));
+                self.outbox.event(Event::RateDecided { rate, snapshot: own.unwrap_or(snapshot) });
+            }
         }
         self.outbox.about(None);
     }
 
-    /// The period of all paths as one path's.
-    fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView], told: &AllTold) -> IntervalSummary {
-        let mut summary = IntervalSummary::unmeasured();
-        summary.app_limited = self.application.ends(now, self.period, 1.0);
-        summary.delay = pooled(views);
-        summary.fraction_lost = Some(told.proof.fraction_lost());
-        summary.fraction_marked = told.fraction_marked;
-        summary.packets = Some(told.proof.sent);
-        summary.delivered = told.proof.delivered();
-        summary.round_trip = told.round_trip;
-        summary
+    /// A period ends, with what all paths told of it.
+    fn end_period(&mut self, now: Instant<SenderClock>, views: &[PathView]) {
+        let told = self.paths.take_told();
+        // Reading: RFC 8083, Sec. 4 knows one path. Here all are one whose round trip is the shortest of those that carried a
+        // tenth at least, so that a path with a long queue is the scheduler's to relieve, and no reason to cut what others
+        // carry well.
+        let trip = self.breakers.on_report(now, told.proof, told.shortest);
+        let is_whole = match &mut self.control {
+            Control::Pooled(governor) => {
+                let app_limited = self.application.ends(now, self.period, 1.0);
+                governor.on_interval(now, summary(app_limited, views, &told), told.proof);
+                governor.is_whole()
+            }
+            Control::PerPath(_) => self.paths.up().filter_map(Path::law).all(Law::is_whole),
+        };
+        if is_whole {
+            self.breakers.on_whole();
+        }
+        self.note(trip);
     }
 
     /// A circuit breaker has tripped, where one has, and the rate is divided anew.
@@ -266,7 +288,10 @@ impl Sender {
         match trip {
             None => {}
             Some(Trip::Tenth) => {
-                self.governor.cut_to_tenth();
+                match &mut self.control {
+                    Control::Pooled(governor) => governor.cut_to_tenth(),
+                    Control::PerPath(_) => self.paths.up_mut().filter_map(Path::law_mut).for_each(Law::cut_to_tenth),
+                }
                 self.outbox.event(Event::CircuitStrained);
             }
             Some(Trip::Stop(breaker)) => self.outbox.event(Event::CircuitBroken(breaker)),
@@ -345,13 +370,14 @@ impl Sender {
     }
 
     fn on_path(&mut self, now: Instant<SenderClock>, id: PathId, change: PathChange) -> Result<(), DropReason> {
-        self.paths.change(now, (id, change), (&self.config, self.period), self.compound.random())?;
+        let session = Session { config: &self.config, period: self.period, laws: self.control.laws() };
+        self.paths.change(now, (id, change), session, self.compound.random())?;
         self.split(now, false);
         Ok(())
     }
 
     fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8], twice: bool) -> Result<(), DropReason> {
-        let origin = (self.packetiser.config().ssrc, self.governor.rate());
+        let origin = (self.packetiser.config().ssrc, self.rate());
         self.queue.offer(now, (payload, twice), self.config.payload, origin)?;
         if self.application.goes_on(now) {
             self.paths.up_mut().for_each(|path| path.pacer.rested_until(now));
@@ -359,110 +385,12 @@ impl Sender {
         Ok(())
     }
 
-    fn on_datagram(&mut self, now: Instant<SenderClock>, id: PathId, datagram: &[u8]) {
-        if !is_rtcp(datagram) {
-            return self.outbox.ignore(DropReason::Foreign);
+    /// What is sent in all from now on.
+    fn rate(&self) -> Rate {
+        match &self.control {
+            Control::Pooled(governor) => governor.rate(),
+            Control::PerPath(_) => self.paths.rate(),
         }
-        let Ok(packets) = rtcp::parse_compound(datagram) else {
-            return self.outbox.ignore(DropReason::Malformed);
-        };
-        for packet in packets {
-            match packet {
-                RtcpPacket::Subflows(reports) => {
-                    for (number, packet) in reports.packets() {
-                        let RtcpPacket::ReceiverReport(report) = packet else { continue };
-                        // A report on one path that came on another one is heard all the same.
-                        if let Err(reason) = self.on_report(now, PathId(number), &report) {
-                            self.outbox.ignore(reason);
-                        }
-                    }
-                }
-                RtcpPacket::ReceiverReport(report) => {
-                    // The regular report of a compound speaks of all paths together, and for the one that brought it.
-                    if let Err(reason) = self.on_report(now, id, &report) {
-                        self.outbox.ignore(reason);
-                    }
-                }
-                RtcpPacket::Goodbye(goodbye) => {
-                    let known = |ssrc| self.paths.up().any(|path| path.exchange.receiver_ssrc() == Some(ssrc));
-                    if goodbye.ssrcs().any(known) {
-                        return self.end(true);
-                    }
-                }
-                other => {
-                    let Self { key_frames, paths, packetiser, outbox, .. } = self;
-                    let known = || paths.up().filter_map(|path| path.exchange.receiver_ssrc());
-                    let is_peer = |ssrc| known().next().is_none() || known().any(|known| known == ssrc);
-                    // What is asked is asked of the encoder, whichever path it came by.
-                    outbox.about(None);
-                    let taken = key_frames.take(now, &other, (packetiser.config().ssrc, is_peer), outbox);
-                    outbox.about(Some(id));
-                    if let Err(reason) = taken {
-                        outbox.ignore(reason);
-                    }
-                }
-            }
-        }
-    }
-
-    fn on_report(
-        &mut self,
-        now: Instant<SenderClock>,
-        id: PathId,
-        report: &ReceiverReport<'_>,
-    ) -> Result<(), DropReason> {
-        let our_ssrc = self.packetiser.config().ssrc;
-        let others_live = self.paths.alive().any(|path| path.id() != id);
-        let Some(path) = self.paths.find_mut(id) else {
-            return Err(DropReason::Stray);
-        };
-        let was_alive = path.is_alive();
-        self.outbox.about(Some(id));
-        let told = path.exchange.on_report(now, report, our_ssrc, &mut self.outbox);
-        let is_guess = path.exchange.is_guessed_at();
-        match if is_guess { Told::Contradiction } else { told? } {
-            Told::Nothing => return Ok(()),
-            Told::Contradiction => {
-                let trip = self.breakers.on_contradiction(now);
-                self.trips(now, trip);
-                return if is_guess { Err(DropReason::Stray) } else { Ok(()) };
-            }
-            Told::Alive => {}
-            Told::Interval { asked, summary, proof, round_trip } => {
-                if proof.arrived > 0 {
-                    self.governor.on_arrival();
-                }
-                if let Some(event) = path.on_proof(now, proof, round_trip, others_live) {
-                    self.outbox.event(event);
-                    if matches!(event, Event::CircuitBroken(_)) {
-                        self.governor.give_up(path.pacer.rate());
-                    }
-                }
-                if let Some(interval) = summary {
-                    path.on_interval(asked, &interval, proof, self.closing);
-                }
-                if self.breakers.has_stopped() {
-                    let _ = self.breakers.on_report(now, Proof::default(), Span::ZERO);
-                }
-            }
-        }
-        path.on_heard(now);
-        let is_alive = path.is_alive();
-        if is_alive && !was_alive {
-            path.begin(now);
-        }
-        self.outbox.about(None);
-        self.breakers.on_heard(now);
-        let begins_again = self.breakers.begins_again(now);
-        if begins_again {
-            self.governor.begin_again();
-            self.outbox.event(Event::CircuitClosed);
-            self.paths.up_mut().for_each(|path| path.pacer.rested_until(now));
-        }
-        if is_alive != was_alive || begins_again {
-            self.split(now, false);
-        }
-        Ok(())
     }
 
     fn end(&mut self, by_peer: bool) {
@@ -474,7 +402,9 @@ impl Sender {
     /// When the next request, report or split is due.
     fn next_report(&self) -> Instant<SenderClock> {
         let requests = self.paths.up().map(|path| path.exchange.due());
-        requests.chain(self.compound.due()).chain(self.closes_by()).fold(self.period_ends, Instant::min)
+        let soonest = self.handled + Span::from_nanos(1);
+        let timers = self.paths.up().filter_map(|path| path.law()?.next_timer()).map(|at| at.max(soonest));
+        requests.chain(timers).chain(self.compound.due()).chain(self.closes_by()).fold(self.period_ends, Instant::min)
     }
 
     /// When the next packet is due; [`Instant::MAX`] where there is none.
@@ -486,6 +416,19 @@ impl Sender {
         let next = self.paths.next_departure(self.handled, soonest, self.has_payload());
         next.map_or(Instant::MAX, |due| due.max(self.config.start))
     }
+}
+
+/// The period of all paths as one path's.
+fn summary(app_limited: bool, views: &[PathView], told: &AllTold) -> IntervalSummary {
+    let mut summary = IntervalSummary::unmeasured();
+    summary.app_limited = app_limited;
+    summary.delay = pooled(views);
+    summary.fraction_lost = Some(told.proof.fraction_lost());
+    summary.fraction_marked = told.fraction_marked;
+    summary.packets = Some(told.proof.sent);
+    summary.delivered = told.proof.delivered();
+    summary.round_trip = told.round_trip;
+    summary
 }
 
 impl Endpoint for Sender {
@@ -534,7 +477,7 @@ impl Endpoint for Sender {
     }
 
     fn room(&self) -> usize {
-        self.queue.room(self.config.payload, self.governor.rate())
+        self.queue.room(self.config.payload, self.rate())
     }
 
     fn waiting(&self) -> usize {

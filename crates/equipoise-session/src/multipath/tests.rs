@@ -3,5 +3,6 @@
 mod bench;
 mod ecn;
 mod harm;
+mod laws;
 mod life;
 mod payload;

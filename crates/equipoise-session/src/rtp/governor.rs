@@ -240,6 +240,12 @@ impl Governor {
         self.decide();
     }
 
+    /// Nothing is known of the path yet: the controller begins at its lowest rate, and what is proved lets it have more.
+    pub(crate) fn begin_low(&mut self) {
+        self.lower_to(self.controller.lowest_rate());
+        self.decide();
+    }
+
     fn allowed(&self) -> Rate {
         self.controller.allowance().rate.unwrap_or(self.rate)
     }

@@ -54,7 +54,7 @@ fn every_adaptive_controller_leaves_its_start_and_stays_within_twice_what_arrive
             ("100 kbit/s", Harm::Flapping, true),
         ] {
             let told = run(entry, start, harm);
-            let excess = told.longest_excess();
+            let excess = told.longest_excess(1);
             assert!(excess <= GRACE, "{} from {start}: {} ms beyond twice what arrives", told.name, excess / MILLI);
             if leaves {
                 assert!(told.rate(30, 40) > 1.5 * LOWEST, "{}: {}", told.name, told.rate(30, 40));

@@ -17,6 +17,7 @@
 pub(super) mod application;
 mod background;
 pub(super) mod breaker;
+pub(super) mod by_packet;
 #[cfg(test)]
 mod by_packet_tests;
 #[cfg(test)]

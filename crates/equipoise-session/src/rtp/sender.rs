@@ -1,4 +1,4 @@
-mod by_packet;
+mod arrivals;
 mod half;
 mod reports;
 
@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::application::Application;
 use super::breaker::{Breakers, Trip};
+use super::by_packet::ByPacket;
 use super::compound::CompoundTimer;
 use super::delays::Delays;
 use super::exchange::Exchange;
@@ -25,7 +26,6 @@ use equipoise::pace::{Pacer, Readiness};
 use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-use by_packet::ByPacket;
 pub(super) use half::Draft;
 
 /// What a sender is made of, beside its controller.

@@ -83,15 +83,20 @@ pub enum SessionError {
         /// The longest interval.
         max: Span,
     },
-    /// Sessions over several paths and duplex sessions support interval reports only.
-    #[error("feedback by packet is for sessions over one path with media one way; this one has interval reports")]
+    /// Duplex sessions, and sessions over several paths with one controller for the total, support interval reports only.
+    #[error(
+        "feedback by packet is for media one way, over one path or over several with a law for each; this session has interval reports"
+    )]
     ByPacket,
-    /// Packets with payload of an application have no transport-wide number.
-    #[error("transport-wide numbers are for generated payload; feedback of RFC 8888 works with any payload")]
+    /// Packets with payload of an application, and those of several paths, have no transport-wide number.
+    #[error("transport-wide numbers are for generated payload over one path; feedback of RFC 8888 works with any")]
     TransportWide,
     /// The controller needs feedback that the session does not provide.
     #[error(transparent)]
     Needs(#[from] UnmetNeeds),
+    /// There is no controller for a path.
+    #[error("there is no controller for a path")]
+    NoController,
     /// The controller sets no rate, but a session paces by a rate.
     #[error("the controller has a window and no rate; a session paces by a rate")]
     NoRate,

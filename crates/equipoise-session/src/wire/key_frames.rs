@@ -15,6 +15,16 @@ pub enum KeyFrameRequest {
     FullIntra,
 }
 
+impl KeyFrameRequest {
+    /// The request in lower-case words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PictureLoss => "picture-loss",
+            Self::FullIntra => "full-intra",
+        }
+    }
+}
+
 /// The key frame requests in one packet of a compound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyFrameFeedback<'a> {

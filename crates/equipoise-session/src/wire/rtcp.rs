@@ -393,6 +393,9 @@ pub fn encode_goodbye(ssrc: u32, out: &mut Vec<u8>) {
     packet(GOODBYE, 1, out, |out| out.extend_from_slice(&ssrc.to_be_bytes()));
 }
 
+/// Bytes of an MPRTCP packet before the packet that it holds.
+pub(crate) const SUBFLOW_HEAD: usize = 16;
+
 /// Appends an MPRTCP packet of `ssrc` about the sub-flow `id` of the media of `media_ssrc`. `write` appends the packet
 /// that it contains, of at most 1020 bytes.
 pub fn encode_subflow(ssrc: u32, media_ssrc: u32, id: u16, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {

@@ -1,14 +1,15 @@
 //! Neither a media packet nor an ADU causes an allocation in a sender or a receiver.
 
-use equipoise::control::Cbr;
 use equipoise::control::scheduler::Equal;
+use equipoise::control::{BoxedController, Cbr};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Size, Span};
 use equipoise_pair::TcpState;
 use equipoise_pair::tpba::{ProbeInterval, Tolerance, TpbaConfig};
-use equipoise_session::multipath::{self};
+use equipoise_session::feedback::{Format, Reporting};
+use equipoise_session::multipath;
 use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
-use equipoise_session::{Endpoint as _, Input, Output, PathChange, PathId};
+use equipoise_session::{Endpoint as _, Event, Input, Output, PathChange, PathId};
 
 use crate::ALLOCATIONS;
 
@@ -50,17 +51,31 @@ fn media_packets_are_sent_and_received_without_allocation() {
 
 #[test]
 fn so_are_those_of_a_session_over_two_paths() {
+    let total = multipath::Total::Pooled(Box::new(Cbr::new(Rate::from_bps(8_000_000))));
+    over_two_paths(total, None);
+}
+
+#[test]
+fn so_are_those_of_paths_with_a_law_each_and_the_reports_on_their_packets() {
+    let law = || -> Option<BoxedController> { Some(Box::new(Cbr::new(Rate::from_bps(4_000_000)))) };
+    let total = multipath::Total::PerPath(multipath::PathLaws::new(law, None));
+    over_two_paths(total, Some(Reporting { format: Format::CongestionFeedback, interval: Reporting::INTERVAL }));
+}
+
+/// A session of 8 Mbit/s in all, whose receiver's reports on packets come back at once.
+fn over_two_paths(total: multipath::Total, reporting: Option<Reporting>) {
     let stream = StreamConfig::new(1, 96, Size::from_bytes(1000), "a");
-    let config = SenderConfig::new(stream, Span::from_secs(3600), Instant::ZERO, 1);
-    let total = Box::new(Cbr::new(Rate::from_bps(8_000_000)));
+    let base = SenderConfig::new(stream, Span::from_secs(3600), Instant::ZERO, 1);
+    let config = SenderConfig { reporting, ..base };
     let mut sender = multipath::Sender::new(config, Span::from_secs(3600), total, Box::new(Equal)).expect("valid");
     for path in [0, 1].map(PathId) {
         sender.handle(Instant::ZERO, Input::Path { path, change: PathChange::Up });
     }
-    let config = ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1);
+    let config = ReceiverConfig { reporting, ..ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1) };
     let mut receiver = multipath::Receiver::new(config).expect("valid");
-    let mut datagram = [0u8; 972];
-    let (mut received, mut before) = ([0; 2], 0);
+    let (mut datagram, mut report) = ([0u8; 972], [0u8; 128]);
+    let (mut received, mut reported, mut before) = ([0; 2], 0, 0);
+    let ecn = equipoise_session::Ecn::NotCapable;
     for millis in 0..12_000u64 {
         if millis == 6_000 {
             before = ALLOCATIONS.get();
@@ -68,20 +83,26 @@ fn so_are_those_of_a_session_over_two_paths() {
         let now = millis * 1_000_000;
         sender.handle(Instant::from_nanos(now), Input::Timer);
         while let Some(output) = sender.poll() {
+            reported += u64::from(matches!(output, Output::Event { event: Event::PacketsReported { .. }, .. }));
             let Output::Transmit { path, transmit } = output else { continue };
             if transmit.media == 0 {
                 continue;
             }
             datagram[..transmit.head.len()].copy_from_slice(transmit.head);
-            let input = Input::Datagram { path, datagram: &datagram, ecn: equipoise_session::Ecn::NotCapable };
-            receiver.handle(Instant::from_nanos(now + 5_000_000), input);
-            while receiver.poll().is_some() {
+            receiver.handle(Instant::from_nanos(now + 5_000_000), Input::Datagram { path, datagram: &datagram, ecn });
+            while let Some(output) = receiver.poll() {
                 received[usize::from(path.0)] += 1;
+                let Output::Transmit { path, transmit } = output else { continue };
+                let length = transmit.head.len();
+                report[..length].copy_from_slice(transmit.head);
+                let input = Input::Datagram { path, datagram: &report[..length], ecn };
+                sender.handle(Instant::from_nanos(now), input);
             }
         }
     }
     let during = ALLOCATIONS.get() - before;
     assert!(received.iter().all(|count| *count > 5_900), "{received:?}");
+    assert_eq!(reported > 400, reporting.is_some(), "{reported} reports on packets");
     assert!(during <= 3, "{during} allocations for 6000 packets");
 }
 

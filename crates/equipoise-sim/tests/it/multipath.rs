@@ -7,7 +7,7 @@ use equipoise::measure::{ClockMap, Moments};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 use equipoise_path::link::{LinkConfig, QueueLimit};
 use equipoise_path::source::Traffic;
-use equipoise_session::multipath::{Receiver, Sender};
+use equipoise_session::multipath::{Receiver, Sender, Total};
 use equipoise_session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
 use equipoise_session::{Event, PathChange, PathId};
 use equipoise_sim::{Flow, FlowId, Observer, PathLinks, Side, Time, World};
@@ -77,7 +77,7 @@ fn session(total: BoxedController, (name, given): (&str, &[(&str, &str)]), paths
     let entry = scheduler::find(name).expect("in the catalogue");
     let scheduler = entry.build(&entry.parse(given).expect("right"), PACKET).expect("right");
     let far = ReceiverConfig::new(8, "far@test", 7, ClockMap::SYNCHRONISED, 1);
-    let near = Sender::new(config, Sender::PERIOD, total, scheduler).expect("a valid configuration");
+    let near = Sender::new(config, Sender::PERIOD, Total::Pooled(total), scheduler).expect("a valid configuration");
     let far = Receiver::new(far).expect("a valid configuration");
     Flow { near: Box::new(near), far: Box::new(far), paths }
 }

@@ -4,7 +4,8 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -13,14 +14,16 @@ use equipoise_session::rtp::{Payload, ReorderConfig};
 use equipoise_session::{DropReason, Event, PathId};
 use serde::Serialize;
 
-use self::watch::{Given, Note, SessionResult, Watch};
+use self::watch::{Given, Note, Outputs, SessionResult, Watch};
 use super::args::Receive;
 use super::results::Together;
 use super::rtcp;
-use super::writer::{Inlet, MOST_LINES, MOST_PAYLOAD, Screen, Writer};
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
 use crate::output::Output;
+use crate::views::told::Told;
+use crate::views::{self, Views};
+use crate::writer::{Inlet, MOST_LINES, MOST_PAYLOAD, Screen, Writer};
 
 /// The last line of the results as JSON; those before it are the intervals.
 #[derive(Debug, Serialize)]
@@ -101,9 +104,9 @@ impl SessionObserver for Poster {
 
 /// Runs the command.
 pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
-    let (screen, json, output) = outputs(options)?;
-    let key = super::key(&options.ends)?;
     let stop = catch_interrupt()?;
+    let key = super::key(&options.ends)?;
+    let (Outputs { screen, json, views }, output) = outputs(options, &stop)?;
     let clock = Clock::new();
     // The unspecified IPv6 address receives IPv4 as well.
     let bind = options.bind.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
@@ -137,10 +140,12 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
         rtcp::from_decoder(socket, decoder, server.key_frames().clone(), stop.clone());
     }
     let secure = if start.encrypted { "encrypted sessions" } else { "sessions without encryption or authentication" };
-    screen.say(&format!("receiving {secure} at {}\n", start.local));
-    let mut watch = Watch::new(screen, json, options.ends.interval);
+    let title = format!("receiving {secure} at {}", start.local);
+    screen.say(&format!("{title}\n"));
+    views.tell(Told::Start(views::told::Start { version: start.version, command: "receive", title }));
     let has_failed = || output.as_ref().is_some_and(Writer::has_failed);
     let origin = clock.now();
+    let mut watch = Watch::new(Outputs { screen, json, views }, origin, options.ends.interval);
     while !stop.load(Ordering::Relaxed) && options.time.is_none_or(|lasts| clock.now() - origin < lasts) {
         let open = watch.take_in(&queue, TICK);
         watch.tell(clock.now());
@@ -160,25 +165,30 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     Ok(outcome(&stop))
 }
 
-/// What it writes to: lines for a person, results, payload.
-fn outputs(options: &Receive) -> Result<(Screen, Option<Writer>, Option<Writer>), CliError> {
+/// What it tells and writes to; the latter is for payload.
+fn outputs(options: &Receive, stop: &Arc<AtomicBool>) -> Result<(Outputs, Option<Writer>), CliError> {
     let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
     let output = options.output.as_deref().map(Output::promise).transpose()?;
     let stdout_is_taken = [&json, &output].iter().any(|file| matches!(file, Some(Output::Stdout)));
-    let screen = Screen::new(options.ends.quiet || stdout_is_taken);
+    let views = Views::open(&options.viewing, options.ends.report.as_deref(), options.ends.quiet, stop)?;
+    views.check_stdout(stdout_is_taken)?;
+    let screen = Screen::new(options.ends.quiet || stdout_is_taken, &views);
     let json = json.map(|file| Writer::start(file, MOST_LINES));
-    Ok((screen, json, output.map(|file| Writer::start(file, MOST_PAYLOAD))))
+    Ok((Outputs { screen, json, views }, output.map(|file| Writer::start(file, MOST_PAYLOAD))))
 }
 
 /// Writes what came of it.
 fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &Clock) -> Result<(), CliError> {
     // Those that a server left behind that failed.
     watch.end_all(clock.now());
-    watch.screen.finish();
+    let Outputs { screen, json, views } = watch.outputs;
+    let viewed = views.finish((clock.now() - watch.origin).as_secs_f64());
+    screen.finish();
+    viewed?;
     if let Some(unanswerable) = socket.map(|socket| socket.unanswerable).filter(|count| *count > 0) {
         watch.ignored.insert("unanswerable", unanswerable);
     }
-    let Some(json) = watch.json else { return Ok(()) };
+    let Some(json) = json else { return Ok(()) };
     let results = Results {
         start,
         sessions: watch.done,

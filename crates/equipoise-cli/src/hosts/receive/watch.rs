@@ -15,7 +15,9 @@ use serde::Serialize;
 
 use super::super::lines::{self, Heads};
 use super::super::results::{self, Direction, Interval, ReceiveEnd, Tally, Together};
-use super::super::writer::{Screen, Writer};
+use crate::views::Views;
+use crate::views::told::{Open, Told};
+use crate::writer::{Screen, Writer};
 
 /// One session.
 #[derive(Debug, Serialize)]
@@ -65,14 +67,24 @@ pub(super) struct Given {
 /// A session that goes on.
 struct Live {
     opened: Time,
+    /// The same, in seconds since the run's start.
+    opened_s: f64,
     result: SessionResult,
     tally: Tally,
 }
 
-/// The main thread's side.
-pub(super) struct Watch {
+/// Who is told.
+pub(super) struct Outputs {
     pub(super) screen: Screen,
     pub(super) json: Option<Writer>,
+    pub(super) views: Views,
+}
+
+/// The main thread's side.
+pub(super) struct Watch {
+    pub(super) outputs: Outputs,
+    /// When the run began.
+    pub(super) origin: Time,
     interval: Span,
     heads: Heads,
     live: BTreeMap<u64, Live>,
@@ -83,11 +95,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(screen: Screen, json: Option<Writer>, interval: Span) -> Self {
+    pub(super) fn new(outputs: Outputs, origin: Time, interval: Span) -> Self {
         let (live, done, ignored) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         Self {
-            screen,
-            json,
+            outputs,
+            origin,
             interval,
             heads: Heads::default(),
             live,
@@ -118,7 +130,11 @@ impl Watch {
                 if let Some(live) = self.live.get_mut(&number) {
                     let closed = live.close(at, self.interval);
                     live.tally.on_event(path, &event);
-                    self.show(number, &closed);
+                    let opened_s = live.opened_s;
+                    self.show(number, opened_s, &closed);
+                    if path.is_none() {
+                        self.outputs.views.tell_of_breaker(number, self.since_start(at), &event);
+                    }
                 }
             }
             Note::Payload(number, given) => {
@@ -140,7 +156,14 @@ impl Watch {
         let paths = if session.is_multipath { ", on several paths" } else { "" };
         let direction = if session.is_sent_to { Direction::Sent } else { Direction::Received };
         let way = if session.is_sent_to { "to" } else { "from" };
-        self.screen.say(&format!("session {}: {payload} {way} {}{paths}\n", session.number, session.peer));
+        self.outputs.screen.line(&format!("session {}: {payload} {way} {}{paths}\n", session.number, session.peer));
+        let opened_s = self.since_start(at);
+        self.outputs.views.tell(Told::Open(Open {
+            series: session.number,
+            at_s: opened_s,
+            name: format!("{way} {}", session.peer),
+            direction: direction.into(),
+        }));
         let result = SessionResult {
             number: session.number,
             peer: session.peer,
@@ -151,7 +174,7 @@ impl Watch {
             ended: None,
             end: None,
         };
-        self.live.insert(session.number, Live { opened: at, result, tally: Tally::of(direction) });
+        self.live.insert(session.number, Live { opened: at, opened_s, result, tally: Tally::of(direction) });
     }
 
     /// Whether there was a session, and there is none any more.
@@ -170,8 +193,8 @@ impl Watch {
         let Some(mut live) = self.live.remove(&number) else { return };
         self.ended += 1;
         let closed = live.close(at, self.interval);
-        self.show(number, &closed);
-        let Live { opened, mut result, tally } = live;
+        self.show(number, live.opened_s, &closed);
+        let Live { opened, opened_s, mut result, mut tally } = live;
         let why = match (why, result.direction) {
             (End::Goodbye, Direction::Received) => "the sender said goodbye",
             (End::Goodbye, Direction::Sent) => "the receiver said goodbye",
@@ -182,12 +205,16 @@ impl Watch {
         };
         result.ended = Some(why);
         let lasted = (at - opened).max(Span::ZERO);
+        // What is left is shorter than an interval.
+        let rest = tally.close(lasted);
+        self.outputs.views.tell_of_session(number, opened_s + lasted.as_secs_f64(), &rest);
         let end = tally.finish(lasted);
         let came = match &end {
             results::End::Received(end) => received(end),
             results::End::Sent(end) => lines::total(Direction::Sent, &end.sum()),
         };
-        self.screen.say(&format!("session {number}: {why} after {:.1} s; {came}\n", lasted.as_secs_f64()));
+        self.outputs.views.tell(Told::End { series: number, at_s: opened_s + lasted.as_secs_f64(), why });
+        self.outputs.screen.line(&format!("session {number}: {why} after {:.1} s; {came}\n", lasted.as_secs_f64()));
         if self.done.len() < DETAILED {
             result.end = Some(end);
             self.done.push(result);
@@ -199,27 +226,33 @@ impl Watch {
     /// Prints and writes the intervals that ended before `now`.
     pub(super) fn tell(&mut self, now: Time) {
         let all = self.live.iter_mut();
-        let closed: Vec<_> = all.map(|(number, live)| (*number, live.close(now, self.interval))).collect();
-        for (number, closed) in &closed {
-            self.show(*number, closed);
+        let closed: Vec<_> =
+            all.map(|(number, live)| (*number, live.opened_s, live.close(now, self.interval))).collect();
+        for (number, opened_s, closed) in &closed {
+            self.show(*number, *opened_s, closed);
         }
     }
 
-    /// Prints and writes intervals of a session.
-    fn show(&mut self, session: u64, closed: &[Interval]) {
+    fn since_start(&self, at: Time) -> f64 {
+        (at - self.origin).max(Span::ZERO).as_secs_f64()
+    }
+
+    /// Prints and writes intervals of a session that was opened so long after the run's start.
+    fn show(&mut self, session: u64, opened_s: f64, closed: &[Interval]) {
         for interval in closed {
-            if let Some(json) = &self.json {
+            if let Some(json) = &self.outputs.json {
                 json.line(&IntervalLine { session, interval });
             }
             let (direction, end_s) = match interval {
                 Interval::Sent(interval) => (Direction::Sent, interval.end_s),
                 Interval::Received(interval) => (Direction::Received, interval.end_s),
             };
+            self.outputs.views.tell_of_session(session, opened_s + end_s, interval);
             for line in lines::interval(&format!("{session:7} {end_s:6.1} s"), interval) {
                 if let Some(head) = self.heads.next(direction) {
-                    self.screen.say(&format!("session{head}"));
+                    self.outputs.screen.line(&format!("session{head}"));
                 }
-                self.screen.say(&line);
+                self.outputs.screen.line(&line);
             }
         }
     }
@@ -269,7 +302,8 @@ mod tests {
     /// If it fails, a receiver that runs for months ends for want of memory.
     #[test]
     fn of_sessions_beyond_the_first_thousand_only_the_sum_is_kept() {
-        let mut watch = Watch::new(Screen::new(true), None, Span::from_secs(1));
+        let outputs = Outputs { screen: Screen::None, json: None, views: Views::default() };
+        let mut watch = Watch::new(outputs, Time::ZERO, Span::from_secs(1));
         let peer = (Ipv6Addr::LOCALHOST, 1).into();
         let more = 500;
         for number in 0..DETAILED as u64 + more {

@@ -7,20 +7,20 @@ use equipoise::units::Span;
 use equipoise_session::{Event, PathId};
 use serde::Serialize;
 
-pub(super) use received::{ReceiveEnd, ReceiveInterval, ReceiveTally, Together};
-pub(super) use sent::{SendEnd, SendInterval, SendTally};
+pub(crate) use received::{ReceiveEnd, ReceiveInterval, ReceiveTally, Together};
+pub(crate) use sent::{SendEnd, SendInterval, SendTally};
 
 /// Which way the media of a session goes, as this end sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     Sent,
     Received,
 }
 
 /// Adds up what an end tells of a session.
 #[derive(Debug)]
-pub(super) enum Tally {
+pub(crate) enum Tally {
     Sent(Box<SendTally>),
     Received(Box<ReceiveTally>),
 }
@@ -28,21 +28,21 @@ pub(super) enum Tally {
 /// One interval of a session.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Interval {
+pub(crate) enum Interval {
     Sent(Box<SendInterval>),
-    Received(ReceiveInterval),
+    Received(Box<ReceiveInterval>),
 }
 
 /// A whole session.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum End {
+pub(crate) enum End {
     Sent(Box<SendEnd>),
     Received(Box<ReceiveEnd>),
 }
 
 impl Tally {
-    pub(super) fn of(direction: Direction) -> Self {
+    pub(crate) fn of(direction: Direction) -> Self {
         match direction {
             Direction::Sent => Self::Sent(Box::default()),
             Direction::Received => Self::Received(Box::default()),
@@ -50,7 +50,7 @@ impl Tally {
     }
 
     /// What happened, on one of several paths or to the session.
-    pub(super) fn on_event(&mut self, path: Option<PathId>, event: &Event) {
+    pub(crate) fn on_event(&mut self, path: Option<PathId>, event: &Event) {
         match (self, path) {
             (Self::Sent(tally), None) => tally.on_event(event),
             (Self::Sent(tally), Some(path)) => tally.on_path_event(usize::from(path.0), event),
@@ -60,7 +60,7 @@ impl Tally {
     }
 
     /// When the interval began that goes on, in s.
-    pub(super) const fn start_s(&self) -> f64 {
+    pub(crate) const fn start_s(&self) -> f64 {
         match self {
             Self::Sent(tally) => tally.now.start_s,
             Self::Received(tally) => tally.now.start_s,
@@ -68,15 +68,15 @@ impl Tally {
     }
 
     /// Closes the interval that lasted until `at`.
-    pub(super) fn close(&mut self, at: Span) -> Interval {
+    pub(crate) fn close(&mut self, at: Span) -> Interval {
         match self {
             Self::Sent(tally) => Interval::Sent(Box::new(tally.close(at))),
-            Self::Received(tally) => Interval::Received(tally.close(at)),
+            Self::Received(tally) => Interval::Received(Box::new(tally.close(at))),
         }
     }
 
     /// The whole session, which lasted until `at`.
-    pub(super) fn finish(self, at: Span) -> End {
+    pub(crate) fn finish(self, at: Span) -> End {
         match self {
             Self::Sent(tally) => End::Sent(Box::new(tally.finish(at))),
             Self::Received(mut tally) => End::Received(Box::new(tally.finish(at))),
@@ -85,7 +85,7 @@ impl Tally {
 }
 
 impl Interval {
-    pub(super) const fn sum(&self) -> Sum {
+    pub(crate) const fn sum(&self) -> Sum {
         match self {
             Self::Sent(interval) => interval.sum(),
             Self::Received(interval) => interval.sum(),
@@ -94,7 +94,7 @@ impl Interval {
 }
 
 impl End {
-    pub(super) const fn sum(&self) -> Sum {
+    pub(crate) const fn sum(&self) -> Sum {
         match self {
             Self::Sent(end) => end.sum(),
             Self::Received(end) => end.sum(),
@@ -104,26 +104,26 @@ impl End {
 
 /// What sessions of one direction came to together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Sum {
-    pub(super) rate_bps: f64,
-    pub(super) packets: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Sum {
+    pub(crate) rate_bps: f64,
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
     /// Of all, by the last reports; left out of intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) packets_lost: Option<u64>,
+    pub(crate) packets_lost: Option<u64>,
 }
 
 /// The sums of both directions; left out where there is no session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Sums {
+pub(crate) struct Sums {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) sent: Option<Sum>,
+    pub(crate) sent: Option<Sum>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) received: Option<Sum>,
+    pub(crate) received: Option<Sum>,
 }
 
 impl Sums {
-    pub(super) fn of(each: impl Iterator<Item = (Direction, Sum)>) -> Self {
+    pub(crate) fn of(each: impl Iterator<Item = (Direction, Sum)>) -> Self {
         let mut sums = Self::default();
         for (direction, more) in each {
             let sum = match direction {

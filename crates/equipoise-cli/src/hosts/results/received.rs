@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 
+use equipoise::measure::InterarrivalJitter;
 use equipoise::units::{Size, Span};
+use equipoise_lab::record::Delays;
 use equipoise_session::{Ecn, Event, PathId};
 use serde::Serialize;
 
@@ -8,74 +10,92 @@ use super::{End, Sum, rate};
 
 /// What a receiver saw of one session in one interval.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(in crate::hosts) struct ReceiveInterval {
-    pub(in crate::hosts) start_s: f64,
-    pub(in crate::hosts) end_s: f64,
-    pub(in crate::hosts) rate_bps: f64,
-    pub(in crate::hosts) packets: u64,
-    pub(in crate::hosts) bytes: u64,
+pub(crate) struct ReceiveInterval {
+    pub(crate) start_s: f64,
+    pub(crate) end_s: f64,
+    pub(crate) rate_bps: f64,
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
     /// Delay as the two clocks show it, less that of the session's first packet.
-    pub(in crate::hosts) shown_delay_mean_s: Option<f64>,
+    pub(crate) shown_delay_mean_s: Option<f64>,
+    /// How far that delay was above the least of the session so far: on average, and for 50, 95 and 99 % of the packets at the most.
+    pub(crate) delay_mean_s: Option<f64>,
+    pub(crate) delay_p50_s: Option<f64>,
+    pub(crate) delay_p95_s: Option<f64>,
+    pub(crate) delay_p99_s: Option<f64>,
+    /// Interarrival jitter at its end (RFC 3550, Sec. 6.4.1).
+    pub(crate) jitter_s: Option<f64>,
+    /// Numbers that were passed over, less those that came late; of the session, not of a path of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) packets_lost: Option<u64>,
     /// What came on each path, by the sender's number, if the session has several.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(in crate::hosts) paths: BTreeMap<u16, ReceiveInterval>,
+    pub(crate) paths: BTreeMap<u16, ReceiveInterval>,
     #[serde(skip)]
     delays_s: f64,
+    #[serde(skip)]
+    above_least: Delays,
 }
 
 impl ReceiveInterval {
     /// What was received.
-    pub(in crate::hosts) const fn sum(&self) -> Sum {
+    pub(crate) const fn sum(&self) -> Sum {
         Sum { rate_bps: self.rate_bps, packets: self.packets, bytes: self.bytes, packets_lost: None }
     }
 
-    fn count(&mut self, delay: Span, size: Size) {
+    fn count(&mut self, (delay, least): (Span, Span), size: Size) {
         self.packets += 1;
         self.bytes += size.as_bytes();
         self.delays_s += delay.as_secs_f64();
+        self.above_least.push(delay - least);
     }
 
     fn close(&mut self, start_s: f64, end_s: f64) {
         (self.start_s, self.end_s) = (start_s, end_s);
         self.rate_bps = rate(self.bytes, end_s - start_s);
         self.shown_delay_mean_s = (self.packets > 0).then(|| self.delays_s / self.packets as f64);
+        let above = std::mem::take(&mut self.above_least).result();
+        self.delay_mean_s = above.mean_s;
+        self.delay_p50_s = above.p50_s;
+        self.delay_p95_s = above.p95_s;
+        self.delay_p99_s = above.p99_s;
         self.paths.values_mut().for_each(|path| path.close(start_s, end_s));
     }
 }
 
 /// What a receiver saw of one session in all.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(in crate::hosts) struct ReceiveEnd {
-    pub(in crate::hosts) duration_s: f64,
-    pub(in crate::hosts) rate_bps: f64,
-    pub(in crate::hosts) packets_received: u64,
+pub(crate) struct ReceiveEnd {
+    pub(crate) duration_s: f64,
+    pub(crate) rate_bps: f64,
+    pub(crate) packets_received: u64,
     /// Of these, packets that queues had marked (ECN).
-    pub(in crate::hosts) packets_marked: u64,
-    pub(in crate::hosts) bytes_received: u64,
+    pub(crate) packets_marked: u64,
+    pub(crate) bytes_received: u64,
     /// Numbers between the first and the last that never came.
-    pub(in crate::hosts) packets_lost: u64,
+    pub(crate) packets_lost: u64,
     /// Packets whose payload is missing in what was given out.
-    pub(in crate::hosts) payload_missing: u64,
-    pub(in crate::hosts) payload_bytes: u64,
+    pub(crate) payload_missing: u64,
+    pub(crate) payload_bytes: u64,
     /// Packets that were asked for again, each as often as it was, and those that then came in time: lost ones, whose payload is not missing.
-    pub(in crate::hosts) repetitions_asked: u64,
-    pub(in crate::hosts) packets_repaired: u64,
+    pub(crate) repetitions_asked: u64,
+    pub(crate) packets_repaired: u64,
     /// How often the sender was asked for a key frame.
-    pub(in crate::hosts) key_frames_asked: u64,
+    pub(crate) key_frames_asked: u64,
     /// Packets and bytes of audio in that.
-    pub(in crate::hosts) audio_packets: u64,
-    pub(in crate::hosts) audio_bytes: u64,
+    pub(crate) audio_packets: u64,
+    pub(crate) audio_bytes: u64,
     /// Packets whose payload was not written, as the file or its reader stood still.
-    pub(in crate::hosts) payload_dropped: u64,
-    pub(in crate::hosts) ignored: BTreeMap<&'static str, u64>,
+    pub(crate) payload_dropped: u64,
+    pub(crate) ignored: BTreeMap<&'static str, u64>,
     /// Packets that came on each path, by the sender's number, if the session has several.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(in crate::hosts) packets_by_path: BTreeMap<u16, u64>,
+    pub(crate) packets_by_path: BTreeMap<u16, u64>,
 }
 
 impl ReceiveEnd {
     /// What was received.
-    pub(in crate::hosts) const fn sum(&self) -> Sum {
+    pub(crate) const fn sum(&self) -> Sum {
         let Self { rate_bps, packets_received: packets, bytes_received: bytes, packets_lost, .. } = *self;
         Sum { rate_bps, packets, bytes, packets_lost: Some(packets_lost) }
     }
@@ -83,19 +103,19 @@ impl ReceiveEnd {
 
 /// What sessions came to that are counted together.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(in crate::hosts) struct Together {
-    pub(in crate::hosts) sessions: u64,
-    pub(in crate::hosts) packets_received: u64,
-    pub(in crate::hosts) bytes_received: u64,
-    pub(in crate::hosts) packets_lost: u64,
-    pub(in crate::hosts) payload_missing: u64,
+pub(crate) struct Together {
+    pub(crate) sessions: u64,
+    pub(crate) packets_received: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) packets_lost: u64,
+    pub(crate) payload_missing: u64,
     /// In sessions in which this end sent.
-    pub(in crate::hosts) packets_sent: u64,
-    pub(in crate::hosts) bytes_sent: u64,
+    pub(crate) packets_sent: u64,
+    pub(crate) bytes_sent: u64,
 }
 
 impl Together {
-    pub(in crate::hosts) fn add(&mut self, end: &End) {
+    pub(crate) fn add(&mut self, end: &End) {
         self.sessions += 1;
         match end {
             End::Received(end) => {
@@ -118,27 +138,35 @@ const PATHS: usize = 64;
 
 /// Adds up what a server tells of a session.
 #[derive(Debug, Default)]
-pub(in crate::hosts) struct ReceiveTally {
-    pub(in crate::hosts) now: ReceiveInterval,
-    pub(in crate::hosts) end: ReceiveEnd,
+pub(crate) struct ReceiveTally {
+    pub(crate) now: ReceiveInterval,
+    pub(crate) end: ReceiveEnd,
     numbers: Option<(u64, u64)>,
+    /// The least delay so far.
+    least: Option<Span>,
+    /// Packets that were missing when the last interval ended.
+    lost_before: u64,
+    jitter: InterarrivalJitter,
 }
 
 impl ReceiveTally {
     /// What happened on one path is part of what happened to the session.
-    pub(in crate::hosts) fn on_path_event(&mut self, path: PathId, event: &Event) {
+    pub(crate) fn on_path_event(&mut self, path: PathId, event: &Event) {
         let has_room = self.end.packets_by_path.len() < PATHS || self.end.packets_by_path.contains_key(&path.0);
         if let (Event::MediaReceived { delay, size, .. }, true) = (event, has_room) {
-            self.now.paths.entry(path.0).or_default().count(*delay, *size);
+            let least = self.least(*delay);
+            self.now.paths.entry(path.0).or_default().count((*delay, least), *size);
             *self.end.packets_by_path.entry(path.0).or_default() += 1;
         }
         self.on_event(event);
     }
 
-    pub(in crate::hosts) fn on_event(&mut self, event: &Event) {
+    pub(crate) fn on_event(&mut self, event: &Event) {
         match event {
             Event::MediaReceived { sequence, delay, size, ecn, .. } => {
-                self.now.count(*delay, *size);
+                let least = self.least(*delay);
+                self.now.count((*delay, least), *size);
+                self.jitter.push(*delay);
                 self.end.packets_received += 1;
                 self.end.packets_marked += u64::from(*ecn == Ecn::Marked);
                 self.end.bytes_received += size.as_bytes();
@@ -154,7 +182,7 @@ impl ReceiveTally {
     }
 
     /// Payload was given out, behind so many packets that are missing, or dropped.
-    pub(in crate::hosts) fn on_payload(&mut self, missing: u64, (bytes, is_audio): (u64, bool), is_dropped: bool) {
+    pub(crate) fn on_payload(&mut self, missing: u64, (bytes, is_audio): (u64, bool), is_dropped: bool) {
         if is_audio {
             self.end.audio_packets += 1;
             self.end.audio_bytes += bytes;
@@ -165,18 +193,37 @@ impl ReceiveTally {
     }
 
     /// Closes the interval that lasted until `at` on the session's own time.
-    pub(in crate::hosts) fn close(&mut self, at: Span) -> ReceiveInterval {
+    pub(crate) fn close(&mut self, at: Span) -> ReceiveInterval {
         let fresh = ReceiveInterval { start_s: at.as_secs_f64(), ..ReceiveInterval::default() };
+        let lost = self.lost();
         let mut closed = std::mem::replace(&mut self.now, fresh);
+        closed.packets_lost = Some(lost.saturating_sub(self.lost_before));
+        self.lost_before = lost;
+        closed.jitter_s = (closed.packets > 0).then(|| self.jitter.as_secs_f64());
         closed.close(closed.start_s, at.as_secs_f64());
         closed
     }
 
-    pub(in crate::hosts) fn finish(&mut self, at: Span) -> ReceiveEnd {
+    pub(crate) fn finish(&mut self, at: Span) -> ReceiveEnd {
         self.end.duration_s = at.as_secs_f64();
         self.end.rate_bps = rate(self.end.bytes_received, self.end.duration_s);
-        let expected = self.numbers.map_or(0, |(first, last)| last - first + 1);
-        self.end.packets_lost = expected.saturating_sub(self.end.packets_received);
+        self.end.packets_lost = self.lost();
         self.end.clone()
+    }
+
+    /// Numbers between the first and the last that have not come so far.
+    const fn lost(&self) -> u64 {
+        let expected = match self.numbers {
+            Some((first, last)) => last - first + 1,
+            None => 0,
+        };
+        expected.saturating_sub(self.end.packets_received)
+    }
+
+    /// The least delay of the session so far, with this one.
+    fn least(&mut self, delay: Span) -> Span {
+        let least = self.least.map_or(delay, |least| least.min(delay));
+        self.least = Some(least);
+        least
     }
 }

@@ -8,105 +8,106 @@ use super::{Sum, rate};
 
 /// What a sender did in one interval.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(in crate::hosts) struct SendInterval {
-    pub(in crate::hosts) start_s: f64,
-    pub(in crate::hosts) end_s: f64,
+pub(crate) struct SendInterval {
+    pub(crate) start_s: f64,
+    pub(crate) end_s: f64,
     /// Rate of IP packets that were sent, and the one that was allowed in the end.
-    pub(in crate::hosts) rate_bps: f64,
-    pub(in crate::hosts) target_rate_bps: Option<f64>,
+    pub(crate) rate_bps: f64,
+    pub(crate) target_rate_bps: Option<f64>,
     /// How long the payload of a packet that left had waited at the most.
-    pub(in crate::hosts) waited_max_s: f64,
+    pub(crate) waited_max_s: f64,
     /// The delay that is held, from the last report; `null` where none came.
-    pub(in crate::hosts) delay_mean_s: Option<f64>,
-    pub(in crate::hosts) delay_deviation_s: Option<f64>,
-    pub(in crate::hosts) round_trip_s: Option<f64>,
+    pub(crate) delay_mean_s: Option<f64>,
+    pub(crate) delay_deviation_s: Option<f64>,
+    pub(crate) round_trip_s: Option<f64>,
     /// Share of packets lost, by the last report.
-    pub(in crate::hosts) fraction_lost: Option<f64>,
+    pub(crate) fraction_lost: Option<f64>,
     /// Share of packets that came marked (ECN), by the last report; left out where none may be.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::hosts) fraction_marked: Option<f64>,
-    pub(in crate::hosts) packets: u64,
-    pub(in crate::hosts) reports: u64,
-    pub(in crate::hosts) decided_by: Option<&'static str>,
+    pub(crate) fraction_marked: Option<f64>,
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    /// Packets that reports of the interval said to be lost in addition to those before.
+    pub(crate) packets_lost: u64,
+    pub(crate) reports: u64,
+    pub(crate) decided_by: Option<&'static str>,
     /// The circuit breaker that had stopped the media at its end; `null` where none had.
-    pub(in crate::hosts) stopped_by: Option<&'static str>,
+    pub(crate) stopped_by: Option<&'static str>,
     /// What it did on each path, if it has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(in crate::hosts) paths: Vec<SendPathInterval>,
-    #[serde(skip)]
-    bytes: u64,
+    pub(crate) paths: Vec<SendPathInterval>,
 }
 
 /// What a sender did on one of several paths in one interval.
 #[derive(Clone, Debug, Serialize)]
-pub(in crate::hosts) struct SendPathInterval {
-    pub(in crate::hosts) path: String,
+pub(crate) struct SendPathInterval {
+    pub(crate) path: String,
     /// In the end: `up`, `down`, or `joining` before it first was up.
-    pub(in crate::hosts) state: &'static str,
+    pub(crate) state: &'static str,
     #[serde(flatten)]
-    pub(in crate::hosts) interval: SendInterval,
+    pub(crate) interval: SendInterval,
 }
 
 impl SendInterval {
     /// What was sent.
-    pub(in crate::hosts) const fn sum(&self) -> Sum {
+    pub(crate) const fn sum(&self) -> Sum {
         Sum { rate_bps: self.rate_bps, packets: self.packets, bytes: self.bytes, packets_lost: None }
     }
 
     /// What made the rate what it is, for a line.
-    pub(in crate::hosts) fn decided_by(&self) -> Option<String> {
+    pub(crate) fn decided_by(&self) -> Option<String> {
         self.stopped_by.map(|breaker| format!("stopped: {breaker}")).or_else(|| self.decided_by.map(str::to_owned))
     }
 }
 
 /// What a sender did in all.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(in crate::hosts) struct SendEnd {
-    pub(in crate::hosts) duration_s: f64,
-    pub(in crate::hosts) rate_bps: f64,
-    pub(in crate::hosts) packets_sent: u64,
-    pub(in crate::hosts) bytes_sent: u64,
+pub(crate) struct SendEnd {
+    pub(crate) duration_s: f64,
+    pub(crate) rate_bps: f64,
+    pub(crate) packets_sent: u64,
+    pub(crate) bytes_sent: u64,
     /// Packets that were sent and had not arrived by the last report.
-    pub(in crate::hosts) packets_lost: Option<u64>,
+    pub(crate) packets_lost: Option<u64>,
     /// Mean over the intervals that had reports.
-    pub(in crate::hosts) delay_mean_s: Option<f64>,
-    pub(in crate::hosts) clocks: Option<ClocksCompared>,
+    pub(crate) delay_mean_s: Option<f64>,
+    pub(crate) clocks: Option<ClocksCompared>,
     /// By how much the clocks of the two hosts were found to step against each other.
-    pub(in crate::hosts) clock_steps: Vec<f64>,
+    pub(crate) clock_steps: Vec<f64>,
     /// How often this host's wall clock was found to be set; it moves no delay.
-    pub(in crate::hosts) wall_clock_steps: u64,
-    pub(in crate::hosts) reports_missing: u64,
+    pub(crate) wall_clock_steps: u64,
+    pub(crate) reports_missing: u64,
     /// How often the congestion breaker cut the rate to a tenth (RFC 8083, Sec. 4.3).
-    pub(in crate::hosts) circuit_strained: u64,
+    pub(crate) circuit_strained: u64,
     /// How often each circuit breaker stopped the media (RFC 8083, Sec. 4).
-    pub(in crate::hosts) circuit_broken: BTreeMap<&'static str, u64>,
+    pub(crate) circuit_broken: BTreeMap<&'static str, u64>,
     /// On how many paths ECN failed (RFC 6679, Sec. 7.4.1).
-    pub(in crate::hosts) ecn_failed: u64,
-    pub(in crate::hosts) pacing_resets: u64,
+    pub(crate) ecn_failed: u64,
+    pub(crate) pacing_resets: u64,
     /// Packets that were sent again, as the receiver missed them; in none of the other counts and rates.
-    pub(in crate::hosts) packets_repeated: u64,
-    pub(in crate::hosts) bytes_repeated: u64,
+    pub(crate) packets_repeated: u64,
+    pub(crate) bytes_repeated: u64,
     /// How often the receiver wanted a key frame.
-    pub(in crate::hosts) key_frames_wanted: u64,
-    pub(in crate::hosts) ignored: BTreeMap<&'static str, u64>,
+    pub(crate) key_frames_wanted: u64,
+    pub(crate) ignored: BTreeMap<&'static str, u64>,
     /// Datagrams that this host's kernel refused to send; `null` if the session failed.
-    pub(in crate::hosts) datagrams_unsent: Option<u64>,
+    pub(crate) datagrams_unsent: Option<u64>,
     /// Packets and bytes of audio that were taken from another program; they are in the other counts, too.
-    pub(in crate::hosts) audio_packets: u64,
-    pub(in crate::hosts) audio_bytes: u64,
+    pub(crate) audio_packets: u64,
+    pub(crate) audio_bytes: u64,
     /// Packets of the other program that found no room.
-    pub(in crate::hosts) payload_dropped: u64,
+    pub(crate) payload_dropped: u64,
     /// Packets of the other program that had waited for too long, and were dropped.
-    pub(in crate::hosts) payload_expired: u64,
-    pub(in crate::hosts) ended_by_peer: bool,
+    pub(crate) payload_expired: u64,
+    pub(crate) ended_by_peer: bool,
     /// What it did on each path, if it has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(in crate::hosts) paths: Vec<SendPathEnd>,
+    pub(crate) paths: Vec<SendPathEnd>,
 }
 
 impl SendEnd {
     /// What was sent.
-    pub(in crate::hosts) const fn sum(&self) -> Sum {
+    pub(crate) const fn sum(&self) -> Sum {
         let Self { rate_bps, packets_sent: packets, bytes_sent: bytes, packets_lost, .. } = *self;
         Sum { rate_bps, packets, bytes, packets_lost }
     }
@@ -114,36 +115,36 @@ impl SendEnd {
 
 /// What a sender did on one of several paths in all.
 #[derive(Clone, Debug, Serialize)]
-pub(in crate::hosts) struct SendPathEnd {
-    pub(in crate::hosts) path: String,
+pub(crate) struct SendPathEnd {
+    pub(crate) path: String,
     /// How often it could not be used any more.
-    pub(in crate::hosts) times_down: u64,
-    pub(in crate::hosts) packets_sent: u64,
-    pub(in crate::hosts) bytes_sent: u64,
+    pub(crate) times_down: u64,
+    pub(crate) packets_sent: u64,
+    pub(crate) bytes_sent: u64,
     /// Packets that were sent and had not arrived by the last report.
-    pub(in crate::hosts) packets_lost: Option<u64>,
-    pub(in crate::hosts) delay_mean_s: Option<f64>,
-    pub(in crate::hosts) clocks: Option<ClocksCompared>,
-    pub(in crate::hosts) reports_missing: u64,
+    pub(crate) packets_lost: Option<u64>,
+    pub(crate) delay_mean_s: Option<f64>,
+    pub(crate) clocks: Option<ClocksCompared>,
+    pub(crate) reports_missing: u64,
     /// How often each circuit breaker took media off it, while other paths carried on.
-    pub(in crate::hosts) circuit_broken: BTreeMap<&'static str, u64>,
+    pub(crate) circuit_broken: BTreeMap<&'static str, u64>,
 }
 
 /// How the hosts' clocks compare.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(in crate::hosts) struct ClocksCompared {
+pub(crate) struct ClocksCompared {
     /// Receiver's clock less sender's.
-    pub(in crate::hosts) offset_s: f64,
-    pub(in crate::hosts) uncertainty_s: f64,
-    pub(in crate::hosts) drift_ppm: Option<f64>,
-    pub(in crate::hosts) drift_uncertainty_ppm: Option<f64>,
+    pub(crate) offset_s: f64,
+    pub(crate) uncertainty_s: f64,
+    pub(crate) drift_ppm: Option<f64>,
+    pub(crate) drift_uncertainty_ppm: Option<f64>,
 }
 
 /// Adds up what a sender tells.
 #[derive(Debug, Default)]
-pub(in crate::hosts) struct SendTally {
-    pub(in crate::hosts) now: SendInterval,
-    pub(in crate::hosts) end: SendEnd,
+pub(crate) struct SendTally {
+    pub(crate) now: SendInterval,
+    pub(crate) end: SendEnd,
     delays: (f64, u64),
     /// By their numbers; none where it has one alone.
     paths: Vec<PathTally>,
@@ -160,7 +161,7 @@ struct PathTally {
 
 impl SendTally {
     /// Of a session over these paths; none where it has one alone.
-    pub(in crate::hosts) fn of(paths: &[String]) -> Self {
+    pub(crate) fn of(paths: &[String]) -> Self {
         let path = |name: &String| {
             let (name, tally) = (name.clone(), Self::default());
             PathTally { name, state: "joining", times_down: 0, tally }
@@ -169,7 +170,7 @@ impl SendTally {
     }
 
     /// Something became of a path.
-    pub(in crate::hosts) fn on_path(&mut self, path: usize, change: PathChange) {
+    pub(crate) fn on_path(&mut self, path: usize, change: PathChange) {
         if let Some(path) = self.paths.get_mut(path) {
             path.state = if change == PathChange::Up { "up" } else { "down" };
             path.times_down += u64::from(change == PathChange::Down);
@@ -177,7 +178,7 @@ impl SendTally {
     }
 
     /// What happened on one path is part of what happened to the session, but for what each path has to itself.
-    pub(in crate::hosts) fn on_path_event(&mut self, path: usize, event: &Event) {
+    pub(crate) fn on_path_event(&mut self, path: usize, event: &Event) {
         if let Some(path) = self.paths.get_mut(path) {
             path.tally.on_event(event);
         }
@@ -191,7 +192,7 @@ impl SendTally {
         }
     }
 
-    pub(in crate::hosts) fn on_event(&mut self, event: &Event) {
+    pub(crate) fn on_event(&mut self, event: &Event) {
         match event {
             Event::PayloadExpired { packets } => self.end.payload_expired += packets,
             Event::MediaSent { size, waited, .. } => {
@@ -208,6 +209,7 @@ impl SendTally {
                 self.now.round_trip_s = Some(round_trip.as_secs_f64());
                 self.now.fraction_lost = Some(*fraction_lost);
                 self.now.fraction_marked = *fraction_marked;
+                self.now.packets_lost += lost.saturating_sub(self.end.packets_lost.unwrap_or(0));
                 self.end.packets_lost = Some(*lost);
                 if let Some(delay) = delay {
                     self.delays = (self.delays.0 + delay.mean_s, self.delays.1 + 1);
@@ -247,7 +249,7 @@ impl SendTally {
     }
 
     /// Closes the interval that lasted until `at`.
-    pub(in crate::hosts) fn close(&mut self, at: Span) -> SendInterval {
+    pub(crate) fn close(&mut self, at: Span) -> SendInterval {
         let kept = SendInterval {
             start_s: at.as_secs_f64(),
             target_rate_bps: self.now.target_rate_bps,
@@ -273,7 +275,7 @@ impl SendTally {
     }
 
     /// The whole session, which lasted until `at`.
-    pub(in crate::hosts) fn finish(mut self, at: Span) -> SendEnd {
+    pub(crate) fn finish(mut self, at: Span) -> SendEnd {
         let paths = std::mem::take(&mut self.paths).into_iter().map(|path| {
             let end = path.tally.finish(at);
             SendPathEnd {
@@ -313,6 +315,7 @@ impl SendInterval {
         };
         (self.delay_mean_s, self.fraction_lost) = (mean(|path| path.delay_mean_s), mean(|path| path.fraction_lost));
         self.fraction_marked = mean(|path| path.fraction_marked);
+        self.packets_lost = self.paths.iter().map(|path| path.interval.packets_lost).sum();
         let longest = self.paths.iter().filter_map(|path| path.interval.round_trip_s);
         self.round_trip_s = longest.reduce(f64::max);
     }

@@ -18,19 +18,21 @@ use equipoise_session::Event;
 use equipoise_session::rtp::Payload;
 use serde::Serialize;
 
-use self::plan::{controller, directions, fetching, resolve, scheduler, sending};
+use self::plan::{controller, directions, fetching, laws, resolve, scheduler, sending};
 use self::streams::{Planned, Source, socket};
-use self::watch::Watch;
+use self::watch::{Outputs, Watch};
 use self::words::{head, words};
 use super::args::Send;
 use super::input::{Given, Input};
 use super::rate_socket::RateSocket;
 use super::results::{Direction, End, Sums};
 use super::rtcp::ToEncoder;
-use super::writer::{MOST_LINES, Screen, Writer};
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
 use crate::output::Output;
+use crate::views::told::Told;
+use crate::views::{self, Views};
+use crate::writer::{MOST_LINES, Screen, Writer};
 
 /// The last line of the results of one session as JSON; those before it are the intervals.
 #[derive(Debug, Serialize)]
@@ -103,6 +105,8 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let key = super::key(&options.ends)?;
     let peer = resolve(options)?;
     let stop = catch_interrupt()?;
+    let views = Views::open(&options.viewing, options.ends.report.as_deref(), options.ends.quiet, &stop)?;
+    views.check_stdout(matches!(json, Some(Output::Stdout)))?;
     let clock = Clock::new();
     scheduler(options)?;
     let mut config = sending(options, peer, key);
@@ -112,7 +116,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     config.has_further_source = options.audio.is_some();
     let planned = plan(options, &config, &directions, &clock)?;
     let start = start(options, &config, &planned);
-    let screen = Screen::new(options.ends.quiet || matches!(json, Some(Output::Stdout)));
+    let screen = Screen::new(options.ends.quiet || matches!(json, Some(Output::Stdout)), &views);
     let (post, queue) = mpsc::channel();
     let (streams, payloads) = streams::open(planned, &post).map_err(RealError::from)?;
     drop(post);
@@ -129,7 +133,13 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let lasts = options.time.or((config.payload == Payload::Generated).then_some(DEFAULT_TIME));
     let lasts = lasts.filter(|time| *time > Span::ZERO);
     let json = json.map(|file| Writer::start(file, MOST_LINES));
-    let mut watch = Watch::new(&directions, &start.paths, options.ends.interval, (screen, json));
+    views.tell(Told::Start(views::told::Start {
+        version: start.version,
+        command: "send",
+        title: head(&start).trim_end().to_owned(),
+    }));
+    let outputs = Outputs { screen, json, views };
+    let mut watch = Watch::new(&directions, &start, options.ends.interval, outputs);
     let mut end = Span::ZERO;
     while !stop.load(Ordering::Relaxed) && lasts.is_none_or(|lasts| end < lasts) {
         let open = watch.take_in(&queue, origin, &mut steer);
@@ -219,7 +229,8 @@ fn plan(
     let plan = |direction: &Direction| -> Result<Planned, RealError> {
         Ok(match direction {
             Direction::Sent => {
-                let source = Source::of(options, peer, scheduler(options)?, clock)?;
+                let paths = (scheduler(options)?, laws(options, config.packet_size)?);
+                let source = Source::of(options, peer, paths, clock)?;
                 Planned::Send(Box::new(config.clone()), controller(options, config.packet_size)?, source)
             }
             Direction::Received => {

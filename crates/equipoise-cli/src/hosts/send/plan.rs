@@ -4,11 +4,12 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use equipoise::control::scheduler::{self, BoxedScheduler};
-use equipoise::control::{self, BoxedController, Cbr};
+use equipoise::control::{self, BoxedController, Cbr, ConfigError, Entry, Parameters};
 use equipoise::units::{Size, Span};
 use equipoise_net::{FetchConfig, Key, NetError, SendConfig, Wanted};
 use equipoise_session::Ecn;
 use equipoise_session::feedback::{Format, Reporting};
+use equipoise_session::multipath::PathLaws;
 use equipoise_session::rtp::Delays;
 
 use super::super::args::{DelayKind, EcnField, FeedbackFormat, Send};
@@ -100,6 +101,27 @@ pub(super) fn controller(options: &Send, packet: Size) -> Result<BoxedController
     if let Some(rate) = options.bitrate {
         return Ok(Box::new(Cbr::new(rate)));
     }
+    let (entry, parameters) = chosen(options)?;
+    entry.build(&parameters, packet).map_err(|source| failed(options, source))
+}
+
+/// More of them, of which each path has one if they go by single packets.
+pub(super) fn laws(options: &Send, packet: Size) -> Result<PathLaws, RealError> {
+    if options.bitrate.is_some() {
+        // One rate for all paths.
+        return Ok(PathLaws::new(|| None, None));
+    }
+    let (entry, parameters) = chosen(options)?;
+    let highest = parameters.highest_rate();
+    Ok(PathLaws::new(move || entry.build(&parameters, packet).ok(), highest))
+}
+
+fn failed(options: &Send, source: ConfigError) -> RealError {
+    RealError::Controller { name: options.controller().to_owned(), source }
+}
+
+/// The controller that was asked for by its name.
+fn chosen(options: &Send) -> Result<(&'static Entry, Parameters), RealError> {
     let name = options.controller();
     let entry = control::find(name).ok_or_else(|| RealError::UnknownController {
         name: name.to_owned(),
@@ -115,8 +137,8 @@ pub(super) fn controller(options: &Send, packet: Size) -> Result<BoxedController
         given.retain(|(other, _)| *other != name);
         given.push((name, value));
     }
-    let failed = |source| RealError::Controller { name: name.to_owned(), source };
-    entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
+    let parameters = entry.parse(&given).map_err(|source| failed(options, source))?;
+    Ok((entry, parameters))
 }
 
 pub(super) fn scheduler(options: &Send) -> Result<BoxedScheduler, RealError> {

@@ -10,6 +10,7 @@ use equipoise_net::{
     Clock, FetchConfig, HostStats, Multipath, MultipathSession, NetError, Observer, PayloadSender, Running, SendConfig,
     Socket, Time, fetch, send, send_multipath,
 };
+use equipoise_session::multipath::{PathLaws, Total};
 use equipoise_session::{Event, PathChange, PathId, multipath, rtp};
 
 use super::super::args::Send;
@@ -25,7 +26,8 @@ pub(super) enum Planned {
 /// What the packets leave by.
 pub(super) enum Source {
     Socket(Socket),
-    Paths(Clock, Multipath),
+    /// With more controllers of the kind that was asked for.
+    Paths(Clock, Multipath, PathLaws),
 }
 
 /// A socket at any free port, by which `peer` can be reached.
@@ -41,7 +43,7 @@ impl Source {
     pub(super) fn of(
         options: &Send,
         peer: SocketAddr,
-        scheduler: BoxedScheduler,
+        (scheduler, laws): (BoxedScheduler, PathLaws),
         clock: &Clock,
     ) -> Result<Self, NetError> {
         if options.path.is_empty() {
@@ -50,7 +52,7 @@ impl Source {
         let multipath = Multipath::new(options.path.clone(), scheduler);
         // A period has one report at the least.
         let period = options.scheduler_period.unwrap_or(multipath.period.max(options.report_interval));
-        Ok(Self::Paths(clock.clone(), Multipath { period, dscp: options.ends.dscp, ..multipath }))
+        Ok(Self::Paths(clock.clone(), Multipath { period, dscp: options.ends.dscp, ..multipath }, laws))
     }
 }
 
@@ -69,8 +71,8 @@ impl Planned {
                 let (running, payloads) = send(socket, &config, controller, poster)?;
                 (Stream::OnePath(running), payloads)
             }
-            Self::Send(config, controller, Source::Paths(clock, multipath)) => {
-                let session = send_multipath(&clock, &config, multipath, controller, poster)?;
+            Self::Send(config, controller, Source::Paths(clock, multipath, laws)) => {
+                let session = send_multipath(&clock, &config, multipath, Total::of(controller, laws), poster)?;
                 let MultipathSession { running, payloads, .. } = session;
                 (Stream::SeveralPaths(running), payloads)
             }

@@ -14,11 +14,13 @@ use super::super::args::DelayKind;
 use super::super::input::Given;
 use super::super::lines::{self, Heads};
 use super::super::results::{Direction, End, Interval, SendTally, Sums, Tally};
-use super::super::writer::{Screen, Writer};
 use super::streams::{Note, What};
 use super::words::foot;
 use super::{ResultsOfMany, ResultsOfOne, Start, StreamEnd};
 use crate::error::CliError;
+use crate::views::Views;
+use crate::views::told::{Open, Told};
+use crate::writer::{Screen, Writer};
 
 /// How often the main thread looks around.
 const TICK: Duration = Duration::from_millis(20);
@@ -28,8 +30,14 @@ pub(super) struct Watch {
     each: Vec<(Direction, Tally)>,
     heads: Heads,
     interval: Span,
-    screen: Screen,
-    json: Option<Writer>,
+    outputs: Outputs,
+}
+
+/// Who is told.
+pub(super) struct Outputs {
+    pub(super) screen: Screen,
+    pub(super) json: Option<Writer>,
+    pub(super) views: Views,
 }
 
 /// An interval of several sessions, as a line of the results.
@@ -51,19 +59,21 @@ struct StreamLine {
 }
 
 impl Watch {
-    /// Of sessions of these directions; of one over these paths, if it has several.
-    pub(super) fn new(
-        directions: &[Direction],
-        paths: &[String],
-        interval: Span,
-        (screen, json): (Screen, Option<Writer>),
-    ) -> Self {
+    /// Of sessions of these directions, which begin now; of one over several paths, if `start` has them.
+    pub(super) fn new(directions: &[Direction], start: &Start, interval: Span, outputs: Outputs) -> Self {
+        let paths = &start.paths;
         let tally = |direction: &Direction| match direction {
             Direction::Sent => Tally::Sent(Box::new(SendTally::of(paths))),
             Direction::Received => Tally::of(Direction::Received),
         };
         let each = directions.iter().map(|direction| (*direction, tally(direction))).collect();
-        Self { each, heads: Heads::default(), interval, screen, json }
+        for (series, direction) in (0..).zip(directions) {
+            let way = if *direction == Direction::Sent { "to" } else { "from" };
+            let number = if directions.len() > 1 { format!("[{series}] ") } else { String::new() };
+            let name = format!("{number}{way} {}", start.peer);
+            outputs.views.tell(Told::Open(Open { series, at_s: 0.0, name, direction: (*direction).into() }));
+        }
+        Self { each, heads: Heads::default(), interval, outputs }
     }
 
     /// It sends in one session, and nothing else: then results have no list of sessions.
@@ -84,8 +94,9 @@ impl Watch {
         loop {
             match queue.try_recv() {
                 Ok(note) => {
-                    self.tell(note.at - origin);
-                    self.take(&note, steer);
+                    let at = note.at - origin;
+                    self.tell(at);
+                    self.take(at, &note, steer);
                 }
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
@@ -93,13 +104,14 @@ impl Watch {
         }
     }
 
-    fn take(&mut self, note: &Note, steer: &mut dyn FnMut(&Event)) {
+    fn take(&mut self, at: Span, note: &Note, steer: &mut dyn FnMut(&Event)) {
         let Some((_, tally)) = self.each.get_mut(note.stream) else { return };
         match &note.what {
             What::Event(path, event) => {
                 tally.on_event(*path, event);
                 if path.is_none() {
                     steer(event);
+                    self.outputs.views.tell_of_breaker(note.stream as u64, at.as_secs_f64(), event);
                 }
             }
             What::Path(path, change) => {
@@ -121,6 +133,9 @@ impl Watch {
             let ends = Span::from_secs_f64(start_s).unwrap_or_default() + self.interval;
             let closed: Vec<_> =
                 self.each.iter_mut().map(|(direction, tally)| (*direction, tally.close(ends))).collect();
+            for (series, (_, interval)) in (0..).zip(&closed) {
+                self.outputs.views.tell_of_session(series, ends.as_secs_f64(), interval);
+            }
             if self.is_one() {
                 for (_, interval) in &closed {
                     self.show_one(ends, interval);
@@ -133,12 +148,12 @@ impl Watch {
 
     fn show_one(&mut self, ends: Span, interval: &Interval) {
         if let Some(head) = self.heads.next(Direction::Sent) {
-            self.screen.say(head);
+            self.outputs.screen.line(head);
         }
         for line in lines::interval(&format!("{:7.1} s", ends.as_secs_f64()), interval) {
-            self.screen.say(&line);
+            self.outputs.screen.line(&line);
         }
-        if let Some(json) = &self.json {
+        if let Some(json) = &self.outputs.json {
             json.line(interval);
         }
     }
@@ -147,16 +162,16 @@ impl Watch {
         let sum = Sums::of(closed.iter().map(|(direction, interval)| (*direction, interval.sum())));
         for (stream, (direction, interval)) in closed.iter().enumerate() {
             if let Some(head) = self.heads.next(*direction) {
-                self.screen.say(&format!("  ID  {head}"));
+                self.outputs.screen.line(&format!("  ID  {head}"));
             }
             for line in lines::interval(&format!("[{stream:3}] {end_s:7.1} s"), interval) {
-                self.screen.say(&line);
+                self.outputs.screen.line(&line);
             }
         }
         if closed.len() > 1 {
-            self.screen.say(&lines::sums(&format!("[SUM] {end_s:7.1} s"), &sum));
+            self.outputs.screen.line(&lines::sums(&format!("[SUM] {end_s:7.1} s"), &sum));
         }
-        if let Some(json) = &self.json {
+        if let Some(json) = &self.outputs.json {
             let stream = |(stream, (direction, interval))| StreamLine { stream, direction, interval };
             json.line(&Line { start_s, end_s, streams: closed.into_iter().enumerate().map(stream).collect(), sum });
         }
@@ -175,7 +190,13 @@ impl Watch {
     /// Prints and writes what came of it by `end`, where other programs gave this.
     pub(super) fn finish(self, start: Start, (end, given): (Span, &Given), delay: DelayKind) -> Result<(), CliError> {
         let is_one = self.is_one();
-        let ends: Vec<_> = self.each.into_iter().map(|(direction, tally)| (direction, tally.finish(end))).collect();
+        let Outputs { screen, json, views } = self.outputs;
+        let close = |(series, (direction, mut tally)): (u64, (Direction, Tally))| {
+            // What is left is shorter than an interval.
+            views.tell_of_session(series, end.as_secs_f64(), &tally.close(end));
+            (direction, tally.finish(end))
+        };
+        let ends: Vec<_> = (0..).zip(self.each).map(close).collect();
         let sum = Sums::of(ends.iter().map(|(direction, end)| (*direction, end.sum())));
         let mut streams = Vec::new();
         for (stream, (direction, mut end)) in ends.into_iter().enumerate() {
@@ -189,14 +210,17 @@ impl Watch {
                 End::Received(end) => lines::received_end(end),
             };
             let name = if is_one { "\n".to_owned() } else { format!("\n[{stream:3}] ") };
-            self.screen.say(&(name + &text));
+            screen.say(&(name + &text));
             streams.push(StreamEnd { stream, direction, end });
         }
         if streams.len() > 1 {
-            self.screen.say(&lines::sums("\n[SUM]", &sum));
+            screen.say(&lines::sums("\n[SUM]", &sum));
         }
-        self.screen.finish();
-        let Some(json) = self.json else { return Ok(()) };
+        // Before the last words, which the terminal may show then.
+        let viewed = views.finish(end.as_secs_f64());
+        screen.finish();
+        viewed?;
+        let Some(json) = json else { return Ok(()) };
         let intervals_dropped = json.inlet().dropped();
         if is_one && let Some(StreamEnd { end, .. }) = streams.pop() {
             return json.fulfil(&ResultsOfOne { start, end, intervals_dropped });

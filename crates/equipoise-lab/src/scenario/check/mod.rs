@@ -524,7 +524,7 @@ impl Check<'_> {
 /// What a controlled flow provides to its controller.
 const fn provided(raw: &RawFlow) -> Needs {
     if raw.paths.is_some() {
-        multipath::Sender::PROVIDES
+        multipath::Sender::PROVIDES.and(multipath::Sender::PROVIDES_PER_PATH)
     } else if raw.playout.is_some() {
         rtp::Sender::PROVIDES.and(Needs::PLAYOUT).and(Needs::PACKETS)
     } else {

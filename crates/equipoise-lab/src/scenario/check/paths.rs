@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use equipoise::control::Value as Given;
+use equipoise::control::{Controller as _, Needs, Value as Given};
 use equipoise::units::Span;
+use equipoise_session::feedback::{Format, Reporting};
 use equipoise_session::multipath::{MAX_PATHS, Sender};
 use toml::{Spanned, Value};
 
-use super::Check;
+use super::{Check, LARGEST_PACKET};
 use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw::{RawFlow, RawOutage, RawPath};
-use crate::scenario::{Direction, Link, MultipathFlow, Outage, Path, Scenario, SchedulerChoice};
+use crate::scenario::{Choice, Direction, Link, MultipathFlow, Outage, Path, Scenario, SchedulerChoice};
 
 impl Check<'_> {
     pub(super) fn named_path(&self, raw: &RawPath, links: &[Link], duration: Span) -> Result<Path, ScenarioError> {
@@ -45,9 +46,6 @@ impl Check<'_> {
         if let Some(source) = raw.sources().first() {
             return Err(self.wrong("kind", source.kind.span(), Problem::ContentOverPaths));
         }
-        if let Some(feedback) = &raw.feedback {
-            return Err(self.wrong("feedback", feedback.span(), Problem::FeedbackOfWhat));
-        }
         if let Some(playout) = &raw.playout {
             return Err(self.wrong("playout", playout.span(), Problem::PlayoutOverPaths));
         }
@@ -56,6 +54,7 @@ impl Check<'_> {
         let nearest =
             used().map(|path| scenario.propagation_delay(&path.links, Direction::Forward)).min().unwrap_or(Span::ZERO);
         let (controller, report_interval, target) = self.session(raw, controller, interval, nearest)?;
+        let reporting = self.path_reporting(raw, &controller)?;
         let period = match &raw.period {
             None => Sender::PERIOD.max(report_interval),
             Some(value) => {
@@ -68,7 +67,22 @@ impl Check<'_> {
         let mut links: Vec<usize> = used().flat_map(|path| path.links.iter().copied()).collect();
         links.sort_unstable();
         links.dedup();
-        Ok((MultipathFlow { controller, report_interval, period, scheduler, paths, target }, links))
+        Ok((MultipathFlow { controller, reporting, report_interval, period, scheduler, paths, target }, links))
+    }
+
+    /// How the receiver reports on the single packets of each path, where the controller goes by them.
+    fn path_reporting(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<Reporting>, ScenarioError> {
+        let built = controller.build(LARGEST_PACKET).ok();
+        let is_for_each = built.is_some_and(|built| built.needs().contains(Needs::PACKETS));
+        if let Some(feedback) = raw.feedback.as_ref().filter(|_| !is_for_each) {
+            return Err(self.wrong("feedback", feedback.span(), Problem::FeedbackOfWhat));
+        }
+        let reporting = self.reporting(raw, controller)?;
+        let given = raw.feedback.as_ref().and_then(|feedback| feedback.get_ref().format.as_ref());
+        if let Some(format) = given.filter(|format| format.get_ref() != "rfc8888") {
+            return Err(self.wrong("format", format.span(), Problem::FormatOfPaths));
+        }
+        Ok(reporting.map(|reporting| Reporting { format: Format::CongestionFeedback, ..reporting }))
     }
 
     fn paths(&self, names: &Spanned<Vec<Spanned<String>>>, scenario: &Scenario) -> Result<Vec<usize>, ScenarioError> {

@@ -1,4 +1,4 @@
-//! What an SDP says of a peer, and texts of fingerprints and certificates.
+//! Parsing of a peer's SDP, and of fingerprints and certificates.
 
 use super::*;
 
@@ -75,7 +75,7 @@ fn a_text_that_is_no_fingerprint_is_refused() {
     }
 }
 
-/// Trap 11: ends that make their identities of a secret which they share are all one.
+/// Trap 11: ends that derive their identity from a shared secret all have the same one.
 #[test]
 fn trap_11_two_identities_are_two() {
     let [one, other] = [Identity::generate(), Identity::generate()];

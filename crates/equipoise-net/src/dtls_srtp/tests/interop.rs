@@ -1,4 +1,4 @@
-//! OpenSSL as the other end: DTLS 1.2, and keys that have to be the same ones.
+//! OpenSSL as the other end: DTLS 1.2, with equal keys at both ends.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,13 +13,13 @@ use std::time::Duration;
 use super::*;
 use crate::Clock;
 
-/// A folder with a certificate of OpenSSL's making and its key, or another one of another kind.
+/// A folder with a certificate and key made by OpenSSL, of a given kind.
 struct Maker {
     folder: PathBuf,
 }
 
 impl Maker {
-    /// `None` where there is no OpenSSL, which is said.
+    /// `None` if OpenSSL is missing, which is printed.
     fn new(name: &str, kind: &[&str]) -> Option<Self> {
         let folder = std::env::temp_dir().join(format!("equipoise-dtls-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
@@ -50,7 +50,7 @@ impl Maker {
         fs::read_to_string(self.folder.join(name)).expect("a file")
     }
 
-    /// `s_client` or `s_server`, whose lines are read as they come.
+    /// Starts `s_client` or `s_server`; its lines are read as they come.
     fn run(&self, arguments: &[&str]) -> (Process, Receiver<String>) {
         let mut command = Command::new("openssl");
         command.args(arguments).args(["-dtls1_2", "-keymatexport", "EXTRACTOR-dtls_srtp"]).current_dir(&self.folder);
@@ -65,7 +65,7 @@ impl Maker {
 
 impl Drop for Maker {
     fn drop(&mut self) {
-        // A folder that stays behind harms no test.
+        // A folder left behind harms no test.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -79,7 +79,7 @@ impl Drop for Process {
     }
 }
 
-/// An end of ours on a socket.
+/// Our end on a socket.
 struct End {
     session: DtlsSrtp,
     socket: UdpSocket,
@@ -94,7 +94,7 @@ impl End {
         Self { session, socket, clock }
     }
 
-    /// Goes on until something is so, for some seconds at the most. Gives whether it is.
+    /// Runs until the condition holds, for at most some seconds. Returns whether it holds.
     fn run(&mut self, seconds: u32, is_so: impl Fn(&DtlsSrtp) -> bool) -> bool {
         let end = self.clock.now() + Span::from_secs(i64::from(seconds));
         let (mut buffer, mut plain) = ([0; 2000], Vec::new());
@@ -104,7 +104,7 @@ impl End {
                 self.session.handle(self.clock.now(), from, &buffer[..length], &mut plain);
             }
             while let Some((to, bytes)) = self.session.poll() {
-                // A refusal of the kernel is a loss: the other end may not be there yet.
+                // A datagram that the kernel refuses is a loss: the other end may not be up yet.
                 let _ = self.socket.send_to(&bytes, to);
             }
         }
@@ -124,7 +124,7 @@ fn is_open(session: &DtlsSrtp) -> bool {
     matches!(session.standing(), Standing::Open(_))
 }
 
-/// What OpenSSL says of the keys.
+/// The keys as printed by OpenSSL.
 fn exported(lines: &Receiver<String>) -> String {
     loop {
         let line = lines.recv_timeout(Duration::from_secs(5)).expect("it tells its keys");
@@ -141,7 +141,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Each profile, and how many bytes its keys have (RFC 5764, Sec. 4.1.2; RFC 7714, Sec. 12).
+/// Each profile, and the number of bytes of its keys (RFC 5764, Sec. 4.1.2; RFC 7714, Sec. 12).
 const PROFILES: [(Profile, &str); 3] =
     [(Profile::Aes128CmSha1, "60"), (Profile::Aes128Gcm, "56"), (Profile::Aes256Gcm, "88")];
 
@@ -163,7 +163,7 @@ fn openssl_as_client_has_the_same_keys() {
         let (_client, lines) = maker.run(&[&arguments[..], &export].concat());
         assert!(end.run(10, is_open), "{profile:?}: {:?}", end.session.trouble());
         assert_eq!(end.session.standing(), Standing::Open(profile));
-        // Its last words reach us before ours reach it.
+        // Its last messages reach us before ours reach it.
         end.run(1, |_| false);
         assert_eq!(exported(&lines), hex(end.session.keys().expect("open").material()), "{profile:?}");
     }
@@ -190,7 +190,7 @@ fn openssl_as_server_has_the_same_keys_with_a_cookie_and_without() {
     }
 }
 
-/// Trap 2: where no certificate is asked for, there are keys with nobody.
+/// Trap 2: if no certificate is requested, the handshake yields keys with an unauthenticated peer.
 #[test]
 fn trap_2_who_shows_no_certificate_has_no_keys() {
     let Some(maker) = Maker::p256("nobody") else { return };
@@ -203,7 +203,7 @@ fn trap_2_who_shows_no_certificate_has_no_keys() {
     let (_client, _lines) = maker.run(&[&["s_client", "-connect", &connect][..], &export].concat());
     assert!(end.run(10, |session| session.trouble().is_some()), "it is told why");
     assert_eq!(end.session.standing(), Standing::Opening);
-    // And who shows it comes after him.
+    // A later client with a certificate succeeds.
     let arguments = ["s_client", "-connect", &connect, "-cert", "certificate.pem", "-key", "key.pem"];
     let (_client, _lines) = maker.run(&[&arguments[..], &export].concat());
     assert!(end.run(10, is_open), "{:?}", end.session.trouble());
@@ -231,7 +231,7 @@ fn a_certificate_is_read_as_openssl_writes_it_and_others_are_refused() {
     let (_, bytes) = shown.trim().split_once('=').expect("a fingerprint");
     let identity = maker.identity().expect("of P-256");
     assert_eq!(identity.fingerprint().to_string(), format!("sha-256 {bytes}"));
-    // A key in the older form, and in front of the certificate.
+    // A key in the older format, placed before the certificate.
     let key = run(&maker.folder, &["ec", "-in", "key.pem"]);
     assert!(key.contains("BEGIN EC PRIVATE KEY"));
     let older = Identity::from_pem(&[&key, &maker.read("certificate.pem")[..]].concat()).expect("the same");

@@ -1,4 +1,4 @@
-//! Two ends in virtual time, over a network that does what a test wants; and ends of other people.
+//! Two ends in virtual time, over a network controlled by the test; and other implementations.
 
 mod description;
 mod interop;
@@ -22,7 +22,7 @@ fn place(end: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, end as u8 + 1], 5000))
 }
 
-/// An RTP packet of ours.
+/// An RTP packet.
 fn media(ssrc: u32, sequence: u16) -> Vec<u8> {
     let mut packet = vec![0x80, 96];
     packet.extend_from_slice(&sequence.to_be_bytes());
@@ -37,19 +37,19 @@ fn report(ssrc: u32) -> Vec<u8> {
     [&[0x80, 201, 0, 1][..], &ssrc.to_be_bytes()].concat()
 }
 
-/// A datagram: when it arrives, its place among those of the moment, at which end, from where, its bytes.
+/// A datagram: arrival time, order among those of the same time, receiving end, source address, bytes.
 type UnderWay = (Time, u64, usize, SocketAddr, Vec<u8>);
-/// How much later than the shortest way each copy comes.
+/// Each copy with its delay beyond the shortest path.
 type Copies = Vec<(Span, Vec<u8>)>;
 
-/// The active end, the passive one, and a network that says of each datagram to an end what becomes of it.
+/// The active end, the passive end, and a function that decides what happens to each datagram.
 struct Ends<F> {
     now: Time,
     both: [DtlsSrtp; 2],
     network: F,
     under_way: BinaryHeap<Reverse<UnderWay>>,
     count: u64,
-    /// Bytes that each end has sent.
+    /// Bytes sent by each end.
     sent: [usize; 2],
 }
 
@@ -105,7 +105,7 @@ impl<F: FnMut(usize, &[u8]) -> Copies> Ends<F> {
         self.now = end;
     }
 
-    /// Runs until both are open, for so long at the most. Gives how long it took.
+    /// Runs until both are open, for at most this time. Returns how long it took.
     fn open(&mut self, most: Span) -> Option<Span> {
         let end = self.now + most;
         while self.now < end && !self.are_open() {
@@ -119,7 +119,7 @@ impl<F: FnMut(usize, &[u8]) -> Copies> Ends<F> {
         keys[0].is_some() && keys[0] == keys[1]
     }
 
-    /// Whether a packet passes from an end to the other.
+    /// Whether a packet gets from one end to the other.
     fn passes(&mut self, end: usize, packet: &[u8]) -> bool {
         let (mut wire, mut plain) = (Vec::new(), Vec::new());
         self.both[end].protect(packet, &mut wire).expect("it is open");

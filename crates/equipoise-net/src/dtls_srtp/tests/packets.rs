@@ -1,4 +1,4 @@
-//! What is done with the keys.
+//! Protection of packets with the keys.
 
 use equipoise_session::DropReason;
 
@@ -12,8 +12,8 @@ fn srtp() -> [Srtp; 2] {
     [Role::Client, Role::Server].map(|role| Srtp::new(Keys::of(1), role))
 }
 
-/// If it fails, an encoder that begins anew, or a packet that is repeated as it is, gives away what was under the same number, and by
-/// AES-GCM the key that authenticates.
+/// If it fails, a restarted encoder, or a packet that is sent again unchanged, reveals the content under the same
+/// number, and with AES-GCM the authentication key.
 #[test]
 fn a_number_is_protected_once() {
     let [mut sender, mut receiver] = srtp();
@@ -23,13 +23,13 @@ fn a_number_is_protected_once() {
         assert_eq!(wire[2..4], sequence.to_be_bytes(), "plain SRTP: the number is the packet's own");
         assert_eq!((receiver.unprotect(&wire, &mut plain), &plain), (Ok(()), &media(SSRC, sequence)));
     }
-    // What came, what may have come, and what may be on either side.
+    // Numbers that were used, numbers that may have been, and numbers that could be before or after.
     for sequence in [100, 103, 1123, 99, 0, 1123 + (1 << 15)] {
         let repeated = ProtectError::Repeated { ssrc: SSRC, sequence };
         assert_eq!(sender.protect(&media(SSRC, sequence), &mut wire), Err(repeated));
         assert!(wire.is_empty());
     }
-    // Of another source it is another nonce.
+    // Another source has another nonce.
     assert_eq!(sender.protect(&media(SSRC + 1, 100), &mut wire), Ok(()));
 }
 
@@ -47,7 +47,7 @@ fn numbers_go_on_over_the_cycles() {
     }
 }
 
-/// If it fails, whoever sends packets of made-up sources fills the memory, or shuts the window to those to come.
+/// If it fails, packets with forged sources fill the memory, or move the replay window past packets still to come.
 #[test]
 fn what_is_forged_leaves_nothing() {
     let [mut sender, mut receiver] = srtp();
@@ -67,7 +67,7 @@ fn what_is_forged_leaves_nothing() {
             assert_eq!(plain, packet);
         }
     }
-    // The peer itself may have as many sources as one needs, and no more.
+    // The peer itself may have up to the maximum number of sources.
     assert_eq!(sender.protect(&media(64, 1), &mut wire), Err(ProtectError::Sources));
     assert_eq!(receiver.sources(), MAX_SOURCES);
 }
@@ -85,7 +85,7 @@ fn a_changed_byte_anywhere_is_noticed_and_no_length_does_harm() {
             assert!(receiver.unprotect(&wire[..at], &mut plain).is_err() && plain.is_empty(), "{at} bytes");
         }
         assert_eq!(receiver.unprotect(&wire, &mut plain), Ok(()));
-        // What comes back is not what the other one says.
+        // A reflected packet does not pass as the other end's.
         let mut reflected = Vec::new();
         assert!(sender.unprotect(&wire, &mut reflected).is_err());
     }
@@ -94,7 +94,7 @@ fn a_changed_byte_anywhere_is_noticed_and_no_length_does_harm() {
     }
 }
 
-/// The nonce attack on a stream that begins anew, at the wire: two packets of one number would give away the exclusive or of both.
+/// The nonce attack on a restarted stream: two packets with one number would reveal the XOR of their contents.
 #[test]
 fn of_a_stream_that_begins_anew_nothing_leaves_under_numbers_that_have_left() {
     let mut ends = Ends::new(straight);

@@ -1,10 +1,10 @@
-//! What the library of DTLS does that one has to know. Each trap has its test; which it is, the test's name says.
+//! Surprising behaviour of the DTLS library. Each trap has a test, named by its number.
 
 use super::*;
 use crate::secure::association::Association;
 use crate::secure::{Role, record};
 
-/// A record of the handshake in the clear with a message of this type in it.
+/// An unencrypted handshake record with a message of this type.
 fn record(number: u64, kind: u8, message_number: u16, body: &[u8]) -> Vec<u8> {
     let length = (body.len() as u32).to_be_bytes();
     let header = [&[kind], &length[1..], &message_number.to_be_bytes(), &[0; 3], &length[1..]].concat();
@@ -16,12 +16,12 @@ fn record(number: u64, kind: u8, message_number: u16, body: &[u8]) -> Vec<u8> {
     record
 }
 
-/// An alert in the clear.
+/// An unencrypted alert.
 fn alert(level: u8, description: u8) -> Vec<u8> {
     vec![21, 254, 253, 0, 0, 0, 0, 0, 0, 0, 9, 0, 2, level, description]
 }
 
-/// The first word of who is active.
+/// The active end's first hello.
 fn hello() -> Vec<u8> {
     let fingerprint = *Identity::generate().fingerprint();
     let config = PeerConfig { address: place(1), fingerprint, setup: Setup::Active };
@@ -29,12 +29,13 @@ fn hello() -> Vec<u8> {
     end.poll().expect("a first word").1
 }
 
-/// Trap 1: a handshake with a wrong certificate completes as well, and the certificate is told before anybody has proved it.
+/// Trap 1: a handshake completes even with a wrong certificate, and the library reports a certificate before its owner
+/// has proved to have the key.
 #[test]
 fn trap_1_keys_are_given_to_nobody_before_his_certificate_is_proved_and_is_the_right_one() {
     let mut seen = false;
     let mut ends = Ends::new(|end: usize, bytes: &[u8]| {
-        // The server's certificate arrives, and nothing that the client says then.
+        // The server's certificate arrives, but none of the client's later messages.
         seen |= end == 0 && bytes.len() > 500;
         if seen && end == 1 { Vec::new() } else { straight(end, bytes) }
     });
@@ -43,7 +44,7 @@ fn trap_1_keys_are_given_to_nobody_before_his_certificate_is_proved_and_is_the_r
     assert!(ends.both[1].keys().is_none());
 }
 
-/// Trap 3, 8: keys come in the order of RFC 5764, once for a handshake, and what is done with them says nothing to DTLS.
+/// Trap 3, 8: the library exports keys in the order of RFC 5764, once for each handshake; media does not affect DTLS.
 #[test]
 fn traps_3_and_8_media_of_any_length_leaves_the_association_as_it_is() {
     let mut ends = Ends::new(straight);
@@ -60,7 +61,7 @@ fn traps_3_and_8_media_of_any_length_leaves_the_association_as_it_is() {
     assert!(ends.passes(0, &media(7, 20_001)));
 }
 
-/// Trap 4: nothing but one export binds keys to a handshake. So two handshakes of the same ends have to have two.
+/// Trap 4: only the exporter binds keys to a handshake. So two handshakes of the same ends must yield different keys.
 #[test]
 fn trap_4_each_handshake_has_keys_of_its_own() {
     let mut ends = Ends::new(straight);
@@ -72,7 +73,7 @@ fn trap_4_each_handshake_has_keys_of_its_own() {
     assert_ne!(ends.both[1].keys().map(|keys| keys.material().to_vec()), first);
 }
 
-/// The active end is started anew, from the same port.
+/// Restarts the active end, from the same port.
 fn restart<F: FnMut(usize, &[u8]) -> Copies>(ends: &mut Ends<F>) {
     let config =
         PeerConfig { address: place(1), fingerprint: *ends.both[1].identity().fingerprint(), setup: Setup::Active };
@@ -80,7 +81,7 @@ fn restart<F: FnMut(usize, &[u8]) -> Copies>(ends: &mut Ends<F>) {
     ends.both[0] = DtlsSrtp::new(config, identity, ends.now).expect("a configuration");
 }
 
-/// Trap 6: the library has to be told the time before each datagram.
+/// Trap 6: the library needs the current time before each datagram.
 #[test]
 fn trap_6_who_never_calls_a_timer_opens_all_the_same() {
     let identities = [Identity::generate(), Identity::generate()];
@@ -103,7 +104,7 @@ fn trap_6_who_never_calls_a_timer_opens_all_the_same() {
     assert_eq!(done, [true; 2]);
 }
 
-/// Trap 7: a connected instance does not notice that its peer begins anew.
+/// Trap 7: a connected instance does not notice that its peer was restarted.
 #[test]
 fn trap_7_a_peer_that_is_started_again_opens_beside_the_session_that_there_is() {
     let mut ends = Ends::new(straight);
@@ -130,8 +131,8 @@ fn trap_7_a_peer_that_is_started_again_opens_beside_the_session_that_there_is() 
     assert!(matches!(ends.both[1].handle(now, place(0), &late, &mut plain), Arrival::Ignored(_)));
 }
 
-/// Trap 9: a cookie is one instance's and no address's, and there is state before it is back. So who is not expected has no instance,
-/// and another instance's cookie opens nothing.
+/// Trap 9: a cookie is bound to an instance and not to an address, and the library keeps state before the cookie is
+/// returned. So a datagram from an unexpected address gets no instance, and a cookie of another instance opens nothing.
 #[test]
 fn trap_9_a_cookie_is_good_at_the_instance_that_gave_it_alone() {
     let words = std::cell::RefCell::new(Vec::new());
@@ -157,29 +158,29 @@ fn trap_9_a_cookie_is_good_at_the_instance_that_gave_it_alone() {
     assert_eq!(fresh.standing(), Standing::Opening);
 }
 
-/// Trap 10: the suite by shared secrets has no forward secrecy.
+/// Trap 10: the cipher suites with pre-shared keys have no forward secrecy.
 #[test]
 fn trap_10_no_suite_without_forward_secrecy_is_offered() {
     let hello = hello();
-    // Behind the headers: version, number, session, cookie; then the suites.
+    // After the headers: version, random, session, cookie; then the suites.
     let mut at = 13 + 12 + 2 + 32;
     at += 1 + usize::from(hello[at]);
     at += 1 + usize::from(hello[at]);
     let length = usize::from(u16::from_be_bytes([hello[at], hello[at + 1]]));
     let suites: Vec<_> =
         hello[at + 2..at + 2 + length].chunks(2).map(|two| u16::from_be_bytes([two[0], two[1]])).collect();
-    // TLS 1.3's, and those of ECDHE with ECDSA (RFC 5289, RFC 7905, RFC 7251).
+    // Those of TLS 1.3, and those of ECDHE with ECDSA (RFC 5289, RFC 7905, RFC 7251).
     let is_fit = |suite: &u16| matches!(suite, 0x1301..=0x1305 | 0xC02B | 0xC02C | 0xCCA9 | 0xC0AC..=0xC0AF);
     assert!(suites.len() >= 3 && suites.iter().all(is_fit), "{suites:04x?}");
 }
 
-/// Trap 12: the library is young, and mends something with every release. It is taken up knowingly.
+/// Trap 12: the library is young, and each release fixes something. Updates must be deliberate.
 #[test]
 fn trap_12_the_librarys_version_is_pinned() {
     assert!(include_str!("../../../Cargo.toml").contains("dimpl = { version = \"=0."));
 }
 
-/// An alert in the clear ends an instance, though nobody has signed it.
+/// An unencrypted alert ends an instance of the library, though it is not authenticated.
 #[test]
 fn alerts_in_the_clear_disturb_no_opening() {
     for (level, description) in [(2, 40), (1, 0), (2, 0)] {
@@ -194,11 +195,12 @@ fn alerts_in_the_clear_disturb_no_opening() {
     }
 }
 
-/// Some thirty records of noise fill an instance's queue for good; a new one takes its place.
+/// About thirty records of noise fill an instance's queue permanently; a new instance replaces it.
 #[test]
 fn an_opening_that_was_disturbed_is_begun_anew() {
     let noise = |kind: u8| (0..40).map(move |at| (Span::ZERO, record(at, kind, at as u16 + 1, &[at as u8; 20])));
-    // To the sender, to the receiver, or to both; a server's flight, a client's, and what nobody sends; for a while.
+    // To the sender, to the receiver, or to both; messages of a server's flight, of a client's, and of an unknown type;
+    // for a while.
     for (victim, kind) in [(0, 2), (0, 11), (0, 3), (1, 11), (1, 1), (2, 20), (2, 99)] {
         let mut count = 0;
         let mut ends = Ends::new(|end: usize, bytes: &[u8]| {
@@ -214,7 +216,7 @@ fn an_opening_that_was_disturbed_is_begun_anew() {
     }
 }
 
-/// A client believes the first who asks it for a cookie.
+/// A client accepts the first cookie request that reaches it.
 #[test]
 fn a_forged_request_for_a_cookie_delays_an_opening_and_does_not_prevent_it() {
     let mut is_first = true;

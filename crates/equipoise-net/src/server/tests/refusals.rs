@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use equipoise_session::feedback::{Format, Reporting};
+
 use super::*;
 use crate::Clock;
 use crate::socket::every_errno;
@@ -52,4 +54,23 @@ fn of_two_who_open_a_session_of_one_source_the_first_to_have_keys_has_it() {
     peer.send(&mut state, REPORTS);
     let live = state.live.get(&SSRC).expect("it lives");
     assert!(live.next.is_none() && live.session.peer == addresses[0], "the session is whose it was");
+}
+
+/// If it fails, anybody who opens a session that cannot be ends the server.
+#[test]
+fn a_session_that_cannot_be_reported_on_is_refused_and_the_server_goes_on() {
+    let any = (Ipv4Addr::LOCALHOST, 0).into();
+    for key in [Some(Key::new(b"0123456789abcdef").expect("long enough")), None] {
+        let socket = Socket::bind(any, &Clock::new()).expect("a socket");
+        let from = Socket::bind(any, &Clock::new()).expect("a socket").address();
+        let mut state = State::new(socket, ServerConfig::new(key.clone()), Nobody);
+        let now = state.socket.clock().now();
+        for (format, is_open) in [(Format::TransportWide, false), (Format::CongestionFeedback, true)] {
+            let reporting = Some(Reporting { format, interval: Reporting::INTERVAL });
+            let asked = Asked { reporting, several: true, ..asked(key.clone()) };
+            let mut caller = Caller::new(Opening::new(asked), from);
+            assert_eq!(caller.call(&mut state, now), is_open, "{format:?}");
+            assert_eq!(caller.refused, (!is_open).then_some(Refusal::Impossible));
+        }
+    }
 }

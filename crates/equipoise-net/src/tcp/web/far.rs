@@ -12,10 +12,10 @@ use crate::tcp::socket::failed;
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError};
 
-/// Bytes that are read at once. Ours: more than a fetch has, usually.
+/// Bytes per read. Ours: more than most fetches.
 const READ: usize = 64 << 10;
 
-/// The application that fetches: it reads, counts and closes.
+/// The fetching application: it reads, counts and closes.
 pub(super) struct Far {
     clock: Clock,
     listener: TcpListener,
@@ -30,11 +30,11 @@ struct Fetching {
     read: u64,
 }
 
-/// What became of a connection that was read.
+/// State of a connection after a read.
 enum Became {
     Open,
     Complete,
-    /// The sender is gone.
+    /// The sender closed or lost the connection.
     Gone,
 }
 
@@ -43,7 +43,7 @@ impl Far {
         Self { clock, listener, window, shared, open: Vec::new() }
     }
 
-    /// Takes connections and reads them until `stop` is set.
+    /// Accepts connections and reads them until `stop` is set.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
         let mut buffer = vec![0; READ];
         while !stop.load(Ordering::Relaxed) {
@@ -56,7 +56,7 @@ impl Far {
         Ok(())
     }
 
-    /// Takes a connection that the sender has opened; others are closed.
+    /// Accepts a connection that the sender has opened; others are closed.
     fn take(&mut self, stream: TcpStream) {
         let port = stream.peer_addr().map(|peer| peer.port());
         let request = port.ok().and_then(|port| self.shared.lock().open.get(&port).copied());
@@ -94,7 +94,7 @@ impl Far {
 }
 
 impl Fetching {
-    /// Reads what is there.
+    /// Reads the waiting data.
     fn read(&mut self, buffer: &mut [u8], window: ReceiveWindow) -> Result<Became, NetError> {
         loop {
             match self.stream.read(buffer) {

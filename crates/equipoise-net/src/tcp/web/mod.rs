@@ -1,8 +1,8 @@
-//! Web traffic over the kernel's TCP: a connection for each fetch, by on/off flows (RFC 8868, Sec. 5.1).
+//! Web traffic over kernel TCP: one connection for each fetch, started by on/off flows (RFC 8868, Sec. 5.1).
 //!
-//! One thread opens all connections and one takes them, as `web` of the simulator does: the sending host has the data and opens the
-//! connection. A fetch begins when its connection is opened, and is complete when its last data were read; the reader then closes the
-//! connection, which is how the sender knows.
+//! One thread opens all connections and another accepts them. As in the simulator's `web`, the sending host has the
+//! data and opens the connection. A fetch begins when its connection is opened, and is complete when its last data has
+//! been read. The reader then closes the connection, which tells the sender that the fetch is complete.
 
 mod far;
 mod near;
@@ -23,7 +23,7 @@ use crate::{Clock, HostClock, NetError, TestBed, Time};
 use far::Far;
 use near::Near;
 
-/// Both ends of web traffic of which nothing is opened yet.
+/// Both ends of web traffic before any connection is opened.
 #[derive(Debug)]
 pub struct WebEnds {
     namespace: Namespace,
@@ -32,45 +32,45 @@ pub struct WebEnds {
     receiver: SocketAddr,
 }
 
-/// What is fetched, and how often one looks.
+/// The traffic, and how often its state is sampled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WebPlan {
-    /// Who fetches how much, and when.
+    /// The flows, sizes and times of the fetches.
     pub web: WebConfig,
-    /// Of its random numbers.
+    /// Seed of its random numbers.
     pub seed: u64,
     /// When it begins.
     pub start: Time,
-    /// From when on no burst begins; `None` to go on.
+    /// No burst begins at or after this time; `None` for no end.
     pub stop: Option<Time>,
-    /// The first look is this long after [`origin`](Self::origin); above zero.
+    /// Time between samples, and from [`origin`](Self::origin) to the first; above zero.
     pub sample_interval: Span,
-    /// Whence looks are counted.
+    /// The time from which samples are counted.
     pub origin: Time,
 }
 
-/// Web traffic at a moment.
+/// State of web traffic at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WebLook<'a> {
-    /// All its connections together: counters are sums over all that were opened, windows and what is in flight over those that are
-    /// open. Of round trips there is the least.
+    /// All its connections together. Counters are sums over all connections opened so far; windows and data in flight
+    /// are sums over the open ones. The round-trip time is the minimum.
     pub tcp: &'a TcpState,
-    /// Fetches that were begun so far.
+    /// Fetches begun so far.
     pub begun: u64,
-    /// Time that all its on/off flows together were ON so far.
+    /// Total time that its on/off flows were ON so far.
     pub time_on: Span,
-    /// The fetches that were completed since the last look.
+    /// Fetches completed since the last sample.
     pub fetched: &'a [WebFetched],
 }
 
-/// A fetch that is complete.
+/// A completed fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebFetched {
     /// When its connection was opened.
     pub opened: Time,
-    /// When its last data were read.
+    /// When its last data was read.
     pub completed: Time,
-    /// Its data.
+    /// Its amount of data.
     pub size: Size,
 }
 
@@ -96,10 +96,10 @@ impl WebEnds {
         self.receiver
     }
 
-    /// Carries a plan out; `observe` is told what there was to see, on a thread of the traffic's own.
+    /// Runs a plan on a separate thread; `observe` is called with each sample.
     ///
     /// # Errors
-    /// [`NetError::Web`] for traffic that cannot be, and [`NetError::Spawn`] where the system has no threads to give.
+    /// [`NetError::Web`] for invalid settings, and [`NetError::Spawn`] if no thread can be started.
     pub fn run(
         self,
         clock: &Clock,
@@ -117,19 +117,19 @@ impl WebEnds {
     }
 }
 
-/// What both ends know.
+/// State shared by both ends.
 #[derive(Clone, Debug, Default)]
 struct Shared {
-    /// Bytes that were read.
+    /// Bytes read.
     delivered: Arc<AtomicU64>,
     ledger: Arc<Mutex<Ledger>>,
 }
 
 #[derive(Debug, Default)]
 struct Ledger {
-    /// The fetches that are open, by the port that the sender has for them: as many as there are connections.
+    /// The open fetches by the sender's port; at most one for each connection.
     open: BTreeMap<u16, Request>,
-    /// The fetches that were completed since the last look.
+    /// Fetches completed since the last sample.
     fetched: Vec<WebFetched>,
 }
 
@@ -141,7 +141,7 @@ struct Request {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Ledger> {
-        // The ledger is whole between any two of its changes.
+        // The ledger is consistent even if a thread panicked: each change is one step.
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,7 +18,7 @@ use crate::tcp::{TcpHosts, TcpState};
 use crate::thread::STOP_CHECK;
 use crate::{Clock, HostClock, NetError, Time};
 
-/// The application that has the data.
+/// The sending application.
 pub(super) struct Near<O> {
     clock: Clock,
     hosts: TcpHosts,
@@ -28,21 +28,21 @@ pub(super) struct Near<O> {
     shared: Shared,
     open: Vec<Connection>,
     begun: u64,
-    /// Of the connections that are closed.
+    /// Sums over the closed connections.
     closed: TcpState,
     next_look: Time,
     observe: O,
 }
 
 struct Connection {
-    /// Its place among those that there may be at a time.
+    /// Its index among the connections that may be open at the same time.
     place: usize,
     port: u16,
     socket: Socket,
     diagnosis: Diagnosis,
-    /// Bytes that are still to be given to the kernel.
+    /// Bytes still to be written.
     unwritten: u64,
-    /// By the kernel's last account.
+    /// The kernel's last report.
     state: TcpState,
 }
 
@@ -59,7 +59,7 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
         Self { clock, hosts, receiver, web, plan, shared, open: Vec::new(), begun: 0, closed, next_look, observe }
     }
 
-    /// Opens connections and serves them until `stop` is set, or longer for a look that is due.
+    /// Opens connections and serves them until `stop` is set, and then takes the samples that are due.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
@@ -83,7 +83,7 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
         let (socket, sender) = near_socket(&self.hosts)?;
         let diagnosis = Diagnosis::open(sender, self.receiver)?;
         let (port, unwritten) = (sender.port(), size.as_bytes());
-        // Before it is opened, so that whoever takes it knows of it.
+        // Before it is opened, so that the accepting thread knows the fetch.
         self.shared.lock().open.insert(port, Request { opened: now, size });
         match socket.connect(&self.receiver.into()) {
             Err(source) if source.raw_os_error() != Some(Errno::EINPROGRESS as i32) => {
@@ -96,7 +96,7 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
         Ok(())
     }
 
-    /// Gives the kernel what it takes, and closes what the receiver has closed.
+    /// Writes what the kernel accepts, and closes the connections that the receiver has closed.
     fn serve(&mut self) -> Result<(), NetError> {
         let mut at = 0;
         while let Some(connection) = self.open.get_mut(at) {
@@ -113,7 +113,7 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
         Ok(())
     }
 
-    /// Tells how the traffic is at all moments up to `now` at which one was to look.
+    /// Reports the state of the traffic for all sample times up to `now`.
     fn look_until(&mut self, now: Time) -> Result<(), NetError> {
         while self.next_look <= now {
             let mut sum = self.closed;
@@ -148,7 +148,7 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
 }
 
 impl Connection {
-    /// Gives the kernel what it takes; whether the receiver still wants more.
+    /// Writes what the kernel accepts; returns whether the connection is still open.
     fn serve(&mut self) -> Result<bool, NetError> {
         while self.unwritten > 0 {
             let length = usize::try_from(self.unwritten).unwrap_or(WRITE).min(WRITE);
@@ -160,7 +160,7 @@ impl Connection {
                 Err(source) => return Err(failed("send to")(source)),
             }
         }
-        // The receiver has nothing to say but that it has all.
+        // The receiver sends nothing; it only closes the connection when it has everything.
         match self.socket.read(&mut [0]) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(true),
             Ok(1..) => Ok(true),
@@ -171,7 +171,7 @@ impl Connection {
     }
 
     fn look(&mut self) -> Result<(), NetError> {
-        // One that the kernel has forgotten stays as it was.
+        // If the kernel no longer has the connection, its last state is kept.
         if let Some(found) = self.diagnosis.look()? {
             self.state = found;
         }
@@ -179,7 +179,7 @@ impl Connection {
     }
 }
 
-/// Counters of these connections and one more, and the least round trip of all.
+/// Adds the counters of one connection to a sum; the round-trip time is the minimum.
 fn with(sum: &TcpState, more: &TcpState) -> TcpState {
     TcpState {
         sent: sum.sent + more.sent,

@@ -1,9 +1,9 @@
 //! Media clocks of payload types (RFC 3551, Sec. 6).
 
-/// Ticks a second of a payload type with a fixed clock; `None` for one that sessions agree on.
+/// Clock rate in ticks per second of a payload type with a fixed clock; `None` for a dynamic one.
 pub(super) const fn rate(payload_type: u8) -> Option<u32> {
     match payload_type {
-        // G.722 has a clock of 8000, though it has 16 000 samples a second (RFC 3551, Sec. 4.5.2).
+        // G.722 has a clock of 8000 Hz, though it has 16 000 samples per second (RFC 3551, Sec. 4.5.2).
         0 | 3 | 4 | 5 | 7 | 8 | 9 | 12 | 13 | 15 | 18 => Some(8000),
         6 => Some(16_000),
         10 | 11 => Some(44_100),

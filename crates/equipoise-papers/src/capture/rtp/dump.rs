@@ -1,4 +1,4 @@
-//! Dumps of the program rtpdump: packets with their times in milliseconds, of one address.
+//! Files of the program rtpdump: packets of one address with their times in milliseconds.
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -6,21 +6,21 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use super::super::datagram::Datagram;
 use super::super::error::CaptureError;
 
-/// How the first line begins.
+/// Beginning of the first line.
 pub(in super::super) const MAGIC: &[u8] = b"#!rtpplay1.0 ";
-/// The first line has an address and a port.
+/// Maximum length of the first line, which has an address and a port.
 const MOST_LINE: usize = 100;
 /// Start in seconds and microseconds, source address and port, two bytes of padding.
 const HEADER: usize = 16;
 /// Length of the entry and of the packet, and milliseconds since the start.
 const ENTRY: usize = 8;
-/// What a packet of RTP would have in front of it.
+/// Headers that an RTP packet had before it.
 const IPV4_UDP: u32 = 28;
 
-/// Gives all packets behind the magic to `take`; says why it ended, where that was not the end of the file.
+/// Passes all packets after the magic number to `take`; returns why reading ended if it was before the end of the file.
 ///
 /// # Errors
-/// [`CaptureError::NotACapture`] if the header is not whole.
+/// [`CaptureError::NotACapture`] if the header is incomplete.
 pub(super) fn each(mut source: impl Read, mut take: impl FnMut(&Datagram<'_>)) -> Result<Option<String>, CaptureError> {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -59,7 +59,7 @@ pub(super) fn each(mut source: impl Read, mut take: impl FnMut(&Datagram<'_>)) -
         if read.unwrap_or(0) < kept {
             return cut();
         }
-        // Zero for RTCP, whose length is that of what was kept.
+        // Zero for RTCP; then the length is that of the captured bytes.
         let whole = u32::from(u16::from_be_bytes([*whole_high, *whole_low])).max(kept as u32);
         let at_ns = i64::from(u32::from_be_bytes(ms)) * 1_000_000;
         take(&Datagram { at_ns, interface: 0, from, to, size: whole + IPV4_UDP, payload: &packet });

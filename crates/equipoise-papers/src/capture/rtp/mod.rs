@@ -1,8 +1,10 @@
-//! Captures of RTP: loss, jitter, rate, one-way delays between two places of capture, and round-trip times, by stream.
+//! Analysis of captured RTP: loss, jitter, rate, one-way delay between two capture points, and round-trip times, for
+//! each stream.
 //!
-//! Sources: RFC 3550, App. A.3 (loss), App. A.8 (jitter) and Sec. 6.4.1 (round-trip time). No signalling is needed: a datagram is taken for
-//! RTP if it has its version and no packet type of RTCP (RFC 5761, Sec. 4), and a stream for one if two of its packets follow each other
-//! (RFC 3550, App. A.1). The file is read once; memory grows with the streams and the seconds, up to a bound.
+//! Sources: RFC 3550, App. A.3 (loss), App. A.8 (jitter) and Sec. 6.4.1 (round-trip time). No signalling is needed: a
+//! datagram counts as RTP if it has RTP's version and not a packet type of RTCP (RFC 5761, Sec. 4). A stream counts as
+//! such once two of its packets are consecutive (RFC 3550, App. A.1). The file is read once; memory grows with the
+//! number of streams and seconds, up to a limit.
 
 mod clock;
 mod dump;
@@ -27,40 +29,40 @@ pub use round_trips::{RoundTrip, RoundTripSample};
 pub use stream::{Delays, Jitter, RtpStream, Second};
 use stream::{Room, Stream};
 
-/// How to read a capture of RTP.
+/// Options of the analysis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RtpOptions {
-    /// Ticks a second of the media clock of payload types without a fixed one; jitter of them is not known without.
+    /// Clock rate in ticks per second for dynamic payload types; without it their jitter is unknown.
     pub clock_rate: Option<u32>,
 }
 
-/// What was found in a capture of RTP.
+/// The results of an RTP capture.
 #[derive(Clone, Debug, Serialize)]
 pub struct RtpAnalysis {
     /// Version of Equipoise that made it.
     pub version: String,
     /// Frames read.
     pub frames: u64,
-    /// Packets of RTP in streams, and not in any.
+    /// RTP packets, whether in a stream or not.
     pub rtp_packets: u64,
     /// Datagrams of RTCP.
     pub rtcp_packets: u64,
-    /// What was passed over, by reason.
+    /// Skipped frames, by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// Why the file ended before its end.
+    /// Why reading ended before the end of the file.
     pub ended: Option<String>,
-    /// The streams, in the order of their first packets; one for each interface that saw it.
+    /// The streams, in the order of their first packets; one for each interface that captured it.
     pub streams: Vec<RtpStream>,
-    /// Round-trip times that reports give, by who is asked and who answers.
+    /// Round-trip times from RTCP reports, by sender and reporter.
     pub round_trips: Vec<RoundTrip>,
 }
 
-/// Streams that are kept, at the most: a bound on memory.
+/// Maximum number of streams: a limit on memory.
 const MOST_STREAMS: usize = 1000;
-/// Times are within a century of the first one: what is further off is damage, and the same as that.
+/// Times further from the first one than this, more than a century, are damage and are clamped to it.
 const MOST_NS: i64 = i64::MAX / 4;
 
-/// What a stream is known by (RFC 3550, Sec. 3), and the interface that saw it.
+/// Identity of a stream (RFC 3550, Sec. 3), and the interface that captured it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     from: SocketAddr,
@@ -69,10 +71,12 @@ struct Key {
     interface: u32,
 }
 
-/// Reads a capture (pcap, pcapng, or a dump of `rtpdump`), compressed by gzip or not, to its end or as far as it is whole.
+/// Analyses a capture (pcap, pcapng, or a file of `rtpdump`), optionally compressed with gzip, to its end or its first
+/// damage.
 ///
 /// # Errors
-/// [`CaptureError`] where nothing can be had; a capture that is cut off or damaged further on gives what comes before.
+/// [`CaptureError`] if nothing can be read. If the capture is truncated or damaged later on, the part before that is
+/// analysed.
 pub fn analyse_rtp(source: impl Read + Send, options: &RtpOptions) -> Result<RtpAnalysis, CaptureError> {
     let mut found = Found { options: *options, ..Found::default() };
     let (mut frames, mut skipped) = (0, BTreeMap::<String, u64>::new());
@@ -94,14 +98,14 @@ pub fn analyse_rtp(source: impl Read + Send, options: &RtpOptions) -> Result<Rtp
     Ok(found.finish(frames, skipped, ended))
 }
 
-/// What a capture has had so far.
+/// State of the analysis.
 #[derive(Default)]
 struct Found {
     options: RtpOptions,
     streams: BTreeMap<Key, Stream>,
     round_trips: RoundTrips,
     room: Room,
-    /// When the first datagram was seen.
+    /// Time of the first datagram.
     origin: Option<i64>,
     rtp_packets: u64,
     rtcp_packets: u64,
@@ -134,7 +138,7 @@ impl Found {
         Ok(())
     }
 
-    /// The packet may have been seen before by another interface.
+    /// Measures the delay if another interface captured the packet before.
     fn delay(&mut self, key: Key, at_ns: i64, sequence: u16) {
         let others = Key { interface: 0, ..key }..=Key { interface: u32::MAX, ..key };
         let earliest = self.streams.range(others).filter(|(other, _)| other.interface != key.interface);
@@ -171,7 +175,7 @@ impl Found {
 }
 
 impl RtpAnalysis {
-    /// The analysis as JSON, with a line break at its end.
+    /// The analysis as JSON, with a final line break.
     pub fn to_json(&self) -> String {
         // Numbers and texts always have a JSON form.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"

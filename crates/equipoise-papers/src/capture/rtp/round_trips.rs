@@ -1,43 +1,43 @@
-//! Round-trip times by sender reports and what answers them.
+//! Round-trip times from sender reports and their answers.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use equipoise_session::wire::rtcp::{ReportBlock, RtcpPacket};
 use serde::Serialize;
 
-/// Round-trip times between the place of the capture and one who receives a stream.
+/// Round-trip times between the capture point and a receiver of a stream.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RoundTrip {
     /// The interface of the capture, from 0.
     pub interface: u32,
-    /// Source of the sender reports, as tshark writes it: `0x1234abcd`.
+    /// SSRC of the sender reports, in tshark's format: `0x1234abcd`.
     pub sender_ssrc: String,
-    /// Source of the reports that answer them.
+    /// SSRC of the reports that answer them.
     pub reporter_ssrc: String,
-    /// Each of them, in the order of its time.
+    /// The samples in order of time.
     pub samples: Vec<RoundTripSample>,
 }
 
 /// A round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RoundTripSample {
-    /// When the answer was seen, in seconds since the first datagram.
+    /// Capture time of the answer, in seconds since the first datagram.
     pub at_s: f64,
-    /// From the sender report's passing the capture to that of its answer, less the time for which the receiver held it.
+    /// Time from the sender report to its answer at the capture point, minus the time for which the receiver held it.
     pub round_trip_s: f64,
 }
 
-/// Sender reports of a source that an answer may refer to.
+/// Number of sender reports of a source that an answer can refer to.
 const REMEMBERED: usize = 32;
-/// Sources and pairs that are kept, and samples of all of them together: bounds on memory.
+/// Maximum sources and pairs, and maximum samples in total: limits on memory.
 const MOST_SOURCES: usize = 1000;
 const MOST_SAMPLES: usize = 1_000_000;
-/// What a report has in 1/65 536 s (RFC 3550, Sec. 6.4.1).
+/// Report times are in units of 1/65 536 s (RFC 3550, Sec. 6.4.1).
 const UNITS_PER_S: f64 = 65_536.0;
 
-/// An interface, the source of sender reports, and that of the answers.
+/// An interface, the SSRC of sender reports, and the SSRC of their answers.
 type Pair = (u32, u32, u32);
-/// The middle of a sender report's NTP time, and when it was seen.
+/// The middle 32 bits of a sender report's NTP time, and its capture time.
 type Sent = (u32, i64);
 
 #[derive(Default)]
@@ -72,7 +72,7 @@ impl RoundTrips {
             return;
         }
         let Some(sent) = self.sent.get(&(interface, block.ssrc)) else { return };
-        // The latest one: numbers come again after 18 hours.
+        // The latest one, because these numbers repeat after 18 hours.
         let Some((_, sent_ns)) = sent.iter().rev().find(|(middle, _)| *middle == block.last_sr) else { return };
         let held = f64::from(block.delay_since_last_sr) / UNITS_PER_S;
         let round_trip_s = (at_ns - sent_ns) as f64 * 1e-9 - held;

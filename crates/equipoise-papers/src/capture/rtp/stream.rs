@@ -1,4 +1,4 @@
-//! One stream at one place.
+//! One RTP stream at one capture point.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,62 +8,62 @@ use serde::Serialize;
 
 use super::Key;
 
-/// A stream of RTP as one interface saw it.
+/// An RTP stream as captured by one interface.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RtpStream {
     /// The interface of the capture, from 0.
     pub interface: u32,
-    /// Who sends it.
+    /// Address of the sender.
     pub from: String,
-    /// Who receives it.
+    /// Address of the receiver.
     pub to: String,
-    /// Its synchronisation source, as tshark writes it: `0x1234abcd`.
+    /// Its SSRC, in tshark's format: `0x1234abcd`.
     pub ssrc: String,
-    /// Payload types that it had.
+    /// Its payload types.
     pub payload_types: BTreeSet<u8>,
-    /// Its first packet, in seconds since the first datagram.
+    /// Time of its first packet, in seconds since the first datagram.
     pub start_s: f64,
-    /// Its last packet.
+    /// Time of its last packet.
     pub end_s: f64,
-    /// Packets, duplicates among them.
+    /// Packets, including duplicates.
     pub packets: u64,
-    /// Packets of which the sequence number was seen lately.
+    /// Packets with a sequence number that was received recently.
     pub duplicates: u64,
-    /// Packets that came behind one with a higher sequence number, duplicates left out.
+    /// Packets received after one with a higher sequence number, without duplicates.
     pub reordered: u64,
-    /// Packets that were to come by the first and the highest sequence number (RFC 3550, App. A.3).
+    /// Expected packets by the first and the highest sequence number (RFC 3550, App. A.3).
     pub expected: u64,
-    /// Expected less those that came; below zero where duplicates came.
+    /// Expected minus received packets; negative if there were duplicates.
     pub lost: i64,
-    /// Of the expected ones.
+    /// Lost packets as a share of the expected ones.
     pub lost_share: f64,
-    /// Of its IP packets, over the time between its first packet and its last; `null` if all came at once.
+    /// Rate of its IP packets between its first and its last packet; `null` if all have the same time.
     pub rate_bps: Option<f64>,
     /// Interarrival jitter; `null` if the media clock is not known.
     pub jitter: Option<Jitter>,
-    /// Delays from the interface that saw the stream first; `null` at that one.
+    /// Delays from the interface that captured the stream first; `null` for that interface.
     pub delay: Option<Delays>,
-    /// What came in each second with packets.
+    /// Values for each second with packets.
     pub seconds: Vec<Second>,
 }
 
-/// Interarrival jitter (RFC 3550, Sec. 6.4.1, App. A.8), an estimate after each packet but the first one.
+/// Interarrival jitter (RFC 3550, Sec. 6.4.1, App. A.8), estimated after each packet except the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Jitter {
     /// Mean of the estimates, in seconds.
     pub mean_s: f64,
-    /// Largest of them, in seconds.
+    /// Maximum of the estimates, in seconds.
     pub max_s: f64,
-    /// The last one, in seconds.
+    /// The last estimate, in seconds.
     pub last_s: f64,
 }
 
-/// One-way delays between two interfaces of one clock.
+/// One-way delays between two interfaces with a common clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Delays {
-    /// The interface that saw the stream first.
+    /// The interface that captured the stream first.
     pub from_interface: u32,
-    /// Packets that both saw.
+    /// Packets captured by both.
     pub packets: u64,
     /// Least, in seconds.
     pub min_s: f64,
@@ -77,27 +77,27 @@ pub struct Delays {
     pub max_s: f64,
 }
 
-/// A second of a stream.
+/// Values of a stream in one second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Second {
     /// Its beginning, in seconds since the first datagram.
     pub at_s: f64,
-    /// Packets that came.
+    /// Packets received.
     pub packets: u64,
-    /// Of IP packets.
+    /// Rate of IP packets.
     pub rate_bps: f64,
     /// The last estimate of the jitter, in seconds.
     pub jitter_s: Option<f64>,
-    /// Mean delay from the interface that saw the stream first, in seconds.
+    /// Mean delay from the interface that captured the stream first, in seconds.
     pub delay_mean_s: Option<f64>,
 }
 
-/// Packets of which the time is remembered, for the other interface and for duplicates.
+/// Number of packets whose time is kept, for the other interface and to detect duplicates.
 const REMEMBERED: usize = 8192;
-/// Seconds and delays of all streams together, at the most: with what they are put together from and written as, a quarter of a gigabyte.
+/// Maximum seconds and delays of all streams together; with intermediate data and output a quarter of a gigabyte.
 const MOST_KEPT: usize = 1_000_000;
 
-/// Room for seconds and delays.
+/// Memory left for seconds and delays.
 pub(super) struct Room {
     left: usize,
 }
@@ -109,7 +109,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Takes a place, if there is one.
+    /// Takes one entry, if one is left.
     const fn take(&mut self) -> bool {
         let has = self.left > 0;
         self.left = self.left.saturating_sub(1);
@@ -120,17 +120,17 @@ impl Room {
 pub(super) struct Stream {
     begun_ns: i64,
     ended_ns: i64,
-    /// Sequence numbers without their wraps: the first and the highest.
+    /// Extended sequence numbers: the first and the highest.
     first: i64,
     highest: i64,
     packets: u64,
     bytes: u64,
     duplicates: u64,
     reordered: u64,
-    /// Two packets have followed each other.
+    /// Whether two consecutive packets were found.
     is_one: bool,
     payload_types: BTreeSet<u8>,
-    /// Numbers and times of the last packets, in the order of their numbers.
+    /// Sequence numbers and times of the last packets, in order of number.
     seen: VecDeque<(i64, i64)>,
     clocked: Option<Clocked>,
     jitters: Jitters,
@@ -138,7 +138,7 @@ pub(super) struct Stream {
     seconds: Vec<Counted>,
 }
 
-/// The last packet on the media clock.
+/// Times of the last packet on the media clock and the capture clock.
 #[derive(Clone, Copy)]
 struct Clocked {
     rate: u32,
@@ -154,7 +154,7 @@ struct Jitters {
     count: u64,
 }
 
-/// A second while it is counted.
+/// A second while it is being counted.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     number: i64,
@@ -198,12 +198,12 @@ impl Stream {
         self.is_one
     }
 
-    /// The number of a packet without its wraps: the one nearest to the highest.
+    /// The extended sequence number of a packet: the one nearest to the highest.
     fn number(&self, sequence: u16) -> i64 {
         self.highest + i64::from(sequence.wrapping_sub(self.highest as u16).cast_signed())
     }
 
-    /// When a packet was seen.
+    /// The capture time of a packet.
     pub(super) fn seen(&self, sequence: u16) -> Option<i64> {
         let number = self.number(sequence);
         let place = self.seen.binary_search_by_key(&number, |(number, _)| *number).ok()?;
@@ -236,7 +236,8 @@ impl Stream {
         }
     }
 
-    /// The estimate after this packet (RFC 3550, App. A.8). Where the clock changes it begins anew, and keeps its value.
+    /// The estimate after this packet (RFC 3550, App. A.8). If the clock rate changes, it continues from the old value
+    /// without this difference.
     fn jitter(&mut self, at_ns: i64, timestamp: u32, clock_rate: Option<u32>) -> Option<f64> {
         let rate = clock_rate?;
         let last = self.clocked.replace(Clocked { rate, timestamp, at_ns }).filter(|last| last.rate == rate)?;
@@ -250,7 +251,7 @@ impl Stream {
         Some(jitters.last_s)
     }
 
-    /// The packet that came last had been seen by another interface at this time, if it was.
+    /// Adds the delay of the last packet, if another interface captured it at `seen_ns`.
     pub(super) fn push_delay(&mut self, from: u32, at_ns: i64, seen_ns: Option<i64>, room: &mut Room) {
         let delays = self.delays.get_or_insert_with(|| (from, Vec::new()));
         let Some(seen_ns) = seen_ns.filter(|_| delays.0 == from && room.take()) else { return };
@@ -262,7 +263,7 @@ impl Stream {
         }
     }
 
-    /// The second of a time, which is the last one or a new one; `None` if there would be too many.
+    /// The entry for a time, which is the last one or a new one; `None` if there would be too many.
     fn second(&mut self, at_ns: i64, room: &mut Room) -> Option<&mut Counted> {
         let number = at_ns.div_euclid(1_000_000_000);
         if self.seconds.last().is_none_or(|last| last.number < number) {
@@ -331,7 +332,7 @@ fn described(from_interface: u32, delays: &[f64]) -> Option<Delays> {
     })
 }
 
-/// A source as tshark writes it.
+/// An SSRC in tshark's format.
 pub(super) fn ssrc(ssrc: u32) -> String {
     format!("0x{ssrc:08x}")
 }

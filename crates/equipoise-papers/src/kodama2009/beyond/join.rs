@@ -9,9 +9,9 @@ use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
 /// As Fig. 3.
 const RUNS: u32 = 10;
-/// Both connections, the second for 50 s already.
+/// Both connections are active, the second for 50 s.
 const BOTH: (f64, f64) = (100.0, 200.0);
-/// One of each law, in their order.
+/// One for each law, in their order.
 pub(in super::super) const CLAIMS: &[Spec] = &[
     fair(
         "beyond.join_symbiosis",
@@ -26,7 +26,7 @@ const fn fair(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, OURS, statement, Rule::above(0.95)).unit("Jain's index of goodputs").ours()
 }
 
-/// What counts of a run.
+/// Results of a run that the claims use.
 struct Outcome {
     goodput_mbps: f64,
     utilisation: f64,
@@ -56,7 +56,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * LAWS.len() as u32
 }
 
-/// Four laws where a second connection joins, as in Fig. 3.
+/// Four laws when a second connection joins, as in Fig. 3.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();

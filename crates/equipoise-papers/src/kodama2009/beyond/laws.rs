@@ -1,24 +1,24 @@
-//! The laws that are compared, and where.
+//! The laws that are compared, and their scenario settings.
 
 use std::collections::BTreeMap;
 
 use equipoise_lab::scenario::Override;
 
-/// Where the claims stand that the thesis does not make.
+/// The source shown for claims that the thesis does not make.
 pub(super) const OURS: &str = "ours";
 /// The bottleneck of every scenario of the thesis.
 pub(super) const BOTTLENECK: &str = "E0-E1";
 
-/// A window law.
+/// A window-based congestion control.
 #[derive(Clone, Copy)]
 pub(super) struct Law {
-    /// In tables.
+    /// Its name in tables.
     pub(super) name: &'static str,
-    /// In scenarios; `None` for the thesis' law, which they have.
+    /// Its name in scenarios; `None` for the thesis' law, which they already have.
     other: Option<&'static str>,
 }
 
-/// The thesis' law as it is before Sec. 3, first; then what it is compared with.
+/// First the thesis' law before Sec. 3, then those it is compared with.
 pub(super) const LAWS: [Law; 4] = [
     Law { name: "Symbiosis", other: None },
     Law { name: "Reno", other: Some("reno") },
@@ -27,7 +27,7 @@ pub(super) const LAWS: [Law; 4] = [
 ];
 
 impl Law {
-    /// Sets the law of a flow of this name, or of all.
+    /// Sets the law of the flow with this name, or of all flows.
     pub(super) fn of_flow(self, flow: &str) -> Option<Override> {
         self.other.map(|law| Override::set(format!("flow.{flow}.window"), BTreeMap::from([("name", law)])))
     }

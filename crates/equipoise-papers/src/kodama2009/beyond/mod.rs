@@ -1,4 +1,5 @@
-//! What the thesis leaves open: its two mechanisms on other laws, other laws in its scenarios, and other laws beside its own.
+//! Beyond the thesis: its two mechanisms in other laws, other laws in its scenarios, and other laws in competition with
+//! its own.
 
 mod join;
 mod laws;

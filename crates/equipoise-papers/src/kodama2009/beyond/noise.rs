@@ -10,7 +10,7 @@ use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
 const RUNS: u32 = 10;
 const SETTLED: (f64, f64) = (100.0, 300.0);
-/// Rate of the bursts, in Mbit/s; half of it on average.
+/// Rate of the bursts, in Mbit/s; the mean is half of it.
 const BURSTS: [u32; 4] = [5, 10, 20, 40];
 
 pub(in super::super) const CLAIMS: &[Spec] = &[NOISE_AWARE];
@@ -23,7 +23,7 @@ const NOISE_AWARE: Spec = Spec::new(
 .unit("ratio")
 .ours();
 
-/// What counts of a run.
+/// Results of a run that the claims use.
 struct Outcome {
     goodput_mbps: f64,
     utilisation: f64,
@@ -47,7 +47,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * 2 * BURSTS.len() as u32
 }
 
-/// Vegas in bursts, with and without noise awareness.
+/// Vegas with bursts, with and without noise awareness.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mean = |outcomes: &[Outcome], number: fn(&Outcome) -> f64| -> Option<Estimate> {

@@ -8,12 +8,12 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// Runs differ in the moment at which the rival joins.
+/// Runs differ in the time at which the rival joins.
 const RUNS: u32 = 5;
 const SETTLED: (f64, f64) = (50.0, 200.0);
-/// The laws beside which Symbiosis is set, and their names.
+/// The laws that compete with Symbiosis, and their names.
 const RIVALS: [(&str, &str); 2] = [("reno", "Reno"), ("cubic", "CUBIC")];
-/// One of each rival, in their order.
+/// One for each rival, in their order.
 pub(in super::super) const CLAIMS: &[Spec] = &[
     share_of(
         "beyond.share_against_reno",
@@ -33,9 +33,9 @@ const fn share_of(id: &'static str, statement: &'static str) -> Spec {
 }
 
 const ROUND_TRIPS_MS: [u32; 2] = [40, 120];
-/// Buffer, as a part of the bandwidth-delay product.
+/// Buffer as a fraction of the bandwidth-delay product.
 const BUFFERS: [f64; 3] = [0.25, 1.0, 4.0];
-/// 100 Mbit/s in packets of 1500 bytes, a millisecond.
+/// 100 Mbit/s in packets of 1500 bytes per millisecond.
 const PACKETS_A_MS: f64 = 100e6 / 12e3 / 1e3;
 
 struct Case {
@@ -46,10 +46,10 @@ struct Case {
 }
 
 impl Case {
-    /// Symbiosis' share of both goodputs, in per cent.
+    /// Symbiosis' share of both goodputs, in percent.
     fn share(&self, lab: &Lab<'_>, runs: u32) -> Result<Option<Estimate>, SimError> {
         let round_trip_ms = f64::from(self.round_trip_ms);
-        // 10 ms each way are in the access links.
+        // The access links take 10 ms in each direction.
         let delay = self.round_trip_ms / 2 - 10;
         let buffer = (PACKETS_A_MS * round_trip_ms * self.buffer).round();
         let joins = |place: f64| {

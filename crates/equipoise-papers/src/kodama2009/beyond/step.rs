@@ -8,12 +8,12 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
-/// Enough for a share of runs with a timeout.
+/// Enough to estimate the share of runs with a timeout.
 const RUNS: u32 = 70;
 const WHOLE: (f64, f64) = (0.0, 60.0);
-/// The thesis' strength of the oscillation (Sec. 4.3), beside none.
+/// No oscillation, and the thesis' strength (Sec. 4.3).
 const STRENGTHS: [&str; 2] = ["0", "0.3"];
-/// One of each law, in their order.
+/// One for each law, in their order.
 pub(in super::super) const CLAIMS: &[Spec] = &[
     gains(
         "beyond.oscillation_symbiosis",
@@ -37,7 +37,7 @@ const fn gains(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, OURS, statement, Rule::above(1.0)).unit("ratio").ours()
 }
 
-/// What counts of a run.
+/// Results of a run that the claims use.
 struct Outcome {
     goodput_mbps: f64,
     utilisation: f64,
@@ -64,7 +64,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     (options.runs(RUNS, 2) + 1) * (LAWS.len() * STRENGTHS.len()) as u32
 }
 
-/// Four laws through the load step of Fig. 10, each with and without oscillation.
+/// Four laws in the load step of Fig. 10, each with and without oscillation.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut rows, mut charts) = (Vec::new(), Vec::new());
@@ -100,7 +100,7 @@ fn mean(outcomes: &[Outcome], number: fn(&Outcome) -> f64) -> Option<Estimate> {
     mean_95(&outcomes.iter().map(number).collect::<Vec<_>>())
 }
 
-/// The share of runs with a timeout, in per cent.
+/// The share of runs with a timeout, in percent.
 fn with_a_timeout(outcomes: &[Outcome]) -> Option<Estimate> {
     let hit = outcomes.iter().filter(|outcome| outcome.timeouts > 0.0).count();
     share_95(hit, outcomes.len()).map(|share| scaled(share, 100.0))

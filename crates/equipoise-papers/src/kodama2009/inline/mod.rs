@@ -39,14 +39,14 @@ const MEAN_RATE: Spec = Spec::new(
 .paper(0.0)
 .unit("% of the goodput lost");
 
-/// What the runs of a setting found on the mean.
+/// Mean results of the runs of a setting.
 struct Row {
     setting: Setting,
     capacity_bias: f64,
     available_bias: f64,
     spread: f64,
     round_trips: f64,
-    /// Loss of goodput by measuring, in per cent; none where the measurement decides the window.
+    /// Loss of goodput due to measuring, in percent; `None` if the measurement decides the window.
     cost: Option<f64>,
 }
 
@@ -98,7 +98,7 @@ fn row(lab: &Lab<'_>, setting: Setting) -> Result<Row, SimError> {
     })
 }
 
-/// The mean over what is a number: a window too small for a stream has no result.
+/// The mean of the finite values: a window too small for a stream has no result.
 fn mean_of_rows(values: impl Iterator<Item = f64>) -> Option<Estimate> {
     mean_95(&values.filter(|value| value.is_finite()).collect::<Vec<_>>())
 }
@@ -130,7 +130,7 @@ fn costs(lab: &Lab<'_>, rows: &[Row], found: &mut Found) {
     ));
 }
 
-/// A row for both kinds of acknowledgements.
+/// A row with both kinds of acknowledgements.
 fn table(rows: &[Row]) -> Table {
     let cell = |pair: &[Row], of: &dyn Fn(&Row) -> Option<f64>, decimals: usize| {
         let number = |row: &Row| match of(row).filter(|value| value.is_finite()) {

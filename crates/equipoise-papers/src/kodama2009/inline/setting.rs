@@ -1,4 +1,4 @@
-//! The settings in which the measurement is laid beside the truth.
+//! The settings in which the measurement is compared with the truth.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use super::super::{Lab, parse_with};
 use equipoise_lab::result::{Run, TcpSample};
 use equipoise_lab::scenario::{Override, Scenario};
 
-/// Where the thesis has the measurement.
+/// Section of the thesis with the measurement.
 pub(super) const SECTION: &str = "Sec. 2.2.1";
-/// Runs of each setting (ours): the settings are many and are judged together.
+/// Runs of each setting (ours): there are many settings, and they are judged together.
 pub(super) const RUNS: u32 = 2;
-/// The connection, in every scenario of this part.
+/// Index of the connection, in every scenario of this part.
 pub(super) const OWN: usize = 0;
 /// Bits of an IP packet of 1500 bytes.
 const PACKET_BITS: f64 = 12_000.0;
@@ -31,21 +31,21 @@ const PATHS: [Path; 3] = [
     Path { capacity: 1000, round_trip_ms: 20, duration_s: 8 },
 ];
 const TRAFFIC: [&str; 2] = ["constant", "poisson"];
-/// Others' share of the capacity, in per cent.
+/// Cross traffic as a share of the capacity, in percent.
 const LOADS: [u64; 2] = [30, 70];
 pub(super) const ACKS: [&str; 2] = ["on", "off"];
 
 /// What limits the connection.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Own {
-    /// The receiver, to a part of what is available, in per cent.
+    /// The receiver, to a share of the available bandwidth, in percent.
     Limited(u64),
     Symbiosis,
 }
 
 const OWNS: [Own; 3] = [Own::Limited(50), Own::Limited(100), Own::Symbiosis];
 
-/// How often each setting is run.
+/// Number of runs of each setting.
 pub(super) fn runs(lab: &Lab<'_>) -> u32 {
     lab.options.runs(RUNS, 1)
 }
@@ -60,7 +60,7 @@ pub(super) struct Setting {
     pub(super) own: Own,
 }
 
-/// What a run of a setting found; parts of the capacity in per cent.
+/// Results of a run of a setting; shares of the capacity in percent.
 pub(super) struct Outcome {
     pub(super) capacity_bias: f64,
     pub(super) available_bias: f64,
@@ -86,7 +86,7 @@ impl Setting {
         self.path.capacity * (100 - self.load) / 100
     }
 
-    /// What the connection's window may be, in segments.
+    /// The connection's maximum window, in segments.
     fn window(&self, part: u64) -> u64 {
         let rate = self.available() as f64 * 1e6 * part as f64 / 100.0;
         (rate * self.path.round_trip_ms as f64 / 1e3 / PACKET_BITS) as u64
@@ -131,7 +131,7 @@ impl Setting {
         format!("{} Mbit/s, others {} at {} %, {own}", self.path.capacity, self.traffic, self.load)
     }
 
-    /// A result of the measurement, in per cent of the capacity: the capacity's error and the available bandwidth.
+    /// A measurement result, in percent of the capacity: the error of the capacity, and the available bandwidth.
     pub(super) fn result(&self, sample: &TcpSample) -> Option<(f64, f64)> {
         let part = |bps: f64| bps / (self.path.capacity as f64 * 1e6) * 100.0;
         Some((part(sample.capacity_bps?) - 100.0, part(sample.available_bps?)))
@@ -146,7 +146,7 @@ impl Setting {
             .collect();
         let mean = |of: &dyn Fn(&(f64, f64)) -> f64| results.iter().map(of).sum::<f64>() / results.len() as f64;
         let available = mean(&|result| result.1);
-        // A result that repeats the one before to the last bit is the same one.
+        // A result that equals the previous one exactly is not a new one.
         let new = results.windows(2).filter(|pair| matches!(pair, [one, two] if one != two)).count();
         let round_trips = (self.path.duration_s as f64 - from) * 1e3 / self.path.round_trip_ms as f64;
         Outcome {

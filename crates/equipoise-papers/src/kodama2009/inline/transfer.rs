@@ -1,4 +1,4 @@
-//! Finite transfers: what the measurement adds to them.
+//! Finite transfers: the packets that the measurement adds.
 
 use super::super::series::{samples, tcp};
 use super::super::{Lab, Rule, Spec};
@@ -28,7 +28,7 @@ pub(super) fn transfers() -> impl Iterator<Item = Setting> {
         .filter(|setting| setting.own == Own::Limited(100) && setting.load == 30 && setting.traffic == "poisson")
 }
 
-/// Packets sent beyond data over segment size and what was sent again.
+/// Packets sent in addition to the data segments and the retransmissions.
 pub(super) fn extra_packets(lab: &Lab<'_>) -> Result<Claim, SimError> {
     let transfer = Override::set("flow.own.tcp.transfer", format!("{} B", SEGMENTS * PAYLOAD));
     let scenarios = transfers().map(|setting| setting.scenario(true, std::slice::from_ref(&transfer)));

@@ -5,12 +5,12 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use super::super::{Receiver, Sender};
+use super::super::{Receiver, Sender, Total};
 use crate::rtp::{Clocks, Delays, Payload, ReceiverConfig, ReorderConfig, SenderConfig, StreamConfig};
 use crate::wire::is_rtcp;
 use crate::{Ecn, Endpoint, Event, Input, Output, PathChange, PathId, Wake};
+use equipoise::control::Cbr;
 use equipoise::control::scheduler::{BoxedScheduler, find};
-use equipoise::control::{BoxedController, Cbr};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Size, Span};
 
@@ -64,7 +64,7 @@ impl Bench {
         let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(1000), "sender@test");
         let start = Instant::from_nanos(EPOCH);
         let config = SenderConfig { payload, ..SenderConfig::new(stream, Span::from_millis(200), start, 1) };
-        let total = Box::new(Cbr::new(Rate::from_bps(4_000_000)));
+        let total = Total::Pooled(Box::new(Cbr::new(Rate::from_bps(4_000_000))));
         let network = Box::new(move |passing: &Passing| network(passing).into_iter().map(|way| way * MILLI).collect());
         Self::between(config, paths, (total, scheduler), network)
     }
@@ -73,10 +73,10 @@ impl Bench {
     pub(super) fn between(
         config: SenderConfig,
         paths: u16,
-        (total, scheduler): (BoxedController, BoxedScheduler),
+        (total, scheduler): (Total, BoxedScheduler),
         network: Network,
     ) -> Self {
-        let payload = config.payload;
+        let (payload, reporting) = (config.payload, config.reporting);
         let clocks =
             if config.delays == Delays::Agreed { Clocks::Known(ClockMap::SYNCHRONISED) } else { Clocks::Apart };
         let reorder = ReorderConfig { hold: Span::from_millis(400), ..ReorderConfig::default() };
@@ -84,6 +84,7 @@ impl Bench {
             clocks,
             payload,
             reorder,
+            reporting,
             ..ReceiverConfig::new(9, "receiver@test", SSRC, ClockMap::SYNCHRONISED, 2)
         };
         let mut bench = Self {

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::super::Total;
 use super::bench::{Bench, EPOCH, MILLI, SSRC, scheduler};
 use crate::rtp::{SenderConfig, StreamConfig};
 use crate::{Ecn, Event, PathId};
@@ -39,7 +40,8 @@ fn bench(ecn: Ecn, wanted: Option<f64>) -> Bench {
     let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(1000), "sender@test");
     let base = SenderConfig::new(stream, Span::from_millis(200), Instant::from_nanos(EPOCH), 1);
     let network = Box::new(|_: &super::bench::Passing| vec![10 * MILLI]);
-    Bench::between(SenderConfig { ecn, ..base }, 2, (Box::new(Told { wanted }), scheduler("equal", &[])), network)
+    let total = Total::Pooled(Box::new(Told { wanted }));
+    Bench::between(SenderConfig { ecn, ..base }, 2, (total, scheduler("equal", &[])), network)
 }
 
 /// Path 0 marks every tenth packet that it may; path 1 lets nothing bear a mark.

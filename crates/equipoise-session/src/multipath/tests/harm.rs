@@ -3,24 +3,31 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::super::Sender;
+use super::super::{PathLaws, Sender, Total};
 use super::bench::{Bench, EPOCH, Passing, SSRC, scheduler};
 use crate::Event;
+use crate::feedback::{Format, Reporting};
 use crate::harm::{Datagram, Harm, INTERVAL, LOWEST, MILLI, PACKET, SECOND, Told, adaptive, build};
 use crate::rtp::{Delays, Payload, SenderConfig, StreamConfig};
-use equipoise::control::Entry;
+use equipoise::control::{Entry, Needs};
 use equipoise::units::{Instant, Span};
 
-/// Two paths, each with what happens to it.
-fn run(entry: &Entry, split: &str, start: &str, harms: [Harm; 2]) -> (Bench, Told) {
+/// Two paths, each with what happens to it, under one controller or, for one that goes by packets, under one each.
+fn run(entry: &'static Entry, split: &str, start: &'static str, harms: [Harm; 2]) -> (Bench, Told) {
     let stream = StreamConfig::new(SSRC, 96, PACKET, "sender@test");
     let base = SenderConfig::new(stream, INTERVAL, Instant::from_nanos(EPOCH), 1);
-    let config = SenderConfig { delays: Delays::Queueing, payload: Payload::Generated, ..base };
+    let (total, reporting) = if build(entry, start).needs().contains(Needs::PACKETS) {
+        let reporting = Reporting { format: Format::CongestionFeedback, interval: Reporting::INTERVAL };
+        (Total::PerPath(PathLaws::new(move || Some(build(entry, start)), None)), Some(reporting))
+    } else {
+        (Total::Pooled(build(entry, start)), None)
+    };
+    let config = SenderConfig { delays: Delays::Queueing, payload: Payload::Generated, reporting, ..base };
     let mut paths = harms.map(Harm::path);
     let network = Box::new(move |&Passing { at, size, path, to_sender, is_rtcp, .. }: &Passing| -> Vec<u64> {
         paths[usize::from(path)](Datagram { at, size, from_sender: !to_sender, is_rtcp }).into_iter().collect()
     });
-    let mut bench = Bench::between(config, 2, (build(entry, start), scheduler(split, &[])), network);
+    let mut bench = Bench::between(config, 2, (total, scheduler(split, &[])), network);
     bench.run_until(40_000);
     let told = Told::by(entry.name, 40, bench.events.iter().map(|(millis, _, event)| (millis * MILLI, event)));
     (bench, told)
@@ -37,9 +44,16 @@ fn link(mbps: f64, queue_ms: i64) -> Harm {
 
 #[test]
 fn every_adaptive_controller_stays_within_twice_what_arrives_and_comes_back() {
-    let names: Vec<_> = adaptive(Sender::PROVIDES).map(|entry| entry.name).collect();
-    assert_eq!(names, ["ap", "aimd", "rap", "tfrc"], "a new one has to be looked at");
-    for (entry, split) in adaptive(Sender::PROVIDES).flat_map(|entry| ["ap", "equal"].map(|split| (entry, split))) {
+    let names = |provided| adaptive(provided).map(|entry| entry.name).collect::<Vec<_>>();
+    assert_eq!(names(Sender::PROVIDES), ["ap", "aimd", "rap", "tfrc"], "a new one has to be looked at");
+    assert_eq!(
+        names(Sender::PROVIDES_PER_PATH),
+        ["equipoise", "gcc", "nada", "scream"],
+        "a new one has to be looked at"
+    );
+    let pooled = adaptive(Sender::PROVIDES).flat_map(|entry| ["ap", "equal"].map(|split| (entry, split)));
+    // With nothing that bounds the total each path has what its law allows, whatever divides it.
+    for (entry, split) in pooled.chain(adaptive(Sender::PROVIDES_PER_PATH).map(|entry| (entry, "ap"))) {
         for (start, harms, comes_back) in [
             ("100 kbit/s", [link(4.0, 100), link(2.0, 100)], true),
             ("20 Mbit/s", [link(2.0, 300), link(1.0, 300)], true),
@@ -52,7 +66,8 @@ fn every_adaptive_controller_stays_within_twice_what_arrives_and_comes_back() {
             ("100 kbit/s", [Harm::Loss(0.3), Harm::Loss(0.3)], true),
         ] {
             let (_, told) = run(entry, split, start, harms);
-            let excess = told.longest_excess();
+            let controllers = 1 + u32::from(build(entry, start).needs().contains(Needs::PACKETS));
+            let excess = told.longest_excess(controllers);
             assert!(
                 excess <= GRACE,
                 "{} {split} {harms:?}: {} ms beyond twice what arrives",

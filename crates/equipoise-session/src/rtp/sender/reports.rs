@@ -1,7 +1,7 @@
 //! A sender's requests, and the reports that it receives.
 
 use super::Sender;
-use super::by_packet::ByPacket;
+use crate::rtp::by_packet::ByPacket;
 use crate::rtp::exchange::{Exchange, Told};
 use crate::rtp::proof::Proof;
 use crate::rtp::repeats::RepeatQueue;

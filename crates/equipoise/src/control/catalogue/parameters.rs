@@ -10,6 +10,7 @@ use crate::units::{Rate, Span, UnitError};
 
 /// The parameter that is named in an error about both rate limits.
 pub(super) const MIN_RATE: &str = "min_rate";
+pub(super) const MAX_RATE: &str = "max_rate";
 
 /// A parameter.
 #[derive(Debug)]
@@ -254,6 +255,14 @@ impl Parameters {
     /// Name and value of every parameter, in catalogue order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
         self.0.iter().copied()
+    }
+
+    /// The highest rate of the controller, if it has one as a parameter.
+    pub fn highest_rate(&self) -> Option<Rate> {
+        self.0.iter().find_map(|(name, value)| match value {
+            Value::Rate(rate) if *name == MAX_RATE => Some(*rate),
+            _ => None,
+        })
     }
 
     fn value(&self, parameter: &Parameter) -> Result<Value, ConfigError> {

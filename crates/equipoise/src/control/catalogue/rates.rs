@@ -84,7 +84,7 @@ pub(super) const MIN_RATE: Parameter = Parameter {
     source: "Waki 2013, Sec. 6.1.2",
 };
 pub(super) const MAX_RATE: Parameter = Parameter {
-    name: "max_rate",
+    name: parameters::MAX_RATE,
     kind: Kind::Rate,
     default: Some("15 Mbit/s"),
     range: Some(("1 kbit/s", "10 Gbit/s")),

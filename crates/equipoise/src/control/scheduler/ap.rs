@@ -95,8 +95,9 @@ impl ApScheduler {
         let cap = if gives_up || view.delay.is_some() { self.config.longest_step * total } else { 0.0 };
         let (min, max) = match view.delay {
             _ if !view.alive => (0.0, 0.0),
-            None if gives_up => (probe, (rate - cap).max(probe)),
-            _ => (probe, total),
+            // A law of its own knows what the silence of its path means.
+            None if gives_up && view.most.is_none() => (probe, (rate - cap).max(probe)),
+            _ => (probe, total.min(view.most_mbps())),
         };
         let (mean_s, variance_s2) = view.delay.map_or((0.0, 0.0), |delay| (delay.mean_s, delay.variance_s2));
         Term { mean_s, growth: self.response(view.path) * variance_s2, rate, min, max, cap }
@@ -178,7 +179,7 @@ impl Scheduler for ApScheduler {
             let response = view.delay.map(|_| self.response(view.path));
             Share { rate, snapshot: Snapshot { reason: Some(reason), law_step_bps: Some(step * 1e6), response } }
         };
-        paths.iter().zip(whole(&rates, total).into_iter().zip(&terms)).map(share).collect()
+        paths.iter().zip(whole(&rates, total, paths).into_iter().zip(&terms)).map(share).collect()
     }
 }
 
@@ -207,7 +208,7 @@ mod tests {
     }
 
     fn settle(scheduler: &mut ApScheduler, queues: &[(f64, f64)], periods: usize) -> Vec<Rate> {
-        let view = |at: usize, rate, delay| PathView { path: PathId(at as u16), alive: true, rate, delay };
+        let view = |at: usize, rate, delay| PathView { path: PathId(at as u16), alive: true, rate, delay, most: None };
         let young: Vec<PathView> = (0..queues.len()).map(|at| view(at, Rate::ZERO, None)).collect();
         let mut rates: Vec<Rate> = scheduler.split(TOTAL, &young).iter().map(|share| share.rate).collect();
         assert!(
@@ -254,7 +255,7 @@ mod tests {
         let mut scheduler = scheduler(Learning::Fixed);
         let view = |path, alive, bps, way: Option<f64>| {
             let rate = Rate::from_bps(bps);
-            PathView { path: PathId(path), alive, rate, delay: way.map(|way| delay(way, 10.0, rate)) }
+            PathView { path: PathId(path), alive, rate, delay: way.map(|way| delay(way, 10.0, rate)), most: None }
         };
         scheduler.periods = 1;
         let mut bps = |views: &[PathView]| -> Vec<u64> {
@@ -272,7 +273,7 @@ mod tests {
         scheduler.periods = 1;
         let view = |path, bps, way: Option<f64>| {
             let rate = Rate::from_bps(bps);
-            PathView { path: PathId(path), alive: true, rate, delay: way.map(|way| delay(way, 10.0, rate)) }
+            PathView { path: PathId(path), alive: true, rate, delay: way.map(|way| delay(way, 10.0, rate)), most: None }
         };
         let mut bps = |first, second: (u64, Option<f64>)| -> Vec<u64> {
             let views = [view(0, first, Some(900.0)), view(1, second.0, second.1)];
@@ -282,6 +283,26 @@ mod tests {
         assert_eq!(bps(2_000_000, (2_000_000, None)), [2_400_000, 1_600_000]);
         assert_eq!(bps(3_800_000, (200_000, None)), [3_936_000, 64_000]);
         assert_eq!(bps(3_936_000, (64_000, None)), [3_936_000, 64_000]);
+    }
+
+    /// Path 0 is the better one by far; what its law does not let it carry stays on path 1, and a path whose law says the less of it the
+    /// fewer reports come gives up nothing besides.
+    #[test]
+    fn no_path_is_given_more_than_its_own_law_lets_it_carry() {
+        let mut scheduler = scheduler(Learning::Fixed);
+        scheduler.periods = 1;
+        let view = |path, bps, way: Option<f64>, most| {
+            let rate = Rate::from_bps(bps);
+            let most = Some(Rate::from_bps(most));
+            PathView { path: PathId(path), alive: true, rate, delay: way.map(|way| delay(way, 10.0, rate)), most }
+        };
+        let mut bps = |views: &[PathView]| -> Vec<u64> {
+            scheduler.split(TOTAL, views).iter().map(|share| share.rate.as_bps()).collect()
+        };
+        let far = |bps, most| view(1, bps, Some(900.0), most);
+        assert_eq!(bps(&[view(0, 2_000_000, Some(9.0), 2_100_000), far(2_000_000, 9_000_000)]), [2_100_000, 1_900_000]);
+        assert_eq!(bps(&[view(0, 2_000_000, None, 2_000_000), far(2_000_000, 2_000_000)]), [2_000_000, 2_000_000]);
+        assert_eq!(bps(&[view(0, 2_000_000, Some(9.0), 1_500_000), far(2_000_000, 1_000_000)]), [1_500_000, 1_000_000]);
     }
 
     /// Two queues of 3.5 Mbit/s at 2 Mbit/s each: by Waki 2013, Eq. 11, b = 383 at that load; 1200 was configured.
@@ -304,6 +325,7 @@ mod tests {
                 alive,
                 rate: Rate::from_bps(bps),
                 delay: delay.map(|(mean_s, variance_s2)| DelaySummary { mean_s, variance_s2, samples: 10 }),
+                most: None,
             };
             paths.into_iter().enumerate().map(|(at, (alive, bps, delay))| view(at, alive, bps, delay)).collect()
         })

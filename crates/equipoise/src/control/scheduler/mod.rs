@@ -56,6 +56,15 @@ pub struct PathView {
     pub rate: Rate,
     /// Its one-way delay in the period that ends now; `None` for too few samples, and if no period ends.
     pub delay: Option<DelaySummary>,
+    /// The most that it may carry, as a law of its own has found; `None` where it may carry anything.
+    pub most: Option<Rate>,
+}
+
+impl PathView {
+    /// The most that it may carry: nothing if it is dead, and infinitely much if nothing limits it.
+    fn most_mbps(&self) -> f64 {
+        if self.alive { self.most.map_or(f64::INFINITY, Rate::as_mbps_f64) } else { 0.0 }
+    }
 }
 
 /// The share of a path.
@@ -80,7 +89,7 @@ pub trait Scheduler: Send + Sync + fmt::Debug {
 pub type BoxedScheduler = Box<dyn Scheduler>;
 
 /// Converts shares in Mbit/s to rates in whole bit/s, and keeps their sum exact.
-fn whole(shares_mbps: &[f64], total: Rate) -> Vec<Rate> {
+fn whole(shares_mbps: &[f64], total: Rate, paths: &[PathView]) -> Vec<Rate> {
     let mut bps: Vec<u64> = shares_mbps.iter().map(|mbps| libm::round((mbps * 1e6).max(0.0)) as u64).collect();
     let sum = bps.iter().fold(0u64, |sum, bps| sum.saturating_add(*bps));
     // Adds the rounding remainder to the largest share, where it does not matter, if the total is carried at all.
@@ -89,12 +98,79 @@ fn whole(shares_mbps: &[f64], total: Rate) -> Vec<Rate> {
     {
         *largest = (*largest + total.as_bps()).saturating_sub(sum);
     }
-    bps.into_iter().map(Rate::from_bps).collect()
+    bps.into_iter().zip(paths).map(|(bps, path)| within(Rate::from_bps(bps), path)).collect()
+}
+
+/// So much of a rate as the path may carry.
+fn within(rate: Rate, path: &PathView) -> Rate {
+    path.most.map_or(rate, |most| rate.min(most))
 }
 
 /// An equal share for every path that is alive.
 fn equal_mbps(total: Rate, paths: &[PathView]) -> Vec<f64> {
-    let alive = paths.iter().filter(|path| path.alive).count().max(1);
-    let each = total.as_mbps_f64() / alive as f64;
-    paths.iter().map(|path| if path.alive { each } else { 0.0 }).collect()
+    let alive = || paths.iter().filter(|path| path.alive).map(PathView::most_mbps);
+    let mut each = total.as_mbps_f64() / alive().count().max(1) as f64;
+    // The level rises, so that each round fills a path at least, or is the last.
+    for _ in 0..paths.len() {
+        let full = || alive().filter(|most| *most < each);
+        let open = alive().count() - full().count();
+        if full().count() == 0 || open == 0 {
+            break;
+        }
+        each = (total.as_mbps_f64() - full().sum::<f64>()) / open as f64;
+    }
+    paths.iter().map(|path| each.min(path.most_mbps())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::units::Size;
+
+    /// Paths of which each has a law, or none has.
+    fn views() -> impl Strategy<Value = Vec<PathView>> {
+        let rate = || 0u64..20_000_000;
+        let delay = proptest::option::of((-1.0f64..2.0, 0.0f64..1e-2));
+        let path = (any::<bool>(), rate(), delay, rate());
+        (any::<bool>(), proptest::collection::vec(path, 0..8)).prop_map(|(have_laws, paths)| {
+            let paths = (0..).zip(paths).map(|(at, (alive, rate, delay, most))| PathView {
+                path: PathId(at),
+                alive,
+                rate: Rate::from_bps(rate),
+                delay: delay.map(|(mean_s, variance_s2)| DelaySummary { mean_s, variance_s2, samples: 10 }),
+                most: have_laws.then_some(Rate::from_bps(most)),
+            });
+            paths.collect()
+        })
+    }
+
+    proptest! {
+        /// If it fails, a law of a path is not obeyed, or there is room on paths for what is not sent.
+        #[test]
+        fn no_more_than_the_total_is_carried_and_no_more_than_each_path_may(
+            rounds in proptest::collection::vec((views(), 0u64..60_000_000), 1..4),
+        ) {
+            for entry in entries() {
+                let given: &[(&str, &str)] = if entry.name == "single" { &[("path", "1")] } else { &[] };
+                let parameters = entry.parse(given).expect("right");
+                let mut scheduler = entry.build(&parameters, Size::from_bytes(1000)).expect("right");
+                for (paths, total) in &rounds {
+                    let shares = scheduler.split(Rate::from_bps(*total), paths);
+                    prop_assert_eq!(shares.len(), paths.len());
+                    let sum: u64 = shares.iter().map(|share| share.rate.as_bps()).sum();
+                    prop_assert!(sum <= *total, "{}: {} of {}", entry.name, sum, total);
+                    for (share, path) in shares.iter().zip(paths) {
+                        prop_assert!(path.most.is_none_or(|most| share.rate <= most), "{}: {share:?}", entry.name);
+                    }
+                    let alive = || paths.iter().filter(|path| path.alive);
+                    let room = alive().fold(0u64, |sum, path| sum.saturating_add(path.most.map_or(u64::MAX, Rate::as_bps)));
+                    // One path alone carries what `single` sends; rounding may cost each path a bit.
+                    let fills = entry.name == "single" || sum + 2 * paths.len() as u64 >= room.min(*total);
+                    prop_assert!(fills, "{}: {} of {} where {} have room", entry.name, sum, total, room);
+                }
+            }
+        }
+    }
 }

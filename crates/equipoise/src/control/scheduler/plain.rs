@@ -1,7 +1,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::{PathId, PathView, Scheduler, Share, equal_mbps, whole};
+use super::{PathId, PathView, Scheduler, Share, equal_mbps, whole, within};
 use crate::control::{Reason, Snapshot};
 use crate::units::Rate;
 
@@ -25,7 +25,8 @@ impl Single {
 
 impl Scheduler for Single {
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share> {
-        fixed(paths.iter().map(|view| if view.path == self.path { total } else { Rate::ZERO }).collect())
+        let share = |view: &PathView| if view.path == self.path { within(total, view) } else { Rate::ZERO };
+        fixed(paths.iter().map(share).collect())
     }
 }
 
@@ -35,7 +36,7 @@ pub struct Equal;
 
 impl Scheduler for Equal {
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share> {
-        fixed(whole(&equal_mbps(total, paths), total))
+        fixed(whole(&equal_mbps(total, paths), total, paths))
     }
 }
 
@@ -65,20 +66,27 @@ impl Scheduler for MinDelay {
                 self.means_s.insert(view.path, mean_s);
             }
         }
-        let known = paths.iter().enumerate().filter(|(_, view)| view.alive);
-        let known = known.filter_map(|(at, view)| self.means_s.get(&view.path).map(|mean_s| (at, *mean_s)));
-        let best = known.min_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(at, _)| at);
-        let others = paths.iter().filter(|view| view.alive).count().saturating_sub(1);
-        let left = total.as_bps().checked_sub(self.probe.as_bps().saturating_mul(others as u64));
-        let (Some(best), Some(left)) = (best, left.filter(|left| *left >= self.probe.as_bps())) else {
-            return fixed(whole(&equal_mbps(total, paths), total));
+        let probe = |view: &PathView| if view.alive { within(self.probe, view) } else { Rate::ZERO };
+        let mut rates: Vec<Rate> = paths.iter().map(probe).collect();
+        let probes = rates.iter().fold(0u64, |sum, rate| sum.saturating_add(rate.as_bps()));
+        let mut known: Vec<(f64, usize)> = (paths.iter().enumerate().filter(|(_, view)| view.alive))
+            .filter_map(|(at, view)| Some((*self.means_s.get(&view.path)?, at)))
+            .collect();
+        let Some(mut left) = total.as_bps().checked_sub(probes).filter(|_| !known.is_empty()) else {
+            return fixed(whole(&equal_mbps(total, paths), total, paths));
         };
-        let rate = |(at, view): (usize, &PathView)| match view.alive {
-            _ if at == best => Rate::from_bps(left),
-            true => self.probe,
-            false => Rate::ZERO,
-        };
-        fixed(paths.iter().enumerate().map(rate).collect())
+        // What the best one may not carry is the next one's; those of which nothing is known are the last.
+        known.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let unknown = (0..paths.len()).filter(|at| known.iter().all(|(_, known)| known != at));
+        let order: Vec<usize> = known.iter().map(|(_, at)| *at).chain(unknown).collect();
+        for at in order {
+            if let (Some(view), Some(rate)) = (paths.get(at).filter(|view| view.alive), rates.get_mut(at)) {
+                let more = within(Rate::from_bps(rate.as_bps().saturating_add(left)), view).as_bps() - rate.as_bps();
+                *rate = Rate::from_bps(rate.as_bps() + more);
+                left -= more;
+            }
+        }
+        fixed(rates)
     }
 }
 
@@ -89,7 +97,7 @@ mod tests {
 
     fn path(number: u16, alive: bool, mean_ms: Option<f64>) -> PathView {
         let delay = mean_ms.map(|ms| DelaySummary { mean_s: ms / 1e3, variance_s2: 1e-6, samples: 9 });
-        PathView { path: PathId(number), alive, rate: Rate::ZERO, delay }
+        PathView { path: PathId(number), alive, rate: Rate::ZERO, delay, most: None }
     }
 
     fn kbps(scheduler: &mut impl Scheduler, paths: &[PathView]) -> Vec<u64> {
@@ -120,5 +128,23 @@ mod tests {
     fn a_total_too_small_for_probes_is_divided_alike() {
         let mut scheduler = MinDelay::new(Rate::from_bps(900_000));
         assert_eq!(kbps(&mut scheduler, &[path(0, true, Some(3.0)), path(1, true, Some(2.0))]), [750, 750]);
+    }
+
+    #[test]
+    fn what_a_path_may_not_carry_the_others_take_as_far_as_they_may() {
+        let limited = |kbps: [Option<u64>; 3]| {
+            let mut paths = [path(0, true, Some(20.0)), path(1, true, Some(10.0)), path(2, true, Some(30.0))];
+            paths
+                .iter_mut()
+                .zip(kbps)
+                .for_each(|(path, kbps)| path.most = kbps.map(|kbps| Rate::from_bps(kbps * 1000)));
+            paths
+        };
+        assert_eq!(kbps(&mut Equal, &limited([Some(100), None, Some(600)])), [100, 800, 600]);
+        assert_eq!(kbps(&mut Equal, &limited([Some(100), Some(200), Some(300)])), [100, 200, 300]);
+        let mut min_delay = MinDelay::new(Rate::from_bps(64_000));
+        assert_eq!(kbps(&mut min_delay, &limited([None, Some(900), None])), [536, 900, 64]);
+        assert_eq!(kbps(&mut min_delay, &limited([Some(500), Some(900), Some(40)])), [500, 900, 40]);
+        assert_eq!(kbps(&mut Single::new(PathId(1)), &limited([None, Some(900), None])), [0, 900, 0]);
     }
 }

@@ -78,6 +78,7 @@ mod tests {
             alive: true,
             rate: Rate::from_bps(rate),
             delay: Some(DelaySummary { mean_s, variance_s2, samples: 50 }),
+            most: None,
         };
         let (b, shares) = (300.0, [0.75, 0.25]);
         let (means, variances) = ([0.030, 0.080], [4e-6, 9e-6]);

@@ -1,40 +1,69 @@
 //! How a chart becomes an SVG with a legend.
 //!
-//! Colours are CSS variables of the page, so that one SVG serves light, dark and print. The legend is HTML below the
-//! SVG, so that it wraps on a narrow screen. The parts of the SVG are drawn by `axes`, `shapes` and `marks`.
+//! Colours are CSS variables of the page, so that one SVG serves light, dark and print. The lines of the SVG are in the units of the axes:
+//! the page's script reads the values from them, and zooms by another transformation. The legend is HTML below the SVG, so that it wraps on
+//! a narrow screen. The parts of the SVG are drawn by `axes`, `shapes` and `marks`.
 
-use super::area::{Area, HEIGHT, WIDTH};
-use super::chart::{Chart, Mark, Shade, Shape};
-use super::format::escape;
+use super::area::{Area, FORMS, HEIGHT, WIDTHS};
 use super::marks::MOST_NAMED_MARKS;
+use super::points::Digits;
+use super::ticks::{FEWEST_STEPS, NUMBER_GAP, number_width, room_for_numbers, ticks};
+use super::{Axis, Chart, Mark, Shade, Shape};
 use super::{axes, marks, shapes};
+use crate::report::escape;
 
 const SHADE_OPACITY: f64 = 0.6;
+/// Room for the numbers of the horizontal axis, in pixels.
+const BELOW: f64 = 24.0;
 
 impl Chart {
     /// The chart as an SVG that fills the width of the page, with its legend.
     pub fn to_html(&self) -> String {
         let area = Area::of(self);
-        let label = escape(&self.title);
+        let (id, zoom) = (&self.id, if self.is_of_lines() { " data-zoom" } else { "" });
+        let (x, y) = (axis_data("x", &self.x), axis_data("y", &self.y));
+        let (up, across) = (escape(self.y.label), escape(self.x.label));
+        let [left, right, top] = self.margins();
         format!(
-            "<div class=\"chart\" tabindex=\"0\" role=\"region\" aria-label=\"Chart: {label}\">{}</div>\n{}",
+            "<div class=\"chart\" id=\"{id}\"{x}{y}{zoom}>\n<p class=\"unit\">{up}</p>\n\
+             <div class=\"frame\" style=\"padding:{top}px {right:.0}px {BELOW}px {left:.0}px\">{}</div>\n\
+             <p class=\"unit across\">{across}</p>\n{}</div>\n",
             self.svg(&area),
             self.legend(&area)
         )
     }
 
+    /// Whether it has nothing but lines, bands and points, of which a part can be seen for itself.
+    fn is_of_lines(&self) -> bool {
+        self.layers.iter().all(|layer| !matches!(layer.shape, Shape::Box(..) | Shape::Estimate { .. }))
+    }
+
+    /// Room for the labels at the left, at the right and above, in pixels.
+    fn margins(&self) -> [f64; 3] {
+        /// Room for the labels of vertical marks, and where there are none.
+        const LABELLED: f64 = 26.0;
+        const BARE: f64 = 8.0;
+        let last = ticks(&self.x, FEWEST_STEPS).last().map_or(0.0, |tick| number_width(&tick.label) / 2.0);
+        let top = if self.verticals.is_empty() { BARE } else { LABELLED };
+        [room_for_numbers(&self.y), last.max(NUMBER_GAP), top]
+    }
+
     fn svg(&self, area: &Area<'_>) -> String {
-        let (label, clip) = (escape(&self.title), format!("clip-{}", self.id));
+        let (label, digits) = (escape(&self.title), Digits::of(self));
+        let [x, y] = [&self.x, &self.y].map(|axis| 1.0 / (axis.max - axis.min));
+        let [left, top] = [-self.x.min * x, self.y.max * y];
         [
-            format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" "),
-            format!("aria-label=\"{label}\" font-family=\"inherit\" fill=\"var(--text)\">"),
-            format!("<clipPath id=\"{clip}\">{}</clipPath>", rect(area, area.left, area.right, "")),
+            format!("<svg class=\"plot\" xmlns=\"http://www.w3.org/2000/svg\" width=\"100%\" height=\"{HEIGHT}\" role=\"img\" "),
+            format!("aria-label=\"Chart: {label}\">"),
             axes::svg(self, area),
-            format!("<g clip-path=\"url(#{clip})\">"),
-            self.shades(area),
-            shapes::lines(self, area),
-            marks::lines(self, area),
-            "</g>".to_owned(),
+            "<svg class=\"lines\" viewBox=\"0 0 1 1\" preserveAspectRatio=\"none\" width=\"100%\" height=\"100%\">".to_owned(),
+            format!("<g class=\"upright\" transform=\"matrix({x:e} 0 0 1 {left:e} 0)\">"),
+            self.shades(&digits),
+            marks::verticals(self, &digits),
+            format!("</g><g class=\"data\" transform=\"matrix({x:e} 0 0 {:e} {left:e} {top:e})\">", -y),
+            shapes::lines(self, &digits),
+            marks::horizontals(self, &digits),
+            "</g></svg>".to_owned(),
             shapes::signs(self, area),
             marks::labels(self, area),
             "</svg>".to_owned(),
@@ -42,10 +71,13 @@ impl Chart {
         .concat()
     }
 
-    fn shades(&self, area: &Area<'_>) -> String {
+    fn shades(&self, digits: &Digits<'_>) -> String {
         let shade = |shade: &Shade| {
-            let look = format!(" fill=\"{}\" fill-opacity=\"{SHADE_OPACITY}\"", shade.color);
-            rect(area, area.x(shade.from), area.x(shade.to), &look)
+            let [from, to] = [shade.from, shade.to].map(|end| digits.x(end));
+            format!(
+                "<path d=\"M{from} 0H{to}V1H{from}Z\" style=\"fill:{};fill-opacity:{SHADE_OPACITY}\"/>",
+                shade.color
+            )
         };
         self.shades.iter().filter(|shade| shade.from < shade.to).map(shade).collect()
     }
@@ -53,12 +85,13 @@ impl Chart {
     fn legend(&self, area: &Area<'_>) -> String {
         let mut entries = String::new();
         let mut boxes = 0;
+        let numbered_names = WIDTHS.map(|width| axes::names_are_numbered(self, area, width));
         for layer in &self.layers {
             if !matches!(layer.shape, Shape::Box(..)) {
                 entries.push_str(&legend_entry(&shapes::swatch(layer), &layer.name));
-            } else if axes::names_are_numbered(self, area) {
+            } else if numbered_names.contains(&true) {
                 boxes += 1;
-                entries.push_str(&legend_entry(&shapes::swatch(layer), &format!("{boxes}: {}", layer.name)));
+                entries.push_str(&numbered_entry(&shapes::swatch(layer), numbered_names, boxes, &layer.name));
             }
         }
         let mark_entry = |mark: &Mark, name: &str| legend_entry(&marks::swatch(mark), name);
@@ -68,11 +101,13 @@ impl Chart {
                 entries.push_str(&mark_entry(first, &format!("{} steps, from {}", self.verticals.len(), first.name)));
             }
             _ => {
-                let numbered = marks::are_numbered(self, area);
-                entries.extend(self.verticals.iter().enumerate().map(|(index, mark)| {
-                    let number = if numbered { format!("{}: ", index + 1) } else { String::new() };
-                    mark_entry(mark, &format!("{number}{}", mark.name))
-                }));
+                let numbered = WIDTHS.map(|width| marks::are_numbered(self, area, width));
+                entries.extend(
+                    self.verticals
+                        .iter()
+                        .zip(1..)
+                        .map(|(mark, number)| numbered_entry(&marks::swatch(mark), numbered, number, &mark.name)),
+                );
             }
         }
         for (index, Shade { color, name, .. }) in self.shades.iter().enumerate() {
@@ -85,15 +120,29 @@ impl Chart {
     }
 }
 
-/// A rectangle over the whole height of the area, with further attributes.
-fn rect(area: &Area<'_>, left: f64, right: f64, attributes: &str) -> String {
-    let (top, width, height) = (area.top, right - left, area.bottom - area.top);
-    format!("<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"{attributes}/>")
+/// An axis for the script: its ends, and whether its values are exponents.
+fn axis_data(name: &str, axis: &Axis) -> String {
+    let logarithmic = if axis.is_logarithmic { format!(" data-{name}-exponents") } else { String::new() };
+    format!(" data-{name}=\"{} {}\"{logarithmic}", axis.min, axis.max)
 }
 
 fn legend_entry(swatch: &str, name: &str) -> String {
+    entry(swatch, &escape(name))
+}
+
+/// An entry that has its number in front of it in those of the widths in which a number stands for it in the chart.
+fn numbered_entry(swatch: &str, is_numbered: [bool; 2], number: u32, name: &str) -> String {
+    let number = match is_numbered {
+        [true, true] => format!("{number}: "),
+        [false, false] => String::new(),
+        [is_wide, _] => format!("<span class=\"{}\">{number}: </span>", FORMS[usize::from(!is_wide)]),
+    };
+    entry(swatch, &(number + &escape(name)))
+}
+
+fn entry(swatch: &str, html: &str) -> String {
     let svg = format!("<svg viewBox=\"0 0 28 12\" width=\"28\" height=\"12\" aria-hidden=\"true\">{swatch}</svg>");
-    format!("<li>{svg} <span>{}</span></li>", escape(name))
+    format!("<li>{svg} <span>{html}</span></li>")
 }
 
 #[cfg(test)]
@@ -102,7 +151,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::report::chart::{Axis, Layer, Style};
+    use crate::report::chart::{Layer, Style};
 
     fn chart(layers: Vec<Layer>, verticals: Vec<Mark>) -> Chart {
         Chart {
@@ -128,8 +177,8 @@ mod tests {
 
     /// The paths of the layers: for each the parts that are joined, and their corners.
     fn paths(chart: &Chart) -> Vec<Vec<Vec<(f64, f64)>>> {
-        let svg = shapes::lines(chart, &Area::of(chart));
-        svg.split("<path d=\"").skip(1).map(|path| corners(path.split('"').next().expect("an end"))).collect()
+        let svg = shapes::lines(chart, &Digits::of(chart));
+        svg.split(" d=\"").skip(1).map(|path| corners(path.split('"').next().expect("an end"))).collect()
     }
 
     /// The parts of a path, and their corners.
@@ -168,15 +217,35 @@ mod tests {
         assert!(paths(&chart(vec![layer(Shape::Line(vec![(f64::NAN, 1.0)]))], Vec::new())).is_empty());
     }
 
-    /// The area is 766 wide and 254 high, 70 from the left and 30 from the top; both axes run from 0 to 10.
+    #[test]
+    fn a_point_alone_is_a_dot() {
+        let drawn = paths(&chart(
+            vec![layer(Shape::Line(vec![(1.0, 2.0), (2.0, f64::NAN), (3.0, 2.0), (4.0, 2.0)]))],
+            Vec::new(),
+        ));
+        let dot = vec![(1.0, 2.0), (1.0, 2.0)];
+        assert_eq!(drawn, [vec![dot.clone(), vec![(3.0, 2.0), (4.0, 2.0)]], vec![dot]]);
+    }
+
     #[test]
     fn steps_hold_until_the_next_value() {
         let steps = |points: &[(f64, f64)]| paths(&chart(vec![layer(Shape::Steps(points.to_vec()))], Vec::new()));
-        let at = |x: f64, y: f64| ((700.0 + 766.0 * x).round() / 10.0, (2840.0 - 254.0 * y).round() / 10.0);
-        let expected = [at(0.0, 5.0), at(4.0, 5.0), at(4.0, 2.0), at(10.0, 2.0)];
+        let expected = [(0.0, 5.0), (4.0, 5.0), (4.0, 2.0), (10.0, 2.0), (10.0, 2.0)];
         assert_eq!(steps(&[(0.0, 5.0), (4.0, 2.0), (10.0, 2.0)]), [vec![expected.to_vec()]]);
         let gap = steps(&[(0.0, 5.0), (4.0, f64::NAN), (6.0, 2.0), (8.0, 2.0)]);
-        assert_eq!(gap, [vec![vec![at(0.0, 5.0), at(4.0, 5.0)], vec![at(6.0, 2.0), at(8.0, 2.0)]]]);
+        assert_eq!(gap, [vec![vec![(0.0, 5.0), (4.0, 5.0)], vec![(6.0, 2.0), (8.0, 2.0), (8.0, 2.0)]]]);
+    }
+
+    /// A page with a run of hours has to open on a phone.
+    #[test]
+    fn a_chart_has_a_few_thousand_points_at_most() {
+        let points: Vec<_> = (0..200_000u32).map(|at| (f64::from(at) / 2e4, f64::from(at % 997) / 100.0)).collect();
+        let line = || layer(Shape::Line(points.clone()));
+        for lines in [1, 3] {
+            let drawn = paths(&chart((0..lines).map(|_| line()).collect(), Vec::new()));
+            let count: usize = drawn.iter().flatten().map(Vec::len).sum();
+            assert!((1000..=4000).contains(&count), "{count} of {lines} lines");
+        }
     }
 
     #[test]
@@ -185,6 +254,9 @@ mod tests {
         assert!(far.contains(">load 9</text>") && !far.contains("1: the step"), "{far}");
         let near = chart(Vec::new(), vec![mark(2.0, "load 9"), mark(2.1, "load 5")]).to_html();
         assert!(near.contains(">1</text>") && !near.contains(">load 9</text>"), "{near}");
+        let on_a_phone = chart(Vec::new(), vec![mark(2.0, "a long load 9"), mark(5.0, "a long load 5")]).to_html();
+        assert!(on_a_phone.contains(">1</text>") && on_a_phone.contains(">a long load 9</text>"), "{on_a_phone}");
+        assert!(on_a_phone.contains("<span class=\"narrow\">1: </span>the step to"), "{on_a_phone}");
         assert!(near.contains("1: the step to load 9") && near.contains("2: the step to load 5"), "{near}");
     }
 
@@ -196,7 +268,7 @@ mod tests {
             let x = Axis::new("case", 0.5, f64::from(count) + 0.5);
             Chart { x, categories: names, ..chart(layers.collect(), Vec::new()) }.to_html()
         };
-        assert!(boxes(3).contains(">a rather long name 3</text>") && !boxes(3).contains("3: "));
+        assert!(boxes(3).contains(">a rather long name 3</text>") && !boxes(3).contains(">3: &lt;"));
         assert!(
             boxes(9).contains(">9</text>") && boxes(9).contains("9: &lt;layer&gt;") && !boxes(9).contains("long name")
         );
@@ -262,15 +334,19 @@ mod tests {
         fn any_chart_is_well_formed_and_within_its_picture(chart in any_chart()) {
             prop_assert!(is_balanced(&chart.to_html()));
             let svg = chart.svg(&Area::of(&chart));
-            let mut places: Vec<(f64, f64)> = values(&svg, "d").into_iter().flat_map(corners).flatten().collect();
-            for (x, y) in [("x", "y"), ("x1", "y1"), ("x2", "y2"), ("cx", "cy")] {
-                let numbers = |name| values(&svg, name).into_iter().map(|number| number.parse::<f64>().expect("a number"));
-                places.extend(numbers(x).zip(numbers(y)));
+            let far = |axis: &Axis| 1.001e3 * (axis.max - axis.min) + axis.min.abs().max(axis.max.abs());
+            for (x, y) in values(&shapes::lines(&chart, &Digits::of(&chart)), "d").into_iter().flat_map(corners).flatten() {
+                prop_assert!(x.abs() <= far(&chart.x) && y.abs() <= far(&chart.y), "{x} {y}");
             }
-            let within = |&(x, y): &(f64, f64)| (0.0..=WIDTH).contains(&x) && (0.0..=HEIGHT).contains(&y);
-            prop_assert!(places.iter().all(within), "{svg}");
-            for size in values(&svg, "width").into_iter().chain(values(&svg, "height")) {
-                prop_assert!((0.0..=WIDTH).contains(&size.parse::<f64>().expect("a number")), "{svg}");
+            let across = ["x", "x1", "x2"].into_iter().flat_map(|name| values(&svg, name));
+            for place in across.filter_map(|place| place.strip_suffix('%')) {
+                prop_assert!((0.0..=100.0).contains(&place.parse::<f64>().expect("a number")), "{svg}");
+            }
+            for place in ["y", "y1", "y2"].into_iter().flat_map(|name| values(&svg, name)) {
+                prop_assert!((-20.0..=HEIGHT + BELOW).contains(&place.parse::<f64>().expect("a number")), "{svg}");
+            }
+            for size in values(&svg, "height").into_iter().filter(|size| !size.ends_with('%')) {
+                prop_assert!((0.0..=HEIGHT).contains(&size.parse::<f64>().expect("a number")), "{svg}");
             }
         }
     }

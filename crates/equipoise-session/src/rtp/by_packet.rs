@@ -3,23 +3,23 @@
 use alloc::boxed::Box;
 
 use equipoise::control::adapt::{IntervalConfig, Intervals, Origin};
-use equipoise::control::{BoxedController, Fate, Needs, SentPacket};
+use equipoise::control::{BoxedController, Fate, Needs, PacketFeedback, SentPacket};
 use equipoise::measure::ClockMap;
 use equipoise::random::stream_seed;
-use equipoise::units::{Instant, SenderClock, Size, Span};
+use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
-use super::{Sender, SenderConfig};
+use super::application::Application;
+use super::delays::Delays;
+use super::payload::Payload;
+use super::sender::SenderConfig;
+use super::stream::{SessionError, check_reporting};
+use crate::Event;
 use crate::feedback::{Format, History, Refusal, Reporting, Scope, Traps};
-use crate::rtp::application::Application;
-use crate::rtp::delays::Delays;
-use crate::rtp::payload::Payload;
-use crate::rtp::stream::{SessionError, check_reporting};
-use crate::wire::feedback::{ArrivalFeedback, ArrivalReport, PacketStatus};
-use crate::{DropReason, Event};
+use crate::wire::feedback::{ArrivalReport, PacketStatus};
 
 /// A sender's state for per-packet feedback.
 #[derive(Debug)]
-pub(super) struct ByPacket {
+pub(crate) struct ByPacket {
     format: Format,
     history: History,
     /// The transport-wide number of the next packet, which is independent of RTP's.
@@ -48,7 +48,7 @@ impl ByPacket {
     ///
     /// # Errors
     /// [`SessionError::FeedbackInterval`] and [`SessionError::TransportWide`].
-    pub(super) fn new(config: &SenderConfig) -> Result<Option<Self>, SessionError> {
+    pub(crate) fn new(config: &SenderConfig) -> Result<Option<Self>, SessionError> {
         let Some(Reporting { format, interval }) = config.reporting else { return Ok(None) };
         check_reporting(config.reporting)?;
         if format == Format::TransportWide && config.payload != Payload::Generated {
@@ -79,7 +79,7 @@ impl ByPacket {
     }
 
     /// A sample transport-wide number, if packet headers carry one.
-    pub(super) const fn like(&self) -> Option<u16> {
+    pub(crate) const fn like(&self) -> Option<u16> {
         match self.format {
             Format::CongestionFeedback => None,
             Format::TransportWide => Some(0),
@@ -87,7 +87,7 @@ impl ByPacket {
     }
 
     /// Adapts `controller` to per-packet feedback: an interval law gets summaries of the packets.
-    pub(super) fn adapt(&self, controller: BoxedController) -> BoxedController {
+    pub(crate) fn adapt(&self, controller: BoxedController) -> BoxedController {
         let needs = controller.needs();
         if needs.contains(Needs::INTERVALS) && !needs.contains(Needs::PLAYOUT) {
             Box::new(Intervals::new(controller, self.intervals))
@@ -97,7 +97,7 @@ impl ByPacket {
     }
 
     /// The transport-wide number of the next packet, if its header carries one.
-    pub(super) fn number(&mut self) -> Option<u16> {
+    pub(crate) fn number(&mut self) -> Option<u16> {
         if self.format == Format::CongestionFeedback {
             return None;
         }
@@ -108,7 +108,7 @@ impl ByPacket {
     }
 
     /// Records that the packet with this number in its stream left at `now`.
-    pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, sequence: u64, size: Size) -> SentPacket {
+    pub(crate) fn on_sent(&mut self, now: Instant<SenderClock>, sequence: u64, size: Size) -> SentPacket {
         let number = match self.format {
             Format::CongestionFeedback => sequence,
             Format::TransportWide => {
@@ -120,76 +120,55 @@ impl ByPacket {
         SentPacket::new(number, size, self.history.in_flight())
     }
 
+    /// The format of the reports.
+    pub(crate) const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// A time near which the times of the next report lie ([`History::reference`]).
+    pub(crate) fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
+        self.history.reference(now)
+    }
+
+    /// Processes a report that arrived at `now`. `waited` is the total time for which the pacer has waited for the application,
+    /// `pacing` the pace of packets relative to the rate. Returns the feedback for the controller and the event for observers.
+    pub(crate) fn on_report<I>(
+        &mut self,
+        now: Instant<SenderClock>,
+        report: &ArrivalReport<I>,
+        (waited, pacing): (Span, f64),
+    ) -> Result<(PacketFeedback<'_>, Event), Refusal>
+    where
+        I: Iterator<Item = PacketStatus> + Clone,
+    {
+        let joined = self.history.on_report(now, report)?;
+        let (since, before) = core::mem::replace(&mut self.reported, (now, waited));
+        let feedback = joined.feedback(Application::limits(now - since, waited - before, pacing));
+        let lost = feedback.packets.iter().filter(|packet| packet.fate == Fate::Lost).count() as u64;
+        let event = Event::PacketsReported {
+            arrived: feedback.packets.len() as u64 - lost,
+            lost,
+            unknown: joined.unknown,
+            round_trip: joined.round_trip,
+        };
+        Ok((feedback, event))
+    }
+
     /// Data in flight.
-    pub(super) const fn in_flight(&self) -> Size {
+    pub(crate) const fn in_flight(&self) -> Size {
         self.history.in_flight()
     }
 
     /// Records that the request sent at `asked` was answered. Packets sent before the previously answered request are
     /// no longer in flight, if there was enough time for their reports. If nothing arrives, no per-packet report
     /// arrives either, and nothing else would empty the window.
-    pub(super) fn on_answer(&mut self, asked: Instant<SenderClock>) {
+    pub(crate) fn on_answer(&mut self, asked: Instant<SenderClock>) {
         let before = core::mem::replace(&mut self.answered, asked);
         self.history.give_up_before(before - self.interval * 2);
     }
 
     /// Treats all packets in flight as unknown, because nothing was received for too long.
-    pub(super) fn on_silence(&mut self) {
+    pub(crate) fn on_silence(&mut self) {
         self.history.on_silence();
-    }
-}
-
-impl Sender {
-    /// Processes a feedback packet in either format.
-    pub(super) fn on_feedback(
-        &mut self,
-        now: Instant<SenderClock>,
-        feedback: ArrivalFeedback<'_>,
-    ) -> Result<(), DropReason> {
-        let Some(by_packet) = &self.by_packet else { return Err(DropReason::Foreign) };
-        let near = by_packet.history.reference(now);
-        let (format, from) = (by_packet.format, self.exchange.receiver_ssrc());
-        let is_of = |ssrc: u32| from.is_none_or(|from| from == ssrc);
-        match (feedback, format) {
-            (ArrivalFeedback::Congestion(feedback), Format::CongestionFeedback) if is_of(feedback.ssrc) => {
-                feedback.streams().try_for_each(|stream| self.on_arrivals(now, &stream.report(near)))
-            }
-            (ArrivalFeedback::Transport(feedback), Format::TransportWide) if is_of(feedback.ssrc) => {
-                self.on_arrivals(now, &feedback.report(near))
-            }
-            _ => Err(DropReason::Foreign),
-        }
-    }
-
-    /// Processes a report on single packets.
-    fn on_arrivals<I>(&mut self, now: Instant<SenderClock>, report: &ArrivalReport<I>) -> Result<(), DropReason>
-    where
-        I: Iterator<Item = PacketStatus> + Clone,
-    {
-        let Self { by_packet: Some(by_packet), application, governor, outbox, pacer, .. } = self else { return Ok(()) };
-        let joined = match by_packet.history.on_report(now, report) {
-            Ok(joined) => joined,
-            Err(Refusal::Foreign { .. }) => return Err(DropReason::Foreign),
-            Err(Refusal::NeverSent { .. } | Refusal::Ahead { .. }) => return Err(DropReason::Stray),
-            Err(Refusal::Skipped { .. }) => {
-                let trip = self.breakers.on_contradiction(now);
-                self.trips(trip);
-                return Err(DropReason::Stray);
-            }
-        };
-        let waited = application.waited_by(now);
-        let (since, before) = core::mem::replace(&mut by_packet.reported, (now, waited));
-        let pacing = pacer.rate().as_bps_f64() / governor.rate().as_bps_f64().max(1.0);
-        let feedback = joined.feedback(Application::limits(now - since, waited - before, pacing));
-        let lost = feedback.packets.iter().filter(|packet| packet.fate == Fate::Lost).count() as u64;
-        outbox.event(Event::PacketsReported {
-            arrived: feedback.packets.len() as u64 - lost,
-            lost,
-            unknown: joined.unknown,
-            round_trip: joined.round_trip,
-        });
-        governor.on_packets(now, &feedback);
-        self.decided();
-        Ok(())
     }
 }

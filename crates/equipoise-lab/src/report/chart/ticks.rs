@@ -1,6 +1,6 @@
 //! Where an axis has its ticks, and how wide their numbers are.
 
-use super::chart::Axis;
+use super::Axis;
 
 /// A place on an axis, and its label.
 pub(super) struct Tick {
@@ -13,14 +13,13 @@ const DIGIT_WIDTH: f64 = 9.0;
 const POINT_WIDTH: f64 = 4.5;
 /// Distance of a number of the vertical axis from the axis, and that between two numbers of the horizontal axis.
 pub(super) const NUMBER_GAP: f64 = 8.0;
-/// Where the numbers of the vertical axis, beside its label, begin at the earliest.
-const LABEL_END: f64 = 24.0;
 /// Steps between ticks, at the least: then there are fewer than ten.
 pub(super) const FEWEST_STEPS: f64 = 4.0;
 
-/// Room at the left of the area that the vertical axis needs for its label and numbers.
+/// Room at the left of the area that the numbers of the vertical axis need.
 pub(super) fn room_for_numbers(axis: &Axis) -> f64 {
-    LABEL_END + widest(&ticks(axis, FEWEST_STEPS)) + NUMBER_GAP
+    let widest = ticks(axis, FEWEST_STEPS).iter().map(|tick| number_width(&tick.label)).fold(0.0, f64::max);
+    widest + NUMBER_GAP
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten within an axis, from `fewest` steps to two and a half times as many; all powers of
@@ -61,11 +60,6 @@ fn scale(axis: &Axis) -> i32 {
 /// Width of a number in the picture.
 pub(super) fn number_width(number: &str) -> f64 {
     number.chars().map(|letter| if letter == '.' { POINT_WIDTH } else { DIGIT_WIDTH }).sum()
-}
-
-/// Width of the widest label.
-pub(super) fn widest(ticks: &[Tick]) -> f64 {
-    ticks.iter().map(|tick| number_width(&tick.label)).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -1,26 +1,29 @@
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output::{Output, say};
+use crate::views::Views;
 
 /// Writes to an output on a thread of its own. Nobody waits for a disk or a reader that stands still: what finds no room
 /// meanwhile is dropped and counted.
-pub(super) struct Writer {
+#[derive(Debug)]
+pub(crate) struct Writer {
     inlet: Inlet,
     /// `None` once it is waited for.
     thread: Option<JoinHandle<Result<Output, CliError>>>,
 }
 
 /// Where a [`Writer`] takes what it writes.
-#[derive(Clone)]
-pub(super) struct Inlet {
+#[derive(Clone, Debug)]
+pub(crate) struct Inlet {
     /// `None` is the end.
     post: Sender<Option<Vec<u8>>>,
     /// Bytes that are not written yet.
@@ -30,9 +33,9 @@ pub(super) struct Inlet {
 }
 
 /// Bytes of payload that may wait. Ours: a disk may stall for a second at 200 Mbit/s.
-pub(super) const MOST_PAYLOAD: usize = 32 << 20;
+pub(crate) const MOST_PAYLOAD: usize = 32 << 20;
 /// Bytes of lines that may wait. Ours: those of ten seconds of a thousand sessions.
-pub(super) const MOST_LINES: usize = 4 << 20;
+pub(crate) const MOST_LINES: usize = 4 << 20;
 /// What a piece takes beside its bytes, at the most: its place in the queue, and what the allocator adds.
 const PIECE: usize = 64;
 /// To be woken for every packet would cost as much as receiving it.
@@ -40,7 +43,7 @@ const NAP: Duration = Duration::from_millis(20);
 
 impl Writer {
     /// Writes to `output`, with at most so many bytes waiting.
-    pub(super) fn start(output: Output, most: usize) -> Self {
+    pub(crate) fn start(output: Output, most: usize) -> Self {
         let (post, queue) = mpsc::channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let shared = waiting.clone();
@@ -48,12 +51,12 @@ impl Writer {
         Self { inlet: Inlet { post, waiting, most, dropped: Arc::default() }, thread: Some(thread) }
     }
 
-    pub(super) const fn inlet(&self) -> &Inlet {
+    pub(crate) const fn inlet(&self) -> &Inlet {
         &self.inlet
     }
 
     /// Offers `value` as a line of JSON.
-    pub(super) fn line(&self, value: &impl Serialize) {
+    pub(crate) fn line(&self, value: &impl Serialize) {
         // Numbers and texts always have a JSON form.
         let mut line = serde_json::to_vec(value).unwrap_or_default();
         line.push(b'\n');
@@ -61,12 +64,12 @@ impl Writer {
     }
 
     /// Whether it can write no more; [`finish`](Self::finish) says why.
-    pub(super) fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.thread.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
     /// Waits until all that it took is written.
-    pub(super) fn finish(mut self) -> Result<Output, CliError> {
+    pub(crate) fn finish(mut self) -> Result<Output, CliError> {
         match self.wait() {
             Some(written) => written,
             None => Err(CliError::Lost { path: Path::new("-").into(), source: std::io::ErrorKind::Other.into() }),
@@ -74,7 +77,7 @@ impl Writer {
     }
 
     /// Writes `last` as the last line of JSON, behind all that it took, and puts the file in its place.
-    pub(super) fn fulfil(self, last: &impl Serialize) -> Result<(), CliError> {
+    pub(crate) fn fulfil(self, last: &impl Serialize) -> Result<(), CliError> {
         self.finish()?.fulfil(&format!("{}\n", serde_json::to_string(last).unwrap_or_default()))
     }
 
@@ -93,7 +96,7 @@ impl Drop for Writer {
 
 impl Inlet {
     /// Takes `bytes`, or drops and counts them where there is no room. Whether they were taken.
-    pub(super) fn offer(&self, bytes: Vec<u8>) -> bool {
+    pub(crate) fn offer(&self, bytes: Vec<u8>) -> bool {
         let size = bytes.len() + PIECE;
         let has_room = self.waiting.load(Ordering::Relaxed).saturating_add(size) <= self.most;
         if has_room {
@@ -106,7 +109,7 @@ impl Inlet {
     }
 
     /// How often something found no room.
-    pub(super) fn dropped(&self) -> u64 {
+    pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 }
@@ -116,31 +119,61 @@ fn write(mut output: Output, queue: &Receiver<Option<Vec<u8>>>, waiting: &Atomic
     while let Ok(Some(bytes)) = next {
         output.append(&bytes)?;
         waiting.fetch_sub(bytes.len() + PIECE, Ordering::Relaxed);
-        next = queue.try_recv().or_else(|_| {
+        next = queue.try_recv().map_err(|_| RecvError);
+        if next.is_err() {
+            // Whoever reads what is written has all of it while nothing more comes.
+            output.flush()?;
             thread::sleep(NAP);
-            queue.recv()
-        });
+            next = queue.recv();
+        }
     }
     Ok(output)
 }
 
-/// Lines for a person, on standard output; none where they are not wanted.
-pub(super) struct Screen(Option<Writer>);
+/// Lines for a person, on standard output.
+#[derive(Debug)]
+pub(crate) enum Screen {
+    /// They are not wanted.
+    None,
+    Lines(Writer),
+    /// The terminal is drawn upon: what it began with and what came of it is said when it is free again, and nothing in between.
+    Afterwards(RefCell<String>),
+}
 
 impl Screen {
-    pub(super) fn new(quiet: bool) -> Self {
-        Self((!quiet).then(|| Writer::start(Output::Stdout, MOST_LINES)))
+    /// None if it is to be `quiet`, or if somebody has standard output for what else is told.
+    pub(crate) fn new(quiet: bool, views: &Views) -> Self {
+        if quiet || views.takes_stdout() {
+            Self::None
+        } else if views.has_ui() {
+            Self::Afterwards(RefCell::default())
+        } else {
+            Self::Lines(Writer::start(Output::Stdout, MOST_LINES))
+        }
     }
 
-    pub(super) fn say(&self, text: &str) {
-        if let Some(writer) = &self.0 {
+    /// Says what is of the whole run.
+    pub(crate) fn say(&self, text: &str) {
+        match self {
+            Self::Afterwards(all) => all.borrow_mut().push_str(text),
+            other => other.line(text),
+        }
+    }
+
+    /// Says what happens on the way.
+    pub(crate) fn line(&self, text: &str) {
+        if let Self::Lines(writer) = self {
             writer.inlet.offer(text.into());
         }
     }
 
     /// Waits until all is said. A reader that has gone away is no reason to fail.
-    pub(super) fn finish(self) {
-        let Some(writer) = self.0 else { return };
+    pub(crate) fn finish(self) {
+        let writer = match self {
+            Self::None => return,
+            Self::Afterwards(text) => return say(false, &text.into_inner()),
+            Self::Lines(writer) => writer,
+        };
         let dropped = writer.inlet.dropped();
         if let Ok(mut output) = writer.finish()
             && dropped > 0

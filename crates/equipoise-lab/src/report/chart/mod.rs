@@ -1,4 +1,12 @@
-//! What a chart is.
+//! What a chart is; how it becomes a picture is in the modules below.
+
+mod area;
+mod axes;
+mod drawing;
+mod marks;
+mod points;
+mod shapes;
+mod ticks;
 
 /// What is drawn.
 #[derive(Clone, Debug)]
@@ -126,12 +134,12 @@ impl Axis {
         Self { is_logarithmic: true, ..Self::new(label, min.into(), max.into()) }
     }
 
-    pub(super) fn contains(&self, value: f64) -> bool {
+    fn contains(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value)
     }
 
     /// Position of `value` on the axis: 0 at its start or before, 1 at its end or after.
-    pub(super) fn share(&self, value: f64) -> f64 {
+    fn share(&self, value: f64) -> f64 {
         (value.clamp(self.min, self.max) - self.min) / (self.max - self.min)
     }
 }

@@ -1,0 +1,69 @@
+//! By which names this server may be called.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// The name that it was started with, if that is no address.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Hosts(Option<String>);
+
+impl Hosts {
+    /// Of a server that was started at `place`: a name or an address with its port.
+    pub(super) fn of(place: &str) -> Self {
+        let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
+        let is_name = address(host).is_none();
+        Self(is_name.then(|| host.to_owned()))
+    }
+
+    /// Whether a request that names `host`, and came to the address `local`, means this server.
+    ///
+    /// An address that is this server's own says so by itself. A name does not, as whoever owns a name may have it lead here: there is
+    /// `localhost`, on the loopback interface, and what the user called it.
+    pub(super) fn is_ours(&self, host: &str, local: SocketAddr) -> bool {
+        let (name, port) = match host.rsplit_once(':') {
+            Some((name, port)) if !port.contains(']') => (name, port.parse().ok()),
+            _ => (host, Some(80)),
+        };
+        if port != Some(local.port()) {
+            return false;
+        }
+        let local = local.ip().to_canonical();
+        if let Some(address) = address(name) {
+            return address == local || address.is_loopback() && local.is_loopback();
+        }
+        let is_named = self.0.as_ref().is_some_and(|own| own.eq_ignore_ascii_case(name));
+        is_named || local.is_loopback() && name.eq_ignore_ascii_case("localhost")
+    }
+}
+
+/// An address as hosts are written in URLs: of IPv6 in brackets.
+fn address(text: &str) -> Option<IpAddr> {
+    let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    text.parse().ok().map(|address: IpAddr| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, a page of anybody's reads what this host does, by a name of its own that leads to 127.0.0.1.
+    #[test]
+    fn a_foreign_name_is_not_ours_and_every_way_to_write_our_own_is() {
+        let asks = |place: &str, local: &str, host: &str| {
+            Hosts::of(place).is_ours(host, local.parse().expect("an address with a port"))
+        };
+        let here = ("127.0.0.1:8080", "127.0.0.1:8080");
+        for host in ["127.0.0.1:8080", "localhost:8080", "LocalHost:8080", "[::1]:8080"] {
+            assert!(asks(here.0, here.1, host), "{host}");
+        }
+        for host in ["evil.example:8080", "evil.example", "127.0.0.1", "127.0.0.1:80", "192.0.2.1:8080", "", ":8080"] {
+            assert!(!asks(here.0, here.1, host), "{host}");
+        }
+        assert!(asks("[::]:9100", "[::ffff:192.0.2.7]:9100", "192.0.2.7:9100"));
+        assert!(asks("[::1]:9100", "[::1]:9100", "[::1]:9100"));
+        assert!(!asks("0.0.0.0:9100", "192.0.2.7:9100", "localhost:9100"), "who asks from afar");
+        assert!(!asks("0.0.0.0:9100", "192.0.2.7:9100", "127.0.0.1:9100"));
+        assert!(asks("media.example:9100", "192.0.2.7:9100", "media.example:9100"));
+        assert!(!asks("media.example:9100", "192.0.2.7:9100", "other.example:9100"));
+        assert!(asks("127.0.0.1:80", "127.0.0.1:80", "localhost"));
+    }
+}

@@ -1,0 +1,272 @@
+//! A small server for those who watch: GET alone, of a handful of places, one request a connection, everything bounded.
+//!
+//! The network is hostile even on the loopback interface: any page in a browser of this host can send requests to it. So a request
+//! names this server as its host, which a foreign name that was bound to this address does not; comes from no other origin; and gets
+//! no header that would let another page read the answer. There is nothing to be changed here, only to be read.
+
+mod answer;
+mod hosts;
+mod request;
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::{Shared, metrics};
+use answer::{Answer, Page};
+use hosts::Hosts;
+use request::{Read, Request};
+
+/// Connections at once. Ours: some pages and scrapers, and each costs a thread.
+const MOST_CONNECTIONS: usize = 32;
+/// Pages that follow at once, so that they leave connections for others.
+const MOST_FOLLOWERS: usize = 16;
+/// For a request to be there, and for an answer to be taken.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often a thread that waits looks whether it shall end.
+const LOOK: Duration = Duration::from_millis(100);
+/// Without anything to tell, a page is told that this server is still there.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// What can be had at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offers {
+    pub(crate) page: bool,
+    pub(crate) metrics: bool,
+}
+
+/// A server on its threads. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Site {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    followers: Arc<AtomicUsize>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What each connection's thread has.
+#[derive(Clone)]
+struct Served {
+    offers: Offers,
+    hosts: Arc<Hosts>,
+    shared: Shared,
+    stop: Arc<AtomicBool>,
+    connections: Arc<AtomicUsize>,
+    followers: Arc<AtomicUsize>,
+}
+
+impl Site {
+    /// Listens at a place such as `127.0.0.1:8080`, and offers what `shared` knows.
+    pub(crate) fn open(place: &str, offers: Offers, shared: Shared) -> io::Result<Self> {
+        let mut addresses = place.to_socket_addrs()?;
+        let address = addresses.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        // So that its thread can end.
+        listener.set_nonblocking(true)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let served = Served {
+            offers,
+            hosts: Arc::new(Hosts::of(place)),
+            shared,
+            stop: stop.clone(),
+            connections: Arc::default(),
+            followers: Arc::default(),
+        };
+        let followers = served.followers.clone();
+        let thread = thread::Builder::new().name("http".to_owned()).spawn(move || listen(&listener, &served))?;
+        Ok(Self { address, stop, followers, thread: Some(thread) })
+    }
+
+    /// Where it listens, with the port that was chosen.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // Nobody is left to hear of a panic.
+            let _ = thread.join();
+        }
+        // Pages take the last of what they are told; one that does not read is left.
+        let deadline = Instant::now() + 3 * LOOK;
+        while self.followers.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
+            thread::sleep(LOOK / 10);
+        }
+    }
+}
+
+fn listen(listener: &TcpListener, served: &Served) {
+    super::yield_to_others();
+    while !served.stop.load(Ordering::Relaxed) {
+        let Ok((stream, _)) = listener.accept() else {
+            // Nobody is there, or this host has no more descriptors: neither passes sooner.
+            thread::sleep(LOOK / 4);
+            continue;
+        };
+        let Some(place) = Place::taken(&served.connections, MOST_CONNECTIONS) else {
+            // Not read, so that nobody takes more than this by coming often.
+            let _ = stream.set_nonblocking(true);
+            let _ = (&stream).write(&Answer::BUSY.head());
+            continue;
+        };
+        let served = served.clone();
+        let body = move || {
+            let _place = place;
+            super::yield_to_others();
+            // A client that went away has been told all that it wanted.
+            let _ = serve(&stream, &served);
+        };
+        if thread::Builder::new().name("http client".to_owned()).spawn(body).is_err() {
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+/// One of so many that there may be at once; free again when this is dropped.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn taken(count: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+        let more = |now: usize| (now < most).then_some(now + 1);
+        count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Self(count.clone()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(stream: &TcpStream, served: &Served) -> io::Result<()> {
+    // What was accepted from a listener that does not block may inherit that.
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut buffer = vec![0; request::MOST];
+    let answer = match read(stream, &mut buffer)? {
+        Some(Read::Whole(request)) => answer(&request, stream.local_addr()?, served),
+        Some(Read::Wrong(answer)) => answer,
+        None => return Ok(()),
+    };
+    match answer {
+        Answer::Follow => follow(stream, served),
+        answer => {
+            (&mut &*stream).write_all(&answer.head())?;
+            (&mut &*stream).write_all(answer.body().as_bytes())?;
+            close(stream)
+        }
+    }
+}
+
+/// Reads a request; `None` if the client leaves before it is there, or takes too long.
+fn read<'a>(mut stream: &TcpStream, buffer: &'a mut [u8]) -> io::Result<Option<Read<'a>>> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut length = 0;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Some(Read::Wrong(Answer::LATE)));
+        }
+        stream.set_read_timeout(Some(left))?;
+        let room = buffer.get_mut(length..).unwrap_or_default();
+        if room.is_empty() {
+            return Ok(Some(Read::Wrong(Answer::TOO_LARGE)));
+        }
+        match stream.read(room) {
+            Ok(0) => return Ok(None),
+            Ok(more) => length += more,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if request::is_whole(buffer.get(..length).unwrap_or_default()) {
+            return Ok(Some(request::parse(buffer.get(..length).unwrap_or_default())));
+        }
+    }
+}
+
+/// What a request gets.
+fn answer(request: &Request<'_>, local: SocketAddr, served: &Served) -> Answer {
+    if !served.hosts.is_ours(request.host, local) {
+        return Answer::FOREIGN_HOST;
+    }
+    if !request.is_from_here() {
+        return Answer::FOREIGN_ORIGIN;
+    }
+    match request.path {
+        "/" if served.offers.page => Answer::Page(Page::Html),
+        "/live.css" if served.offers.page => Answer::Page(Page::Style),
+        "/live.js" if served.offers.page => Answer::Page(Page::Script),
+        "/events" if served.offers.page => Answer::Follow,
+        "/metrics" if served.offers.metrics => Answer::Metrics(served.shared.with_board(metrics::text)),
+        _ => Answer::NOT_FOUND,
+    }
+}
+
+/// Tells a page what happens as it does, by server-sent events. One that does not read is let go, and may come again.
+fn follow(mut stream: &TcpStream, served: &Served) -> io::Result<()> {
+    let Some(_place) = Place::taken(&served.followers, MOST_FOLLOWERS) else {
+        stream.write_all(&Answer::BUSY.head())?;
+        return close(stream);
+    };
+    let (so_far, news) = served.shared.follow();
+    stream.write_all(&Answer::Follow.head())?;
+    let mut text = String::from("retry: 1000\n\n");
+    for line in so_far {
+        push(&mut text, &line);
+    }
+    let mut last = Instant::now();
+    loop {
+        if !text.is_empty() {
+            stream.write_all(text.as_bytes())?;
+            text.clear();
+            last = Instant::now();
+        }
+        if served.stop.load(Ordering::Relaxed) {
+            return close(stream);
+        }
+        match news.recv_timeout(LOOK) {
+            Ok(line) => {
+                push(&mut text, &line);
+                // All that is there at once.
+                for line in news.try_iter() {
+                    push(&mut text, &line);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) if last.elapsed() > HEARTBEAT => text.push_str(": still here\n\n"),
+            Err(RecvTimeoutError::Timeout) => {}
+            // The run is over, or this page was too slow.
+            Err(RecvTimeoutError::Disconnected) => return close(stream),
+        }
+    }
+}
+
+fn push(text: &mut String, line: &str) {
+    text.push_str("data: ");
+    text.push_str(line);
+    text.push_str("\n\n");
+}
+
+/// Says that there is no more, and waits a little for the client to take it: who closes with something unread takes back what was
+/// written.
+fn close(mut stream: &TcpStream) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    stream.set_read_timeout(Some(LOOK))?;
+    let mut rest = [0; 1024];
+    let deadline = Instant::now() + LOOK;
+    while Instant::now() < deadline && stream.read(&mut rest).is_ok_and(|count| count > 0) {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

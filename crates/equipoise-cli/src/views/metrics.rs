@@ -1,0 +1,280 @@
+//! A run in the `OpenMetrics` text format.
+//!
+//! Source: `OpenMetrics` 1.0, "Text Format" and "Summary". A library's registry would keep a second copy of what the board knows, and
+//! those that there are write no quantiles of a summary; so the text is written from the board itself.
+
+use std::fmt::Write as _;
+
+use super::board::{Board, Series};
+use super::told::Way;
+
+/// The type of the text, as a response names it.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Bytes of a session's part of the text, about.
+const A_SESSION: usize = 1600;
+
+/// The whole text. So many events found no room on their way to the board.
+pub(crate) fn text(board: &Board, dropped: u64) -> String {
+    let mut page = Page { text: String::with_capacity((board.open.len() + 2) * A_SESSION) };
+    page.run(board, dropped);
+    page.all(board);
+    page.each(board);
+    page.text.push_str("# EOF\n");
+    page.text
+}
+
+struct Page {
+    text: String,
+}
+
+/// The kinds that there are.
+#[derive(Clone, Copy)]
+enum Kind {
+    Counter,
+    Gauge,
+    Info,
+    Summary,
+}
+
+impl Page {
+    /// The head of a family of metrics, whose name ends in its unit if it has one.
+    fn family(&mut self, name: &str, kind: Kind, unit: &str, help: &str) {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Info => "info",
+            Kind::Summary => "summary",
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(self.text, "# TYPE equipoise_{name} {kind}");
+        if !unit.is_empty() {
+            let _ = writeln!(self.text, "# UNIT equipoise_{name} {unit}");
+        }
+        let _ = writeln!(self.text, "# HELP equipoise_{name} {help}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
+        let _ = writeln!(self.text, "equipoise_{name}{{{labels}}} {value}");
+    }
+
+    /// A sample that may not be known.
+    fn maybe(&mut self, name: &str, labels: &str, value: Option<f64>) {
+        if let Some(value) = value {
+            self.sample(name, labels, value);
+        }
+    }
+
+    fn run(&mut self, board: &Board, dropped: u64) {
+        self.family("run", Kind::Info, "", "What runs.");
+        if let Some(start) = &board.start {
+            let labels = format!("version=\"{}\",command=\"{}\"", escape(start.version), escape(start.command));
+            self.sample("run_info", &labels, 1);
+        }
+        self.family("views_dropped", Kind::Counter, "", "Events that found no room on their way to the views.");
+        let _ = writeln!(self.text, "equipoise_views_dropped_total {dropped}");
+    }
+
+    /// Sums over all of each way, those included that are over.
+    fn all(&mut self, board: &Board) {
+        let ways: Vec<_> = board.sums.iter().map(|(way, total)| (*way, *total)).collect();
+        self.family("sessions", Kind::Gauge, "", "What goes on now: sessions, flows or directions of a path.");
+        for (way, _) in &ways {
+            self.sample("sessions", &direction(*way), board.count(*way));
+        }
+        let counters = [
+            ("sessions_opened", "", "Sessions, flows or directions of a path that there were."),
+            ("packets", "", "Packets of media that were sent or received, or that came out of a path."),
+            ("bytes", "bytes", "Bytes of these IP packets."),
+            ("packets_lost", "", "Packets that were lost, of what is sent by the receiver's reports."),
+        ];
+        for (place, (name, unit, help)) in counters.into_iter().enumerate() {
+            self.family(name, Kind::Counter, unit, help);
+            for (way, total) in &ways {
+                let value = [total.opened, total.packets, total.bytes, total.lost][place];
+                self.sample(&format!("{name}_total"), &direction(*way), value);
+            }
+        }
+    }
+
+    /// What each does that goes on.
+    fn each(&mut self, board: &Board) {
+        let each: Vec<_> = board.open.values().map(|series| (labels(series), series)).collect();
+        let of = |series: &Series| series.now;
+        self.gauge(
+            &each,
+            "rate_bits_per_second",
+            "bits_per_second",
+            "Rate of IP packets in the last interval.",
+            |it| Some(of(it).rate_bps),
+        );
+        self.gauge(
+            &each,
+            "allowed_rate_bits_per_second",
+            "bits_per_second",
+            "Rate that the controller allows.",
+            |it| of(it).allowed_bps,
+        );
+        self.delays(&each);
+        self.gauge(&each, "jitter_seconds", "seconds", "Interarrival jitter (RFC 3550, Sec. 6.4.1).", |it| {
+            of(it).jitter_s
+        });
+        self.gauge(&each, "round_trip_seconds", "seconds", "Round-trip time by the last report.", |it| {
+            of(it).round_trip_s
+        });
+        self.gauge(&each, "loss_ratio", "ratio", "Share of packets lost in the last interval or report.", |it| {
+            of(it).lost_share
+        });
+        self.gauge(&each, "queue_packets", "packets", "Packets that waited in the last interval on average.", |it| {
+            of(it).queue_packets
+        });
+        self.breakers(&each);
+    }
+
+    fn gauge(
+        &mut self,
+        each: &[(String, &Series)],
+        name: &str,
+        unit: &str,
+        help: &str,
+        value: impl Fn(&Series) -> Option<f64>,
+    ) {
+        self.family(name, Kind::Gauge, unit, help);
+        for (labels, series) in each {
+            self.maybe(name, labels, value(series));
+        }
+    }
+
+    /// Quantiles are those of the last interval; sum and count are of all.
+    fn delays(&mut self, each: &[(String, &Series)]) {
+        let help =
+            "Delay of packets: of a receiver above the least of the session, of a sender what its controller holds.";
+        self.family("delay_seconds", Kind::Summary, "seconds", help);
+        for (labels, series) in each.iter().filter(|(_, series)| series.total.delayed > 0) {
+            let figures = series.now;
+            let quantiles =
+                [("0.5", figures.delay_p50_s), ("0.95", figures.delay_p95_s), ("0.99", figures.delay_p99_s)];
+            for (quantile, delay_s) in quantiles {
+                // Clocks that drift apart may show what cannot be; a quantile below zero is none.
+                let known = delay_s.filter(|delay_s| *delay_s >= 0.0);
+                self.maybe("delay_seconds", &format!("{labels},quantile=\"{quantile}\""), known);
+            }
+            self.sample("delay_seconds_count", labels, series.total.delayed);
+            self.sample("delay_seconds_sum", labels, series.total.delay_sum_s.max(0.0));
+        }
+    }
+
+    fn breakers(&mut self, each: &[(String, &Series)]) {
+        let help = "Times that a circuit breaker stopped the media (RFC 8083).";
+        self.family("breaker_trips", Kind::Counter, "", help);
+        for (labels, series) in each {
+            for (breaker, count) in &series.breakers {
+                self.sample("breaker_trips_total", &format!("{labels},breaker=\"{}\"", escape(breaker)), *count);
+            }
+        }
+        self.family("stopped", Kind::Gauge, "", "1 while a circuit breaker keeps the media stopped.");
+        for (labels, series) in each.iter().filter(|(_, series)| series.open.direction == Way::Sent) {
+            self.sample("stopped", labels, u8::from(series.stopped_by.is_some()));
+        }
+    }
+}
+
+fn direction(way: Way) -> String {
+    format!("direction=\"{}\"", way.name())
+}
+
+fn labels(series: &Series) -> String {
+    let open = &series.open;
+    format!("session=\"{}\",name=\"{}\",{}", open.series, escape(&open.name), direction(open.direction))
+}
+
+/// The text of a label's value.
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::views::samples;
+    use crate::views::told::Told;
+
+    /// If it fails, a scraper drops all of it. The checks are those of `OpenMetrics` 1.0: a family's lines stand together, units end
+    /// the names, counters end in `_total`, no sample comes twice, and the text ends with its mark.
+    #[test]
+    fn the_text_is_what_the_format_asks_for() {
+        let board = samples::board(3);
+        let text = text(&board, 7);
+        assert!(text.ends_with("\n# EOF\n") && text.matches("# EOF").count() == 1);
+        let mut kinds: BTreeMap<&str, &str> = BTreeMap::new();
+        let (mut current, mut seen) = ("", BTreeSet::new());
+        for line in text.lines().filter(|line| *line != "# EOF") {
+            if let Some(head) = line.strip_prefix("# ") {
+                let [word, name, rest] = head.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+                match word {
+                    "TYPE" => assert!(kinds.insert(name, rest).is_none(), "twice: {line}"),
+                    "UNIT" => assert!(name.ends_with(&format!("_{rest}")), "{line}"),
+                    _ => assert_eq!(word, "HELP"),
+                }
+                current = name;
+                continue;
+            }
+            let (name, rest) = line.split_once('{').or_else(|| line.split_once(' ')).unwrap_or_default();
+            let suffix = name.strip_prefix(current).unwrap_or_else(|| panic!("{line} is not of {current}"));
+            let allowed: &[&str] = match kinds[current] {
+                "counter" => &["_total"],
+                "gauge" => &[""],
+                "info" => &["_info"],
+                "summary" => &["", "_count", "_sum"],
+                kind => panic!("{kind}"),
+            };
+            assert!(allowed.contains(&suffix), "{line}");
+            let (labels, value) = rest.rsplit_once("} ").unwrap_or(("", rest));
+            let value: f64 = value.parse().unwrap_or_else(|_| panic!("{line}"));
+            assert!(value.is_finite() && value >= 0.0, "{line}");
+            assert!(seen.insert((name, labels)), "twice: {line}");
+        }
+        for line in [
+            "equipoise_sessions{direction=\"received\"} 3",
+            "equipoise_delay_seconds{session=\"1\",name=\"a \\\"quoted\\\" peer\",direction=\"received\",quantile=\"0.95\"} 0.012",
+            "equipoise_rate_bits_per_second{session=\"1\",name=\"a \\\"quoted\\\" peer\",direction=\"received\"} 1000000",
+            "equipoise_views_dropped_total 7",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line} is not in\n{text}");
+        }
+        assert!(text.contains("breaker=\"media timeout\"} 1"), "{text}");
+    }
+
+    /// What a scrape of a thousand sessions costs, and what their events do. A scrape a second, fifteen times as often as is usual, and
+    /// an event of each session a second.
+    #[test]
+    fn the_metrics_of_a_thousand_sessions_cost_below_a_hundredth_of_a_core() {
+        let mut board = samples::board(1000);
+        let interval = samples::interval(0, 2.0);
+        let [mut least, mut size] = [f64::INFINITY, 0.0];
+        // A processor that others use as well takes longer: the least of some.
+        for _ in 0..10 {
+            let begun = processor_time_s();
+            for series in 0..1000 {
+                let mut told = interval.clone();
+                if let Told::Interval(interval) = &mut told {
+                    interval.series = series;
+                }
+                board.take(&told);
+            }
+            board.sample();
+            size = text(&board, 0).len() as f64;
+            least = least.min(processor_time_s() - begun);
+        }
+        assert!(size > 5e5, "{size} B");
+        assert!(least < 0.01, "{:.2} ms for {size} B", least * 1e3);
+    }
+
+    /// Of this thread, so that what else the machine does counts little.
+    fn processor_time_s() -> f64 {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    }
+}

@@ -1,0 +1,328 @@
+//! Watching a run while it goes on: the one stream of what it tells, and all that read it.
+//!
+//! ```text
+//!   real-time threads ──▶ main thread ──┬── lines of JSON (--json-stream), on a writer's thread
+//!    (notes, samples)      tell(Told)   │
+//!                                       └── bounded channel ──▶ views' thread ──┬── board ──▶ terminal (--ui), metrics, report
+//!                                                                               └── hub ──▶ pages (--serve)
+//! ```
+//!
+//! Nobody who watches holds up what is watched: the main thread posts and goes on, what finds no room is dropped and counted, and the
+//! threads of the views run at a lower priority than all others.
+
+pub(crate) mod args;
+mod board;
+mod http;
+mod hub;
+mod metrics;
+mod report;
+#[cfg(test)]
+mod samples;
+pub(crate) mod told;
+mod trail;
+mod ui;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use std::{io, net::SocketAddr};
+
+use equipoise_session::Event;
+
+use crate::error::{CliError, RealError};
+use crate::hosts::results;
+use crate::output::Output;
+use crate::writer::{MOST_LINES, Writer};
+use args::Viewing;
+use board::Board;
+use http::{Offers, Site};
+use hub::Hub;
+use told::{Interval, Measured, Told};
+use ui::Screenful;
+
+/// Events that may wait for the views. Ours: those of a thousand sessions for ten seconds.
+const MOST_EVENTS: usize = 10_000;
+/// How often the terminal is drawn and its keys are looked at, and pages are told what came.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often sums are noted.
+const SUMS: Duration = Duration::from_secs(1);
+
+/// All that watch a run. To tell them something waits for nobody.
+#[derive(Debug, Default)]
+pub(crate) struct Views {
+    stream: Option<Writer>,
+    report: Option<Output>,
+    watching: Option<Watching>,
+    has_ui: bool,
+    takes_stdout: bool,
+}
+
+/// The views' thread.
+#[derive(Debug)]
+struct Watching {
+    /// `None` once there is nothing more to tell.
+    post: Option<SyncSender<Told>>,
+    shared: Shared,
+    /// `None` once it has ended.
+    thread: Option<JoinHandle<()>>,
+    sites: Vec<Site>,
+}
+
+/// What threads that answer have in common with the views' own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared {
+    board: Arc<Mutex<Board>>,
+    hub: Arc<Mutex<Hub>>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Shared {
+    /// What `read` makes of the board, and of the number of events that never reached it.
+    fn with_board<T>(&self, read: impl FnOnce(&Board, u64) -> T) -> T {
+        read(&lock(&self.board), self.dropped.load(Ordering::Relaxed))
+    }
+
+    fn follow(&self) -> (Vec<Arc<str>>, Receiver<Arc<str>>) {
+        lock(&self.hub).follow()
+    }
+}
+
+/// What a thread that panicked left behind is good enough to be shown.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All other threads go before this one.
+fn yield_to_others() {
+    // Where it is refused, nothing else changes.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
+}
+
+impl Views {
+    /// Opens all that was asked for, so that whatever is wrong is said before the run begins. A key of the terminal sets `stop`.
+    pub(crate) fn open(
+        options: &Viewing,
+        report: Option<&Path>,
+        quiet: bool,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, CliError> {
+        let stream = options.json_stream.as_deref().map(Output::stream).transpose()?;
+        let report = report.map(Output::promise).transpose()?;
+        let mine = [&stream, &report].iter().filter(|output| matches!(output, Some(Output::Stdout))).count();
+        if mine > 1 {
+            return Err(RealError::StdoutTwice.into());
+        }
+        let takes_stdout = mine == 1;
+        let shared = Shared::default();
+        let sites = sites(options, quiet, &shared)?;
+        let screenful = if options.ui && !takes_stdout { Screenful::open() } else { None };
+        let has_ui = screenful.is_some();
+        let wanted = has_ui || !sites.is_empty() || report.is_some();
+        let watching = wanted.then(|| Watching::start(shared, sites, screenful, stop.clone())).transpose()?;
+        let stream = stream.map(|output| Writer::start(output, MOST_LINES));
+        Ok(Self { stream, report, watching, has_ui, takes_stdout })
+    }
+
+    /// Refuses to share standard output, if others have it as well.
+    pub(crate) fn check_stdout(&self, is_taken: bool) -> Result<(), CliError> {
+        if is_taken && self.takes_stdout { Err(RealError::StdoutTwice.into()) } else { Ok(()) }
+    }
+
+    /// Whether standard output is for what is told, and for nothing else.
+    pub(crate) const fn takes_stdout(&self) -> bool {
+        self.takes_stdout
+    }
+
+    /// Whether the terminal is drawn upon, so that lines have no place there.
+    pub(crate) const fn has_ui(&self) -> bool {
+        self.has_ui
+    }
+
+    /// Whether anybody listens.
+    pub(crate) const fn is_watched(&self) -> bool {
+        self.stream.is_some() || self.watching.is_some()
+    }
+
+    /// Tells all views of something.
+    pub(crate) fn tell(&self, told: Told) {
+        if let Some(stream) = &self.stream {
+            stream.line(&told);
+        }
+        if let Some(watching) = &self.watching
+            && watching.post.as_ref().is_none_or(|post| post.try_send(told).is_err())
+        {
+            watching.shared.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Tells of an interval of a session between hosts; one without any length is none.
+    pub(crate) fn tell_of_session(&self, series: u64, at_s: f64, interval: &results::Interval) {
+        if self.is_watched() {
+            let measured = Measured::Session(interval.clone());
+            if measured.figures().lasted_s > 0.0 {
+                self.tell(Told::Interval(Box::new(Interval { series, at_s, measured })));
+            }
+        }
+    }
+
+    /// Tells of what circuit breakers did to a session, if the event is of them.
+    pub(crate) fn tell_of_breaker(&self, series: u64, at_s: f64, event: &Event) {
+        let breaker = match event {
+            Event::CircuitBroken(breaker) => Some(breaker.name()),
+            Event::CircuitClosed => None,
+            _ => return,
+        };
+        self.tell(Told::Breaker { series, at_s, breaker });
+    }
+
+    /// The run is over: shows the last of it, gives the terminal back, and writes the report.
+    pub(crate) fn finish(self, at_s: f64) -> Result<(), CliError> {
+        let Self { stream, report, watching, .. } = self;
+        let over = |dropped| Told::Over { at_s, dropped };
+        if let Some(mut watching) = watching {
+            let dropped = watching.shared.dropped.load(Ordering::Relaxed);
+            // The run is over: now there is time to wait for room.
+            if let Some(post) = &watching.post {
+                let _ = post.send(over(dropped));
+            }
+            watching.close();
+            if let Some(report) = report {
+                report.fulfil(&watching.shared.with_board(report::html))?;
+            }
+        }
+        let Some(stream) = stream else { return Ok(()) };
+        let dropped = stream.inlet().dropped();
+        stream.fulfil(&over(dropped))
+    }
+}
+
+/// The servers that were asked for; one if page and metrics have the same address.
+fn sites(options: &Viewing, quiet: bool, shared: &Shared) -> Result<Vec<Site>, CliError> {
+    let open = |place: &String, page: bool, metrics: bool| {
+        let site = Site::open(place, Offers { page, metrics }, shared.clone()).map_err(|source| {
+            let place = place.clone();
+            RealError::Serve { place, source }
+        })?;
+        if !quiet {
+            say(site.address(), page, metrics);
+        }
+        warn(site.address());
+        Ok::<_, CliError>(site)
+    };
+    let mut sites = Vec::new();
+    match (&options.serve, &options.metrics) {
+        (Some(page), Some(metrics)) if page == metrics => sites.push(open(page, true, true)?),
+        (page, metrics) => {
+            if let Some(place) = page {
+                sites.push(open(place, true, false)?);
+            }
+            if let Some(place) = metrics {
+                sites.push(open(place, false, true)?);
+            }
+        }
+    }
+    Ok(sites)
+}
+
+/// Says where. On standard error, as standard output may be for results.
+fn say(address: SocketAddr, page: bool, metrics: bool) {
+    let mut text = String::new();
+    if page {
+        text.push_str(&format!("serving a page at http://{address}/\n"));
+    }
+    if metrics {
+        text.push_str(&format!("serving metrics at http://{address}/metrics\n"));
+    }
+    // Without standard error there is nowhere left to say so.
+    let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
+}
+
+/// Warns of who else may look.
+fn warn(address: SocketAddr) {
+    if !address.ip().to_canonical().is_loopback() {
+        let text =
+            format!("warning: whoever can reach {address} can read this: there is no password and no encryption\n");
+        let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
+    }
+}
+
+impl Watching {
+    fn start(
+        shared: Shared,
+        sites: Vec<Site>,
+        screenful: Option<Screenful>,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, CliError> {
+        let (post, queue) = sync_channel(MOST_EVENTS);
+        let theirs = shared.clone();
+        let body = move || watch(&queue, &theirs, screenful, &stop);
+        let failed = |source| RealError::Serve { place: "a thread".to_owned(), source };
+        let thread = thread::Builder::new().name("views".to_owned()).spawn(body).map_err(failed)?;
+        Ok(Self { post: Some(post), shared, thread: Some(thread), sites })
+    }
+
+    /// Waits until all that was told has been shown, gives the terminal back, and closes the servers.
+    fn close(&mut self) {
+        self.post = None;
+        if let Some(thread) = self.thread.take() {
+            // Nobody is left to hear of a panic.
+            let _ = thread.join();
+        }
+        self.sites.clear();
+    }
+}
+
+/// What failed has its words behind the terminal's picture, not in it.
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The views' thread: until the run is over.
+fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenful>, stop: &AtomicBool) {
+    yield_to_others();
+    let mut next_sums = Instant::now() + SUMS;
+    let mut next_look = Instant::now();
+    loop {
+        let first = queue.recv_timeout(LOOK);
+        let is_over = matches!(first, Err(RecvTimeoutError::Disconnected));
+        let news: Vec<_> = first.ok().into_iter().chain(queue.try_iter()).collect();
+        {
+            let (mut board, mut hub) = (lock(&shared.board), lock(&shared.hub));
+            for told in &news {
+                board.take(told);
+                // A page that hears of the end hears no more: sums come before that.
+                if matches!(told, Told::Over { .. }) {
+                    board.sample();
+                    hub.tell(board.sums_line().into());
+                }
+                hub.take(told);
+            }
+            if next_sums <= Instant::now() {
+                next_sums = Instant::now() + SUMS;
+                board.sample();
+                hub.tell(board.sums_line().into());
+            }
+        }
+        let now = Instant::now();
+        if let Some(screenful) = &mut screenful
+            && (next_look <= now || is_over)
+        {
+            next_look = now + LOOK;
+            screenful.draw(&lock(&shared.board));
+            if screenful.is_left() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        if is_over {
+            lock(&shared.hub).close();
+            return;
+        }
+        // What comes in a row is taken together.
+        thread::sleep(LOOK / 5);
+    }
+}

@@ -1,0 +1,201 @@
+//! What a run tells while it goes on: the one stream that all views read.
+
+use equipoise_lab::link::LinkInterval;
+use equipoise_lab::record::IntervalRow;
+use serde::Serialize;
+
+use crate::hosts::results::{self, Direction};
+
+/// Something happened. As JSON, a line of `--json-stream` and a message to the page.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum Told {
+    /// A run begins.
+    Start(Start),
+    /// A session, a flow or a direction of a path begins.
+    Open(Open),
+    /// An interval of it is over.
+    Interval(Box<Interval>),
+    /// A circuit breaker stopped the media of a session, or let it go on.
+    Breaker {
+        /// The session.
+        series: u64,
+        /// When, in seconds since the run's start.
+        at_s: f64,
+        /// The breaker's name; `null` if the media goes on.
+        breaker: Option<&'static str>,
+    },
+    /// A session is over.
+    End {
+        /// The session.
+        series: u64,
+        /// When, in seconds since the run's start.
+        at_s: f64,
+        /// Why.
+        why: &'static str,
+    },
+    /// The run is over.
+    Over {
+        /// When, in seconds since the run's start.
+        at_s: f64,
+        /// Lines before this one that found no room, as their reader stood still.
+        dropped: u64,
+    },
+}
+
+/// What runs.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Start {
+    pub(crate) version: &'static str,
+    /// `send`, `receive`, `link` or `live`.
+    pub(crate) command: &'static str,
+    /// What it does, in words.
+    pub(crate) title: String,
+}
+
+/// What begins: whatever has intervals of its own.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Open {
+    /// Its number, which no other one of the run has.
+    pub(crate) series: u64,
+    /// When, in seconds since the run's start.
+    pub(crate) at_s: f64,
+    pub(crate) name: String,
+    pub(crate) direction: Way,
+}
+
+/// Which way media goes, as the end that tells sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Way {
+    Sent,
+    Received,
+    /// Through an emulated path.
+    Carried,
+}
+
+impl Way {
+    pub(crate) const ALL: [Self; 3] = [Self::Sent, Self::Received, Self::Carried];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+            Self::Carried => "carried",
+        }
+    }
+}
+
+impl From<Direction> for Way {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Sent => Self::Sent,
+            Direction::Received => Self::Received,
+        }
+    }
+}
+
+/// An interval that is over.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Interval {
+    pub(crate) series: u64,
+    /// When it ended, in seconds since the run's start; `start_s` and `end_s` are since the session's.
+    pub(crate) at_s: f64,
+    #[serde(flatten)]
+    pub(crate) measured: Measured,
+}
+
+/// What was measured in it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Measured {
+    /// At one end of a session between hosts.
+    Session(results::Interval),
+    /// Of a flow of a live run.
+    Flow(IntervalRow),
+    /// In one direction of an emulated path.
+    Path(LinkInterval),
+}
+
+/// What all of them have in common, for charts and sums. What was not measured is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Figures {
+    pub(crate) lasted_s: f64,
+    pub(crate) rate_bps: f64,
+    /// What the controller allowed.
+    pub(crate) allowed_bps: Option<f64>,
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) lost: u64,
+    /// Share of the packets that were lost; of a sender by the receiver's last report.
+    pub(crate) lost_share: Option<f64>,
+    pub(crate) marked: u64,
+    pub(crate) delay_mean_s: Option<f64>,
+    pub(crate) delay_p50_s: Option<f64>,
+    pub(crate) delay_p95_s: Option<f64>,
+    pub(crate) delay_p99_s: Option<f64>,
+    pub(crate) jitter_s: Option<f64>,
+    pub(crate) round_trip_s: Option<f64>,
+    pub(crate) queue_packets: Option<f64>,
+}
+
+impl Measured {
+    pub(crate) fn figures(&self) -> Figures {
+        match self {
+            Self::Session(results::Interval::Sent(sent)) => Figures {
+                lasted_s: sent.end_s - sent.start_s,
+                rate_bps: sent.rate_bps,
+                allowed_bps: sent.target_rate_bps,
+                packets: sent.packets,
+                bytes: sent.bytes,
+                lost: sent.packets_lost,
+                lost_share: sent.fraction_lost,
+                delay_mean_s: sent.delay_mean_s,
+                round_trip_s: sent.round_trip_s,
+                ..Figures::default()
+            },
+            Self::Session(results::Interval::Received(received)) => Figures {
+                lasted_s: received.end_s - received.start_s,
+                rate_bps: received.rate_bps,
+                packets: received.packets,
+                bytes: received.bytes,
+                lost: received.packets_lost.unwrap_or(0),
+                lost_share: share(received.packets_lost.unwrap_or(0), received.packets),
+                delay_mean_s: received.delay_mean_s,
+                delay_p50_s: received.delay_p50_s,
+                delay_p95_s: received.delay_p95_s,
+                delay_p99_s: received.delay_p99_s,
+                jitter_s: received.jitter_s,
+                ..Figures::default()
+            },
+            Self::Flow(row) => Figures {
+                lasted_s: row.end_s - row.start_s,
+                rate_bps: row.rate_bps,
+                packets: row.packets,
+                bytes: (row.rate_bps * (row.end_s - row.start_s) / 8.0).round() as u64,
+                lost: row.packets_lost,
+                lost_share: share(row.packets_lost, row.packets.saturating_sub(row.packets_lost)),
+                delay_mean_s: row.delay_mean_s,
+                delay_p95_s: row.delay_p95_s,
+                ..Figures::default()
+            },
+            Self::Path(path) => Figures {
+                lasted_s: path.end_s - path.start_s,
+                rate_bps: path.rate_bps,
+                packets: path.packets,
+                bytes: path.bytes,
+                lost: path.packets_lost + path.packets_dropped,
+                lost_share: share(path.packets_lost + path.packets_dropped, path.packets),
+                marked: path.packets_marked,
+                queue_packets: path.queue_mean_packets,
+                ..Figures::default()
+            },
+        }
+    }
+}
+
+/// Share of packets that were lost where others came; `None` of none.
+fn share(lost: u64, came: u64) -> Option<f64> {
+    let all = lost + came;
+    (all > 0).then(|| lost as f64 / all as f64)
+}

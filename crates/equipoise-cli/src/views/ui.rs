@@ -1,0 +1,220 @@
+//! The terminal as a view: what goes on, drawn anew ten times a second.
+//!
+//! It is laid out by hand, line by line: what solves layouts would be a tenth of what the terminal adds to the command.
+
+use std::io::{self, IsTerminal as _};
+use std::time::Duration;
+
+use ratatui::DefaultTerminal;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::widgets::{Sparkline, Widget as _};
+
+use super::board::{Board, Series};
+use super::told::Way;
+
+/// A terminal that is drawn upon. It is given back as it was when this is dropped, and when the program panics.
+#[derive(Debug)]
+pub(super) struct Screenful {
+    terminal: DefaultTerminal,
+    /// The first line of the list that is shown.
+    first: usize,
+    is_left: bool,
+}
+
+impl Screenful {
+    /// Takes the terminal; `None` if standard output is none.
+    pub(super) fn open() -> Option<Self> {
+        if !io::stdout().is_terminal() {
+            return None;
+        }
+        let terminal = ratatui::try_init().ok()?;
+        Some(Self { terminal, first: 0, is_left: false })
+    }
+
+    pub(super) fn draw(&mut self, board: &Board) {
+        while event::poll(Duration::ZERO).is_ok_and(|is_there| is_there) {
+            if let Ok(Event::Key(key)) = event::read() {
+                self.press(key, board.open.len());
+            }
+        }
+        let first = self.first;
+        // A terminal that has gone away shows nothing; the run goes on.
+        let _ = self.terminal.draw(|frame| render(board, first, frame.area(), frame.buffer_mut()));
+    }
+
+    fn press(&mut self, key: KeyEvent, lines: usize) {
+        if key.kind == KeyEventKind::Release {
+            return;
+        }
+        let page = 10;
+        match key.code {
+            KeyCode::Char('q') => self.is_left = true,
+            // A terminal in raw mode sends no signal for it.
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => self.is_left = true,
+            KeyCode::Down | KeyCode::Char('j') => self.first += 1,
+            KeyCode::Up | KeyCode::Char('k') => self.first = self.first.saturating_sub(1),
+            KeyCode::PageDown => self.first += page,
+            KeyCode::PageUp => self.first = self.first.saturating_sub(page),
+            _ => {}
+        }
+        self.first = self.first.min(lines.saturating_sub(1));
+    }
+
+    /// Whether the user wants to leave.
+    pub(super) const fn is_left(&self) -> bool {
+        self.is_left
+    }
+}
+
+impl Drop for Screenful {
+    fn drop(&mut self) {
+        let _ = ratatui::try_restore();
+    }
+}
+
+const HEAD: Style = Style::new().add_modifier(Modifier::BOLD);
+const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
+const ALARM: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
+/// Lines of the picture of rates.
+const PICTURE: u16 = 6;
+/// Columns of a name, and of the small picture at the end of a line.
+const NAME: usize = 28;
+const SMALL: u16 = 24;
+
+/// Draws the board.
+fn render(board: &Board, first: usize, area: Rect, buffer: &mut Buffer) {
+    let mut pen = Pen { buffer, area, line: area.y };
+    let title =
+        board.start.as_ref().map_or_else(String::new, |start| format!("equipoise {}: {}", start.command, start.title));
+    pen.write(&title, HEAD);
+    let going = Way::ALL.into_iter().filter_map(|way| {
+        let total = board.sums.get(&way)?;
+        let rate = megabits(board.rate_bps(way));
+        Some(format!("{}: {} of {}, {} Mbit/s", way.name(), board.count(way), total.opened, rate.trim_start()))
+    });
+    let going: Vec<_> = going.collect();
+    pen.write(&format!("{:.0} s   {}", board.at_s, going.join("   ")), Style::new());
+    pen.line += 1;
+    let (values, most) = (board.recent.last(usize::from(area.width)), board.recent.most());
+    pen.write(&format!("Rate of all, a column a second, at most {} Mbit/s", megabits(Some(most)).trim_start()), FAINT);
+    pen.picture(values, PICTURE);
+    pen.line += 1;
+    pen.write(&format!("{:NAME$}     rate  allowed    delay      p95   jitter     lost   Mbit/s and ms", "what"), HEAD);
+    for series in board.open.values().skip(first) {
+        if pen.line + 1 >= area.bottom() {
+            break;
+        }
+        pen.series(series);
+    }
+    let hidden = if first > 0 { format!(", {first} above") } else { String::new() };
+    pen.line = area.bottom().saturating_sub(1).max(pen.line);
+    pen.write(&format!("q ends the run, arrows scroll{hidden}"), FAINT);
+}
+
+/// Where it is drawn.
+struct Pen<'a> {
+    buffer: &'a mut Buffer,
+    area: Rect,
+    line: u16,
+}
+
+impl Pen<'_> {
+    /// A line of text; what finds no room is cut off.
+    fn write(&mut self, text: &str, style: Style) {
+        if self.line < self.area.bottom() {
+            self.buffer.set_stringn(self.area.x, self.line, text, usize::from(self.area.width), style);
+        }
+        self.line += 1;
+    }
+
+    /// A picture of so many lines, the newest value at the right.
+    fn picture(&mut self, values: impl Iterator<Item = f64>, lines: u16) {
+        let height = lines.min(self.area.bottom().saturating_sub(self.line));
+        let place = Rect { y: self.line, height, ..self.area };
+        sparkline(values, place, self.buffer);
+        self.line += lines;
+    }
+
+    fn series(&mut self, series: &Series) {
+        let now = series.now;
+        let lost = now.lost_share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+        let text = format!(
+            "{:NAME$.NAME$} {:>8} {:>8} {:>8} {:>8} {:>8} {lost:>8}  ",
+            series.open.name,
+            megabits(Some(now.rate_bps)),
+            megabits(now.allowed_bps),
+            millis(now.delay_mean_s),
+            millis(now.delay_p95_s),
+            millis(now.jitter_s),
+        );
+        let stopped = series.stopped_by.map(|breaker| format!("stopped: {breaker}"));
+        let style = if stopped.is_some() { ALARM } else { Style::new() };
+        let used = text.chars().count() as u16;
+        let line = self.line;
+        self.write(&(text + stopped.as_deref().unwrap_or_default()), style);
+        let room = self.area.width.saturating_sub(used).min(SMALL);
+        if stopped.is_none() && room > 0 && line < self.area.bottom() {
+            let place = Rect { x: self.area.x + used, y: line, width: room, height: 1 };
+            sparkline(series.recent.last(usize::from(room)), place, self.buffer);
+        }
+    }
+}
+
+fn sparkline(values: impl Iterator<Item = f64>, place: Rect, buffer: &mut Buffer) {
+    let values: Vec<u64> = values.map(|value| value.max(0.0) as u64).collect();
+    Sparkline::default().data(values).style(Style::new().fg(Color::Blue)).render(place, buffer);
+}
+
+fn megabits(bps: Option<f64>) -> String {
+    bps.map_or_else(|| "-".to_owned(), |bps| format!("{:.2}", bps / 1e6))
+}
+
+fn millis(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{:.2}", seconds * 1e3))
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::*;
+    use crate::views::samples;
+
+    fn drawn(board: &Board, first: usize, (width, height): (u16, u16)) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal of the test's");
+        terminal.draw(|frame| render(board, first, frame.area(), frame.buffer_mut())).expect("drawn");
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn the_terminal_shows_what_goes_on_and_who_is_stopped() {
+        let text = drawn(&samples::board(3), 0, (110, 24));
+        for part in [
+            "equipoise receive: receiving at [::]:5004",
+            "received: 3 of 3, 3.00 Mbit/s",
+            "192.0.2.2:5004",
+            "6.00    12.00     1.00    1.0 %",
+            "stopped: media timeout",
+            "q ends the run",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+    }
+
+    /// If it fails, a small terminal ends the run, or more sessions than it has lines do.
+    #[test]
+    fn any_size_can_be_drawn_and_what_has_no_room_can_be_scrolled_to() {
+        let board = samples::board(200);
+        for size in [(1, 1), (10, 3), (40, 8), (80, 12), (300, 100)] {
+            drawn(&board, 0, size);
+        }
+        drawn(&Board::default(), 5, (80, 24));
+        let text = drawn(&board, 150, (110, 24));
+        assert!(text.contains("192.0.2.150:5004") && !text.contains("192.0.2.2:5004"), "{text}");
+        assert!(text.contains("150 above"), "{text}");
+    }
+}

@@ -1,0 +1,70 @@
+//! What the flow that is compared did over time in each variant.
+
+use serde::Serialize;
+
+use crate::result::{FlowResult, IntervalResult, TcpSample};
+use crate::statistics::{Quantiles, quantiles_over};
+
+/// Runs of a variant whose course is kept, at the most.
+pub(super) const MOST_RUNS: u64 = 100;
+
+/// A variant over time, in the first hundred of its runs.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct OverTime {
+    /// How many runs that are.
+    pub runs: u32,
+    /// Sending rate of each interval, in bit/s; of a TCP connection its goodput.
+    pub rate_bps: Vec<Moment>,
+    /// Mean one-way delay of each interval, in seconds; empty for TCP.
+    pub delay_mean_s: Vec<Moment>,
+}
+
+/// Quantiles over the runs at one moment; `null` if fewer than half of them have a value.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Moment {
+    /// Since the run's start, in seconds.
+    pub at_s: f64,
+    /// 10th percentile.
+    pub p10: Option<f64>,
+    /// Median.
+    pub median: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+}
+
+/// The course of one run.
+pub(super) struct Course {
+    rates: Vec<(f64, f64)>,
+    delays: Vec<(f64, f64)>,
+}
+
+impl Course {
+    pub(super) fn of(flow: &FlowResult) -> Self {
+        let middle = |interval: &IntervalResult| f64::midpoint(interval.start_s, interval.end_s);
+        if let Some(tcp) = &flow.tcp {
+            let goodput = |sample: &TcpSample| (sample.at_s, sample.goodput_bps.unwrap_or(f64::NAN));
+            return Self { rates: tcp.samples.iter().map(goodput).collect(), delays: Vec::new() };
+        }
+        Self {
+            rates: flow.intervals.iter().map(|it| (middle(it), it.rate_bps)).collect(),
+            delays: flow.intervals.iter().map(|it| (middle(it), it.delay_mean_s.unwrap_or(f64::NAN))).collect(),
+        }
+    }
+}
+
+impl OverTime {
+    pub(super) fn of<'a>(courses: impl Iterator<Item = &'a Course>) -> Self {
+        let (rates, delays): (Vec<_>, Vec<_>) =
+            courses.map(|course| (course.rates.as_slice(), course.delays.as_slice())).unzip();
+        Self { runs: rates.len() as u32, rate_bps: moments(&rates), delay_mean_s: moments(&delays) }
+    }
+}
+
+fn moments(runs: &[&[(f64, f64)]]) -> Vec<Moment> {
+    let moment = |found: Quantiles| {
+        let measured = |value: f64| Some(value).filter(|value| value.is_finite());
+        let [p10, median, p90] = [found.low, found.median, found.high].map(measured);
+        Moment { at_s: found.at, p10, median, p90 }
+    };
+    quantiles_over(runs).into_iter().map(moment).collect()
+}

@@ -1,0 +1,460 @@
+//! What one end of a session does and sees, as qlog: a JSON text sequence that other programs draw.
+//!
+//! Source: draft-ietf-quic-qlog-main-schema-14, Sec. 5 and 11.2 (RFC 7464), draft-ietf-quic-qlog-quic-events-13. An event has a name of QUIC's where it
+//! is the same thing there: a packet sent, received or taken for lost, metrics of recovery, a congestion controller's state, ECN that failed. All else
+//! has a name of the namespace `equipoise`, and what [`trace`](crate::trace) says of it.
+
+use std::fmt::{self, Write as _};
+
+use equipoise::control::Reason;
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+use equipoise_session::{Ecn, Event, Half};
+use serde::{Serialize, Serializer};
+
+use crate::result::World;
+use crate::scenario::{Flow, FlowKind, Scenario};
+use crate::trace::{Details, details};
+
+/// Before each record (RFC 7464, Sec. 2.2).
+const RECORD_SEPARATOR: u8 = 0x1E;
+/// Events of QUIC in this draft of theirs, what we add to them, and ours. Nobody owns a domain below `invalid` (RFC 2606, Sec. 2).
+const SCHEMAS: [&str; 3] = [
+    "urn:ietf:params:qlog:events:quic-13",
+    "https://equipoise.invalid/112026/quic#rtp",
+    "https://equipoise.invalid/112026/equipoise",
+];
+/// The packets are no QUIC's.
+const PACKET_TYPE: &str = "rtp";
+
+/// The records of one end of a flow, made while a run goes on: what it keeps does not grow with the run.
+#[derive(Debug)]
+pub struct Qlog {
+    records: Vec<u8>,
+    /// Whether losses are told packet by packet; else each report tells their sum.
+    by_packet: bool,
+    /// One, or that of each path, and what is of all together.
+    paths: Vec<PathState>,
+    /// Packets that were sent and not yet taken for lost: no report makes more of them.
+    not_lost: u64,
+}
+
+/// What the last events of a path told.
+#[derive(Debug)]
+struct PathState {
+    /// `None` of all together.
+    name: Option<String>,
+    /// The most packets that a report called lost.
+    lost: u64,
+    reason: Option<&'static str>,
+}
+
+/// Whose records they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// The flow, one of the scenario's.
+    pub flow: &'a Flow,
+    /// Which of its ends.
+    pub half: Half,
+    /// The seed of the run.
+    pub seed: u64,
+    /// Where it runs.
+    pub world: World,
+}
+
+impl Qlog {
+    /// Whether a flow has ends that tell of themselves: sessions and flow pairs have. Background traffic has no sessions, and TCP's connections are
+    /// sampled.
+    pub const fn is_of(flow: &Flow) -> bool {
+        matches!(flow.kind, FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Pair(_))
+    }
+
+    /// The records of an end, and the first of them, which says whose they are.
+    pub fn begin(origin: &Origin<'_>) -> (Self, Vec<u8>) {
+        let by_packet = matches!(&origin.flow.kind, FlowKind::Session { reporting: Some(_), .. });
+        let mut qlog = Self { records: Vec::new(), by_packet, paths: Vec::new(), not_lost: 0 };
+        qlog.record(&head(origin));
+        let head = std::mem::take(&mut qlog.records);
+        (qlog, head)
+    }
+
+    /// The records of an event of this end, none or some, at `at` after the run's start, which was at `origin`.
+    pub fn records(&mut self, at: Span, path: Option<&str>, origin: Instant<SenderClock>, event: &Event) -> &[u8] {
+        self.records.clear();
+        let at = Moment { time: at.as_nanos() as f64 / 1e6, path };
+        match *event {
+            Event::MediaSent { sequence, size, .. } => {
+                self.not_lost += 1;
+                self.event(at, Name::Quic("packet_sent"), Packet::new(sequence, size));
+            }
+            Event::MediaReceived { sequence, delay, size, ecn, .. } => {
+                let (delay_s, marked) = (Some(delay.as_secs_f64()), ecn == Ecn::Marked);
+                self.event(
+                    at,
+                    Name::Quic("packet_received"),
+                    Packet { delay_s, marked, ..Packet::new(sequence, size) },
+                );
+            }
+            Event::ReportApplied { round_trip, lost, fraction_lost, fraction_marked, .. } => {
+                self.event(at, Name::Quic("recovery_metrics_updated"), Metrics::round_trip(round_trip));
+                if !self.by_packet {
+                    let newly = self.newly_lost(path, lost);
+                    self.lose(at, newly);
+                }
+                let details = details(origin, event);
+                self.event(at, Name::of(event), Report { details, fraction_lost, fraction_marked, lost });
+            }
+            Event::PacketsReported { arrived, lost, unknown, round_trip } => {
+                if let Some(round_trip) = round_trip {
+                    self.event(at, Name::Quic("recovery_metrics_updated"), Metrics::round_trip(round_trip));
+                }
+                self.lose(at, lost);
+                self.event(at, Name::of(event), Fates { arrived, lost, unknown });
+            }
+            Event::RateDecided { rate, snapshot } => {
+                let reason = snapshot.reason.map(Reason::name);
+                self.event(at, Name::Quic("recovery_metrics_updated"), Metrics::rate(rate, reason));
+                let last = &mut self.path(path).reason;
+                if let Some(new) = reason.filter(|_| reason != *last) {
+                    let old = last.replace(new);
+                    self.event(at, Name::Quic("congestion_state_updated"), State { old, new });
+                }
+            }
+            Event::EcnFailed { .. } => {
+                self.event(at, Name::Quic("ecn_state_updated"), State { old: None, new: "failed" });
+            }
+            _ => self.event(at, Name::of(event), details(origin, event)),
+        }
+        &self.records
+    }
+
+    /// How many packets more are lost by a report of a path than by those before; a late packet makes fewer of them, and none is found again here.
+    fn newly_lost(&mut self, path: Option<&str>, lost: u64) -> u64 {
+        let most = &mut self.path(path).lost;
+        let newly = lost.saturating_sub(*most);
+        *most = lost.max(*most);
+        newly
+    }
+
+    fn path(&mut self, name: Option<&str>) -> &mut PathState {
+        let place = self.paths.iter().position(|path| path.name.as_deref() == name).unwrap_or_else(|| {
+            self.paths.push(PathState { name: name.map(str::to_owned), lost: 0, reason: None });
+            self.paths.len() - 1
+        });
+        &mut self.paths[place]
+    }
+
+    /// A record for each packet that is taken for lost. Which they are is not told.
+    fn lose(&mut self, at: Moment<'_>, packets: u64) {
+        #[derive(Serialize)]
+        struct Nothing {}
+        let packets = packets.min(self.not_lost);
+        self.not_lost -= packets;
+        for _ in 0..packets {
+            self.event(at, Name::Quic("packet_lost"), Nothing {});
+        }
+    }
+
+    fn event(&mut self, at: Moment<'_>, name: Name, data: impl Serialize) {
+        self.record(&Record { time: at.time, name, tuple: at.path, data });
+    }
+
+    fn record(&mut self, record: &impl Serialize) {
+        self.records.push(RECORD_SEPARATOR);
+        // Plain numbers and texts, which always fit into memory.
+        serde_json::to_writer(&mut self.records, record).expect("records are plain numbers and texts");
+        self.records.push(b'\n');
+    }
+}
+
+/// When something happened, in milliseconds, and on which path.
+#[derive(Clone, Copy)]
+struct Moment<'a> {
+    time: f64,
+    path: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Record<'a, D> {
+    time: f64,
+    name: Name,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuple: Option<&'a str>,
+    data: D,
+}
+
+/// The name of an event, with its namespace.
+#[derive(Clone, Copy)]
+enum Name {
+    Quic(&'static str),
+    Own(&'static str),
+}
+
+impl Name {
+    const fn of(event: &Event) -> Self {
+        Self::Own(event.name())
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Quic(name) => write!(f, "quic:{name}"),
+            Self::Own(name) => {
+                f.write_str("equipoise:")?;
+                name.chars().try_for_each(|letter| f.write_char(if letter == '-' { '_' } else { letter }))
+            }
+        }
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Data of `quic:packet_sent` and `quic:packet_received`, with what we add.
+#[derive(Serialize)]
+struct Packet {
+    header: Header,
+    raw: Raw,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delay_s: Option<f64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    marked: bool,
+}
+
+#[derive(Serialize)]
+struct Header {
+    packet_type: &'static str,
+    packet_number: u64,
+}
+
+#[derive(Serialize)]
+struct Raw {
+    length: u64,
+}
+
+impl Packet {
+    /// A packet of IP of this size: what it carries in UDP has the length.
+    fn new(packet_number: u64, size: Size) -> Self {
+        let length = size.as_bytes().saturating_sub(Size::IPV4_UDP.as_bytes());
+        let header = Header { packet_type: PACKET_TYPE, packet_number };
+        Self { header, raw: Raw { length }, delay_s: None, marked: false }
+    }
+}
+
+/// Data of `quic:recovery_metrics_updated`: milliseconds and bit/s.
+#[derive(Default, Serialize)]
+struct Metrics {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latest_rtt: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pacing_rate: Option<u64>,
+    /// Ours: why the rate is what it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+}
+
+impl Metrics {
+    fn round_trip(round_trip: Span) -> Self {
+        Self { latest_rtt: Some(round_trip.as_secs_f64() * 1e3), ..Self::default() }
+    }
+
+    fn rate(rate: Rate, reason: Option<&'static str>) -> Self {
+        Self { pacing_rate: Some(rate.as_bps()), reason, ..Self::default() }
+    }
+}
+
+/// Data of `quic:congestion_state_updated` and `quic:ecn_state_updated`.
+#[derive(Serialize)]
+struct State {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<&'static str>,
+    new: &'static str,
+}
+
+/// Data of `equipoise:report_applied`.
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    details: Details,
+    fraction_lost: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fraction_marked: Option<f64>,
+    lost: u64,
+}
+
+/// Data of `equipoise:packets_reported`.
+#[derive(Serialize)]
+struct Fates {
+    arrived: u64,
+    lost: u64,
+    unknown: u64,
+}
+
+/// The first record.
+#[derive(Serialize)]
+struct Head<'a> {
+    file_schema: &'static str,
+    serialization_format: &'static str,
+    title: String,
+    trace: Trace<'a>,
+}
+
+#[derive(Serialize)]
+struct Trace<'a> {
+    common_fields: CommonFields<'a>,
+    vantage_point: VantagePoint,
+    event_schemas: [&'static str; 3],
+}
+
+#[derive(Serialize)]
+struct CommonFields<'a> {
+    group_id: &'a str,
+    time_format: &'static str,
+    reference_time: ReferenceTime,
+}
+
+#[derive(Serialize)]
+struct ReferenceTime {
+    clock_type: &'static str,
+    epoch: &'static str,
+}
+
+#[derive(Serialize)]
+struct VantagePoint {
+    name: String,
+    r#type: &'static str,
+}
+
+fn head<'a>(origin: &Origin<'a>) -> Head<'a> {
+    let Origin { scenario, flow, half, seed, world } = *origin;
+    // Who sends the media begins the session.
+    let (end, side) = match half {
+        Half::Sending => ("sender", "client"),
+        Half::Receiving => ("receiver", "server"),
+    };
+    Head {
+        file_schema: "urn:ietf:params:qlog:file:sequential",
+        serialization_format: "application/qlog+json-seq",
+        title: format!("{}, {}, seed {seed}", scenario.name, world.name()),
+        trace: Trace {
+            common_fields: CommonFields {
+                group_id: &flow.name,
+                time_format: "relative_to_epoch",
+                reference_time: ReferenceTime { clock_type: "monotonic", epoch: "unknown" },
+            },
+            vantage_point: VantagePoint { name: format!("{}: {end}", flow.name), r#type: side },
+            event_schemas: SCHEMAS,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::result::Run;
+    use crate::{DEMO_SHORT, Progress, sim};
+
+    /// What both ends of a flow write in a run: the records of each, read again.
+    fn ran(text: &str, flow: &str) -> (Run, [Vec<Value>; 2]) {
+        let scenario = Scenario::parse(text).expect("a right scenario");
+        let place = scenario.flows.iter().position(|found| found.name == flow).expect("the flow");
+        let halves = [Half::Sending, Half::Receiving];
+        let begun = halves.map(|half| {
+            let flow = &scenario.flows[place];
+            Qlog::begin(&Origin { scenario: &scenario, flow, half, seed: 1, world: World::Sim })
+        });
+        let (mut ends, mut texts) = (Vec::new(), Vec::new());
+        for (end, head) in begun {
+            ends.push(end);
+            texts.push(head);
+        }
+        let run = sim::simulate(&scenario, 1, &mut |progress| {
+            if let Progress::Event { at, origin, flow, half, event, .. } = progress
+                && flow == place
+            {
+                let end = usize::from(half == Half::Receiving);
+                texts[end].extend_from_slice(ends[end].records(at, None, origin, &event));
+            }
+        });
+        let read = |text: &Vec<u8>| {
+            let records = text.split(|byte| *byte == RECORD_SEPARATOR).skip(1);
+            records.map(|record| serde_json::from_slice(record).expect("a record")).collect()
+        };
+        (run.expect("it runs"), [read(&texts[0]), read(&texts[1])])
+    }
+
+    fn counted(records: &[Value]) -> BTreeMap<&str, u64> {
+        let mut counts = BTreeMap::new();
+        for record in &records[1..] {
+            assert!(record["time"].is_f64() && record["data"].is_object(), "{record}");
+            *counts.entry(record["name"].as_str().expect("a name")).or_default() += 1;
+        }
+        let times: Vec<_> = records[1..].iter().filter_map(|record| record["time"].as_f64()).collect();
+        assert!(times.is_sorted(), "the events of an end stand in the order of their times");
+        counts
+    }
+
+    /// A queue that is too short for the demo, so that packets are lost.
+    fn lossy() -> String {
+        DEMO_SHORT.replace("queue = \"1000 packets\"", "queue = \"4 packets\"")
+    }
+
+    #[test]
+    fn the_records_are_the_packets_losses_and_decisions_of_the_result() {
+        let (run, [sender, receiver]) = ran(&lossy(), "media");
+        let flow = run.flows.iter().find(|flow| flow.name == "media").expect("the flow");
+        assert_eq!(sender[0]["trace"]["vantage_point"]["type"], "client");
+        assert_eq!(receiver[0]["trace"]["vantage_point"]["name"], "media: receiver");
+        let (sent, received) = (counted(&sender), counted(&receiver));
+        assert_eq!(sent["quic:packet_sent"], flow.packets_sent);
+        assert_eq!(received["quic:packet_received"], flow.packets_received);
+        assert!(!sent.contains_key("quic:packet_received") && !received.contains_key("quic:packet_sent"));
+        let decided: u64 = flow.decisions.values().sum();
+        let with = |key| sender.iter().filter(|record| !record["data"][key].is_null()).count() as u64;
+        assert_eq!(with("reason"), decided);
+        assert_eq!(with("latest_rtt"), sent["equipoise:report_applied"]);
+        assert_eq!(sent["quic:recovery_metrics_updated"], with("pacing_rate") + with("latest_rtt"));
+        let last = sender.iter().filter_map(|record| record["data"]["lost"].as_u64()).max();
+        assert_eq!(Some(sent["quic:packet_lost"]), last, "as many as the reports tell of");
+        assert!(flow.packets_lost > 0 && sent["quic:packet_lost"] <= flow.packets_lost);
+        let delays: Vec<_> = receiver.iter().filter_map(|record| record["data"]["delay_s"].as_f64()).collect();
+        assert!(delays.len() as u64 >= flow.packets_received, "each packet has its delay");
+    }
+
+    #[test]
+    fn where_losses_are_told_packet_by_packet_they_are_counted_so() {
+        let feedback = "feedback = { format = \"rfc8888\", interval = \"50 ms\" }\ncontroller = { name = \"cbr\", rate = \"8 Mbit/s\" }\n";
+        let lines = lossy();
+        let lines = lines.lines().map(|line| if line.starts_with("controller") { feedback } else { line });
+        let (_, [sender, _]) = ran(&lines.collect::<Vec<_>>().join("\n"), "media");
+        let told = |key| {
+            let reports = sender.iter().filter(|record| record["name"] == "equipoise:packets_reported");
+            reports.filter_map(|record| record["data"][key].as_u64()).sum::<u64>()
+        };
+        let (arrived, lost) = (told("arrived"), told("lost"));
+        assert!(arrived > 0 && lost > 0, "{arrived} and {lost}");
+        assert_eq!(counted(&sender)["quic:packet_lost"], lost);
+    }
+
+    #[test]
+    fn a_report_makes_no_more_losses_than_packets_were_sent() {
+        let scenario = Scenario::parse(DEMO_SHORT).expect("the demo");
+        let origin =
+            Origin { scenario: &scenario, flow: &scenario.flows[0], half: Half::Sending, seed: 1, world: World::Sim };
+        let (mut qlog, _) = Qlog::begin(&origin);
+        let sent = Event::MediaSent { sequence: 1, size: Size::from_bytes(1000), waited: Span::ZERO, fragment: None };
+        qlog.records(Span::ZERO, None, Instant::ZERO, &sent);
+        let lost = Event::PacketsReported { arrived: 0, lost: u64::MAX, unknown: 0, round_trip: None };
+        let records = qlog.records(Span::ZERO, None, Instant::ZERO, &lost);
+        assert_eq!(records.split(|byte| *byte == RECORD_SEPARATOR).skip(1).count(), 2);
+    }
+}

@@ -1,0 +1,86 @@
+//! The frame of a chart: axes with ticks and labels, and the grid.
+
+use super::Chart;
+use super::area::{Area, FORMS, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTHS, text};
+use super::ticks::{FEWEST_STEPS, NUMBER_GAP, number_width, ticks};
+
+const TICK_LENGTH: f64 = 5.0;
+/// Baseline of the labels below the area.
+const BASELINE: f64 = HEIGHT + TICK_LENGTH + TEXT_SIZE;
+
+/// The frame as SVG.
+pub(super) fn svg(chart: &Chart, area: &Area<'_>) -> String {
+    let across = if chart.categories.is_empty() { numbers(chart, area) } else { names(chart, area) };
+    let up = ticks(&chart.y, FEWEST_STEPS).into_iter().map(|tick| {
+        let y = area.y(tick.at);
+        let label = text(0.0, y + TEXT_SIZE / 3.0, &format!(" dx=\"-{NUMBER_GAP}\" text-anchor=\"end\""), &tick.label);
+        format!("<line class=\"grid\" y1=\"{y:.1}\" x2=\"100%\" y2=\"{y:.1}\"/>{label}")
+    });
+    let up: String = up.collect();
+    let axes = format!(
+        "<line class=\"axis\" y2=\"{HEIGHT}\"/><line class=\"axis\" y1=\"{HEIGHT}\" x2=\"100%\" y2=\"{HEIGHT}\"/>"
+    );
+    format!("<g class=\"ticks across\">{across}</g><g class=\"ticks up\">{up}</g>{axes}")
+}
+
+/// Whether names are too long to stand side by side, so that numbers stand for them, in a picture of this width.
+pub(super) fn names_are_numbered(chart: &Chart, area: &Area<'_>, width: f64) -> bool {
+    let room = room_of_one(chart, area, width);
+    chart.categories.iter().any(|name| name_width(name) + 2.0 * LETTER_WIDTH > room)
+}
+
+/// Room for the name at one place, in pixels.
+fn room_of_one(chart: &Chart, area: &Area<'_>, width: f64) -> f64 {
+    area.x(chart.x.min + 1.0) * width / 100.0
+}
+
+/// Names at 1, 2 and so on, or numbers for them; where not even the numbers have room, only some of them.
+fn names(chart: &Chart, area: &Area<'_>) -> String {
+    let numbered = WIDTHS.map(|width| names_are_numbered(chart, area, width));
+    let mut labels = String::new();
+    for ((width, form), numbered) in WIDTHS.into_iter().zip(FORMS).zip(numbered) {
+        let places = chart.categories.iter().zip(1u32..);
+        let all =
+            places.map(|(name, place)| (f64::from(place), if numbered { place.to_string() } else { name.clone() }));
+        let all: Vec<_> = all.filter(|(at, _)| chart.x.contains(*at)).collect();
+        let widest = all.iter().map(|(_, label)| name_width(label) + LETTER_WIDTH).fold(0.0, f64::max);
+        let every = if numbered { fitting(widest, room_of_one(chart, area, width)) } else { 1 };
+        let drawn = all.iter().step_by(every);
+        labels.extend(drawn.map(|(at, label)| {
+            text(area.x(*at), BASELINE, &format!(" class=\"{form}\" text-anchor=\"middle\""), label)
+        }));
+    }
+    labels
+}
+
+/// Ticks of the horizontal axis with their grid; on a phone only those whose labels have room.
+fn numbers(chart: &Chart, area: &Area<'_>) -> String {
+    let [wide, narrow] = WIDTHS;
+    let fits = |steps: &f64| {
+        let ticks = ticks(&chart.x, *steps);
+        let widest = ticks.iter().map(|tick| number_width(&tick.label)).fold(0.0, f64::max);
+        ticks.windows(2).all(|pair| (area.x(pair[1].at) - area.x(pair[0].at)) * wide / 100.0 >= widest + NUMBER_GAP)
+    };
+    let steps = [FEWEST_STEPS, 3.0, 2.0].into_iter().find(fits).unwrap_or(1.0);
+    let ticks = ticks(&chart.x, steps);
+    let widest = ticks.iter().map(|tick| number_width(&tick.label)).fold(0.0, f64::max);
+    let room =
+        ticks.windows(2).next().map_or(narrow, |pair| (area.x(pair[1].at) - area.x(pair[0].at)) * narrow / 100.0);
+    let every = fitting(widest + NUMBER_GAP, room);
+    let tick = |(place, tick): (usize, &super::ticks::Tick)| {
+        let x = area.x(tick.at);
+        let class = if place % every == 0 { "" } else { " class=\"wide\"" };
+        let label = text(x, BASELINE, &format!("{class} text-anchor=\"middle\""), &tick.label);
+        format!("<line class=\"grid\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y2=\"{HEIGHT}\"/>{label}")
+    };
+    ticks.iter().enumerate().map(tick).collect()
+}
+
+/// Every how many places a label of this width may stand, if each place has so much room.
+fn fitting(width: f64, room: f64) -> usize {
+    (width / room.max(1e-3)).ceil().clamp(1.0, 1e3) as usize
+}
+
+fn name_width(name: &str) -> f64 {
+    name.chars().count() as f64 * LETTER_WIDTH
+}

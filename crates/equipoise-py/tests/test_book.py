@@ -1,0 +1,69 @@
+"""The code of the book's chapters on Python and on sweeps, as it stands there."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+import equipoise
+from equipoise._native import SweepFolder
+
+BOOK = Path(__file__).resolve().parents[3] / "docs/src"
+CHAPTER = BOOK / "python.md"
+FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def test_the_code_of_the_chapter_runs(root: Path, tmp_path: Path) -> None:
+    """One block after the other, as a reader has them."""
+    blocks = FENCE.findall(CHAPTER.read_text(encoding="utf-8"))
+    code = [text for language, text in blocks if language == "python"]
+    assert len(code) == 5 and {language for language, _ in blocks} == {"console", "python"}
+    os.symlink(root / "scenarios", tmp_path / "scenarios")
+    told = "print(len(result.flows), controller.why, controller.rate_bps)"
+    ran = subprocess.run([sys.executable, "-c", "".join([*code, told])], check=True, capture_output=True, text=True, cwd=tmp_path)
+    flows, why, rate_bps = ran.stdout.split()
+    assert int(flows) == 2 * 20 and why and 0 < int(rate_bps) <= 5_000_000
+    assert len(polars.read_parquet(tmp_path / "b.parquet")) == 3 * 10 * 2
+
+
+@pytest.mark.parametrize("name", re.findall(r"`equipoise\.(\w+)", CHAPTER.read_text(encoding="utf-8")))
+def test_what_the_chapter_names_is_there(name: str) -> None:
+    """Under its name."""
+    assert hasattr(equipoise, name) or name == "gym"
+
+
+def test_the_job_of_kubernetes_runs_all_shares() -> None:
+    """As many pods as there are shares, counted from 0, which the command takes; and every volume is there."""
+    blocks = FENCE.findall((BOOK / "sweep.md").read_text(encoding="utf-8"))
+    [job] = [yaml.safe_load(text) for language, text in blocks if language == "yaml"]
+    spec = job["spec"]
+    pod = spec["template"]["spec"]
+    [container] = pod["containers"]
+    assert (job["apiVersion"], job["kind"], spec["completionMode"]) == ("batch/v1", "Job", "Indexed")
+    assert f"--shard=$(JOB_COMPLETION_INDEX)/{spec['completions']}" in container["args"]
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+    changes = {"duration": "16 s", "flow.background.source.steps": None}
+    rates: dict[str, Sequence[Any]] = {"link.bottleneck.rate": ["12M", "15M"]}
+    with tempfile.TemporaryDirectory() as folder:
+        begun = SweepFolder.create(folder, equipoise.DEMO, set=changes, vary=rates, draw=None, points=1, runs=2, seed=None)
+        for index in range(3):
+            assert begun.missing()
+            begun.run(f"{index}/3")
+        assert begun.missing() == []
+
+
+def test_the_code_of_sweeps_is_code() -> None:
+    """It wants clusters, and is not run; what it calls is there."""
+    blocks = FENCE.findall((BOOK / "sweep.md").read_text(encoding="utf-8"))
+    code = [text for language, text in blocks if language == "python"]
+    assert len(code) == 3
+    for text in code:
+        compile(text, "sweep.md", "exec")
