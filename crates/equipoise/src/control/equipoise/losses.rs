@@ -35,7 +35,8 @@ enum State {
 const ALL_S: f64 = 1.2;
 const UNQUEUED_S: f64 = 1.5;
 const LEAST_PACKETS: f64 = 50.0;
-/// A queue longer than the target or this, in s, explains losses.
+/// A queueing delay of at least the larger of the target and `LONG_S`, in s, explains losses. So does one above the
+/// larger of the target and `HOT_S`, in s, within the last 1.5 s.
 const LONG_S: f64 = 0.015;
 const HOT_S: f64 = 0.040;
 /// Losses must last this long, in s, before a test: a policer's token bucket is empty by then, so that the arrival rate
@@ -52,8 +53,7 @@ const TEST_S: f64 = 4.0;
 const POLICED: f64 = 0.3;
 const NOT_POLICED: f64 = 0.7;
 /// A policed rate starts at `CAP` of the arrival rate. After `HOLD_S` it rises by `RISES` per second, after `LATER_S`
-/// by
-/// `RISES_LATER`. The limit ends at `RELEASED` times the arrival rate.
+/// by `RISES_LATER`. The limit ends at `RELEASED` times the arrival rate.
 const CAP: f64 = 0.93;
 const RISES: f64 = 0.01;
 const RISES_LATER: f64 = 0.03;

@@ -17,7 +17,7 @@ pub(super) struct MediaRate {
     asked: Option<(f64, f64)>,
 }
 
-/// The media's share of the rate, and its minimum.
+/// The share of the rate that media get, and the minimum of that share after the backlog is subtracted.
 const SHARE: f64 = 0.99;
 const LEAST_SHARE: f64 = 0.7;
 /// A backlog of more than the first value, in frames, drains within the second, in s.

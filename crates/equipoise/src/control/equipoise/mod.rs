@@ -34,9 +34,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// Source: ours. **Attractor perturbation** (Waki 2013): a small delay is held, and the fluctuation of the delay widens
 /// the target. **Symbiosis** (Kodama 2009): logistic growth towards a capacity that is measured inline, on packet
 /// trains that are sent anyway; and an occasional dip, so that all flows measure the empty path. **TQ** (Subramanya
-/// 2003): the
-/// *predicted* queue is controlled around the *measured rate of service*. **TPBA** (Tobe 1999): in competition with
-/// loss-based flows the rate is TCP's, and tests check whether that is still needed.
+/// 2003): the *predicted* queue is controlled around the *measured rate of service*. **TPBA** (Tobe 1999): in
+/// competition with loss-based flows the rate is TCP's, and tests check whether that is still needed.
 ///
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
@@ -65,7 +64,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// **Losses without a queue** come from a lossy link or a policer; a test at nine tenths of the rate tells which. **A
 /// standing queue** that persists although the own rate fell belongs to a rival or to a longer path. A constant delay
-/// is a longer path, because a queue that flows fill varies. **Silence**: without reports on sent packets, the rate
+/// means a longer path, because a rival's queue varies. **Silence**: without reports on sent packets, the rate
 /// falls with a time constant of 0.3 s. **Media** get the rate less the backlog at the sender, in steps that an encoder
 /// can follow without a large frame.
 ///
@@ -130,8 +129,8 @@ const MOST_PACE: f64 = 2.5;
 /// The path starts to count as clear after the first time, and counts in full after the second one more, in s.
 const CLEAR_S: f64 = 0.15;
 const CLEAR_WIDTH_S: f64 = 0.3;
-/// Data in flight allowed in addition to round trip, feedback interval and target, in s; and the minimum window, in
-/// bits.
+/// Data in flight that is allowed in addition to that of round trip, feedback interval and target, in s; and the
+/// minimum window, in bits.
 const WINDOW_S: f64 = 0.060;
 const LEAST_WINDOW_BITS: f64 = 36_000.0;
 /// In silence: time constant of the rate's fall, in s; interval of its updates; floor of the rate as a share of the

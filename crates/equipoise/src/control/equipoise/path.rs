@@ -77,8 +77,8 @@ const ROUND_TRIP_GAIN: f64 = 0.2;
 const FEEDBACK_GAIN: f64 = 0.1;
 const MARKED_S: f64 = 0.1;
 /// A packet with less delay than the first value, in s, hardly waited, so that its mark is not from a queue that it
-/// stood in. The value is half the transmission time of a large packet at 2 Mbit/s. The second one is the time constant
-/// of `m0`, in s.
+/// stood in. The value is half the transmission time of another flow's large packet at 2 Mbit/s. The second one is the
+/// time constant of `m0`, in s.
 const FREE_S: f64 = 0.003;
 const MARKED_FREE_S: f64 = 0.3;
 /// The time over which `R_del` is measured, in s.

@@ -34,7 +34,7 @@ const PACKETS: u32 = 5;
 const LENGTH_S: f64 = 0.008;
 /// A probe that arrives at more than this share of its sending rate was not slowed.
 const WHOLE: f64 = 0.85;
-/// The share of the proved rate that is used, because cross traffic may have been low during the probe.
+/// The share of the proved rate that is used, because that rate includes a part that cross traffic uses.
 const USED: f64 = 0.9;
 /// The share of its packets that must arrive.
 const ENOUGH: f64 = 0.9;

@@ -57,13 +57,13 @@ const ABOVE_MAX: f64 = 0.95;
 /// A test multiplies the rate by the first value, for a round trip and the second value, in s.
 const TEST_DIP: f64 = 0.6;
 const TEST_S: f64 = 0.45;
-/// The test's last part, in s, is compared with the time before it, in s.
+/// The test's last `JUDGED_S`, in s, are compared with the `COMPARED_S` before the test, in s.
 const JUDGED_S: f64 = 0.4;
 const COMPARED_S: f64 = 0.6;
 /// Above this share of the arrival rate before the test, the flow is alone.
 const ALONE: f64 = 0.92;
-/// The interval between tests, as the larger of s and round trips; and the share of it after which a falling queue may
-/// start one.
+/// The interval between tests is the larger of the first value, in s, and the second, in round trips. A falling queue
+/// may start a test after the third value, a share of the interval.
 const TEST_EVERY_S: f64 = 3.0;
 const TEST_EVERY_ROUND_TRIPS: f64 = 3.0;
 const TEST_SOONER: f64 = 0.6;
