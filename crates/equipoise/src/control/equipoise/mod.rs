@@ -33,9 +33,10 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// Source: ours. **Attractor perturbation** (Waki 2013): a small delay is held, and the fluctuation of the delay widens
 /// the target. **Symbiosis** (Kodama 2009): logistic growth towards a capacity that is measured inline, on packet
-/// trains that are sent anyway; and an occasional dip, so that all flows measure the empty path. **TQ** (Subramanya
-/// 2003): the *predicted* queue is controlled around the *measured rate of service*. **TPBA** (Tobe 1999): in
-/// competition with loss-based flows the rate is TCP's, and tests check whether that is still needed.
+/// trains that are sent anyway; and an occasional dip, so that all flows measure the empty path.
+/// **TQ** (Subramanya 2003): the *predicted* queue is controlled around the *measured rate of service*.
+/// **TPBA** (Tobe 1999): in competition with loss-based flows the rate is TCP's, and tests check whether that is still
+/// needed.
 ///
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
