@@ -289,7 +289,7 @@ mod tests {
 
     use super::*;
 
-    /// The loop, linearized around its equilibrium, in units of `D`: `b' = -INTEGRAL q(t - θ)`,
+    /// The loop, linearised around its equilibrium, in units of `D`: `b' = -INTEGRAL q(t - θ)`,
     /// `q' = b - PROPORTIONAL q(t - θ)`. Returns the swing after 60 `D` divided by the initial one.
     fn swing_left(unseen: f64) -> f64 {
         let step = 1e-3;
