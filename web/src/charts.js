@@ -1,9 +1,9 @@
-// Four charts of what has happened up to now, one beside the other in time.
+// Four charts of the run up to now, on a common time axis.
 
 import uPlot from "uplot";
 
 const LANES = ["--lane-1", "--lane-2", "--lane-3"];
-/** Seconds that are seen at once. */
+/** Width of the visible time window, in seconds. */
 const WINDOW_S = 60;
 const PIXELS = { height: 190, leftAxis: 52 };
 
@@ -13,7 +13,7 @@ export class Charts {
   #plots = [];
   #played = null;
 
-  /** Draws anew for other lanes, another width or other colours. */
+  /** Redraws after a change of lanes, width or colours. */
   show(played) {
     this.#played = played;
     for (const plot of this.#plots) plot.destroy();
@@ -58,7 +58,7 @@ export class Charts {
   #plot(id, series) {
     const holder = document.getElementById(id);
     holder.replaceChildren();
-    // Where no law says what it believes, an empty chart would say nothing.
+    // If no law reports its estimates, the chart would be empty.
     holder.closest("figure").hidden = id === "chart-belief" && series.every(({ label }) => label === "capacity");
     const axis = { stroke: color("--ink"), grid: { stroke: color("--grid"), width: 1 }, ticks: { show: false } };
     const options = {
@@ -87,7 +87,7 @@ export class Charts {
     return plot;
   }
 
-  /** What had happened at `now`, and nothing of what is still to come. */
+  /** Draws the run up to `now`, and nothing after it. */
   draw(now) {
     const from = Math.max(0, now - WINDOW_S);
     for (const plot of this.#plots) {
@@ -97,7 +97,7 @@ export class Charts {
     }
   }
 
-  /** All charts in one picture, under each other. */
+  /** All charts in one picture, one below the other. */
   picture() {
     const scale = window.devicePixelRatio;
     const canvases = this.#plots.map((plot) => plot.ctx.canvas);
@@ -121,7 +121,7 @@ export class Charts {
   }
 }
 
-/** The part of a series between two moments; of a stepped one also what holds at either. */
+/** The part of a series between two moments; for a stepped series, also its values at both moments. */
 function seen({ at, values, isStepped }, from, now) {
   const first = after(at, from);
   const end = after(at, now);
@@ -139,7 +139,7 @@ function seen({ at, values, isStepped }, from, now) {
   return [seenAt, seenValues];
 }
 
-/** The place of the first moment behind `time` in moments in their order. */
+/** The index of the first moment after `time`, in sorted moments. */
 function after(moments, time) {
   let [low, high] = [0, moments.length];
   while (low < high) {
@@ -150,12 +150,12 @@ function after(moments, time) {
   return low;
 }
 
-/** What a lane's law believed of the watched flow over time. */
+/** The estimates of a lane's law for the observed flow, over time. */
 export function beliefs(lane, flow) {
   return lane.report.runs[0].flows.find(({ name }) => name === flow)?.beliefs ?? [];
 }
 
-/** The last entry of moments and what they hold that is not behind `now`. */
+/** The index of the last moment that is not after `now`. */
 export function lastAt(moments, now) {
   return after(moments, now) - 1;
 }

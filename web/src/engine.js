@@ -1,8 +1,8 @@
-// The simulator in a worker of its own: calls go out as text, answers come back as objects.
+// The simulator in a separate worker: calls are sent as text, answers are returned as objects.
 
 const embedded = (id) => document.getElementById(id).textContent;
 
-/** The bytes of a text that gzip and base64 made. */
+/** Decodes a text that was compressed by gzip and encoded as base64. */
 function unpacked(text) {
   const packed = new Blob([Uint8Array.from(atob(text), (char) => char.charCodeAt(0))]);
   return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();

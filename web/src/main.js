@@ -1,4 +1,4 @@
-// The page: a setup, a moment of its run, and what is shown of it.
+// The page: a setup, a moment of its run, and its display.
 
 import { read, written } from "./address.js";
 import { Charts, lastAt } from "./charts.js";
@@ -15,7 +15,7 @@ const LEAST_S = 60;
 const engine = new Engine();
 const charts = new Charts();
 
-/** What is run. The name tells which of the page's scenarios it began with. */
+/** The setup of the run. The name is that of the scenario of the page with which it started. */
 const setup = { scenario: "", seed: 1, duration_s: null, controllers: [], pulls: [] };
 /** What came of it; null until the first run is there. */
 let played = null;
@@ -27,14 +27,14 @@ let calculating = 0;
 const pulls = new Pulls({
   current: () => played && { played, now, pulls: setup.pulls },
   pull: (quantity, value) => {
-    // What was pulled at later was in a future that this one takes the place of.
+    // This pull replaces all later ones of the same quantity.
     const others = setup.pulls.filter((pull) => pull.quantity !== quantity || pull.at_s < now);
     setup.pulls = [...others, { at_s: Number(now.toFixed(3)), quantity, value }];
     run();
   },
 });
 
-/** Calculates the whole run, and shows it up to now. */
+/** Calculates the whole run, and shows it up to the current moment. */
 async function run() {
   calculating += 1;
   const mine = calculating;
@@ -74,7 +74,7 @@ function draw() {
 
 let before = 0;
 function tick(at) {
-  // A page in the background gets no turns: it goes on where it was.
+  // A page in the background gets no animation frames: it continues where it stopped.
   const passed = Math.min((at - before) / 1000, 0.25);
   before = at;
   if (playing && played !== null && calculating === 0) {

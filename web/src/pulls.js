@@ -1,16 +1,16 @@
-// The sliders of the link: they follow the run, unless a hand is on them.
+// The sliders of the link: they follow the run, except while the user moves them.
 
 import { lastAt } from "./charts.js";
 
 const by = (id) => document.getElementById(id);
 
-/** From 100 kbit/s to 50 Mbit/s, as many steps for each factor. */
+/** From 100 kbit/s to 50 Mbit/s, on a logarithmic scale. */
 const RATE = {
   value: (place) => 1e5 * 500 ** (place / 1000),
   place: (bps) => (1000 * Math.log(Math.max(bps, 1e5) / 1e5)) / Math.log(500),
   text: (bps) => (bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} Mbit/s` : `${(bps / 1e3).toFixed(0)} kbit/s`),
 };
-/** The same, but the lowest place is nothing. */
+/** The same scale, but the lowest position means no traffic. */
 const LOAD = {
   value: (place) => (place === 0 ? 0 : RATE.value(place)),
   place: (bps) => (bps === 0 ? 0 : Math.max(RATE.place(bps), 1)),
@@ -21,21 +21,21 @@ const DELAY = {
   place: (seconds) => seconds * 1000,
   text: (seconds) => `${(seconds * 1000).toFixed(0)} ms`,
 };
-/** Per mille, up to a fifth: what lies above is no path for media. */
+/** Per mille, up to a fifth: media cannot use a path with more loss. */
 const LOSS = {
   value: (place) => place / 1000,
   place: (share) => share * 1000,
   text: (share) => (share === 0 ? "none" : `${(share * 100).toFixed(1)} %`),
 };
 const QUANTITIES = { capacity: RATE, delay: DELAY, loss: LOSS, cross: LOAD };
-/** Time between two runs while a slider is drawn along. */
+/** Time between two runs while a slider is moved. */
 const PATIENCE_MS = 60;
 
 export class Pulls {
   #current;
   #held = new Set();
 
-  /** `current` gives the run, the moment and the pulls; `pull` is told of a new one. */
+  /** `current` returns the run, the moment and the pulls; `pull` is called with a new one. */
   constructor({ current, pull }) {
     this.#current = current;
     for (const [quantity, scale] of Object.entries(QUANTITIES)) {
@@ -52,7 +52,7 @@ export class Pulls {
     }
   }
 
-  /** Brings the sliders to what holds now. */
+  /** Sets the sliders to the current values. */
   follow() {
     const { played, now, pulls } = this.#current();
     const others = pulls.filter(({ quantity }) => quantity === "cross").map(({ at_s, value }) => [at_s, value]);
@@ -74,7 +74,7 @@ export class Pulls {
   }
 }
 
-/** Three digits: what a slider can tell apart. */
+/** Three digits: the resolution of a slider. */
 function round(value) {
   return Number(value.toPrecision(3));
 }

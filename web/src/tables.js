@@ -1,4 +1,4 @@
-// What each controller does now, and the figures of the whole run.
+// The current state of each controller, and the figures of the whole run.
 
 import { beliefs, lastAt } from "./charts.js";
 
@@ -11,7 +11,7 @@ const mbps = (value) => scaled(value, 1e-6, 2, "Mbit/s");
 const ms = (value) => scaled(value, 1e3, 0, "ms");
 const percent = (value) => scaled(value, 100, 1, "%");
 
-/** A line a lane of the present: what arrives, what waits, and why the law sends as it does. */
+/** One line per lane about the current moment: arrival rate, queueing, and the reason of the law's rate. */
 export function lanes(holder, played, now) {
   if (holder.children.length !== played.lanes.length) {
     holder.replaceChildren(
@@ -34,7 +34,7 @@ export function lanes(holder, played, now) {
 function present(lane, flow, now) {
   const { at_s, received_bps, wait_max_s } = lane.columns;
   const at = lastAt(at_s, now);
-  if (at < 0) return "has not begun";
+  if (at < 0) return "not started yet";
   const words = [`${mbps(received_bps[at])} arrive`, `packets wait up to ${ms(wait_max_s[at])}`];
   const believed = beliefs(lane, flow);
   const belief = believed[lastAt(believed.map((it) => it.at_s), now)];
@@ -44,7 +44,7 @@ function present(lane, flow, now) {
   return words.join("; ");
 }
 
-/** The figures that a reader asks for: did it hold, and what did it cost. */
+/** The most important figures: rate, delay and loss. */
 const FIGURES = [
   ["Arrived", (lane, flow) => mbps(flowOf(lane, flow).delivered_rate_bps)],
   ["Of the capacity", (lane) => percent(lane.report.runs[0].media?.utilisation)],
@@ -57,7 +57,7 @@ const FIGURES = [
 
 export function figures(table, played) {
   const [head, body] = [table.tHead, table.tBodies[0]];
-  // A row of nothing tells nothing.
+  // Rows without any value are left out.
   const rows = FIGURES.map(([title, of]) => [title, played.lanes.map((lane) => of(lane, played.flow))]);
   const told = rows.filter(([, values]) => values.some((value) => value !== "none"));
   const top = document.createElement("tr");

@@ -1,4 +1,4 @@
-// Runs the simulator beside the page, so that the page stays alive. The text of wasm-bindgen's glue stands before this one.
+// Runs the simulator in a worker, so that the page stays responsive. The text of wasm-bindgen's glue is inserted before this one.
 const ready = new Promise((resolve) => {
   self.addEventListener("message", function begin({ data }) {
     if (!data.wasm) return;

@@ -1,8 +1,9 @@
-//! The simulator and the laws in a browser: a request as text comes in, what a page draws goes out.
+//! The simulator and the laws in a browser: takes a request as text, and returns the data that the page draws.
 //!
-//! The page changes nothing in a run that goes on. A pull at a link is a step in the scenario from that moment on, and the whole
-//! of it is run again: what lies before the pull comes out the same, as no packet knows of a step before its time. So what the
-//! page shows is always the run of a scenario file, which `equipoise sim` runs with the same results.
+//! The page does not modify a running simulation. A pull, a change of the link by hand, becomes a step in the scenario
+//! from that moment on, and the whole scenario is run again. Results before the pull are unchanged, because a future
+//! step has no effect on earlier packets. So the page always shows the run of a scenario file, which `equipoise sim`
+//! runs with the same results.
 #![forbid(unsafe_code)]
 
 mod play;
@@ -14,10 +15,10 @@ use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 pub use play::{Lane, PlayError, Played, Request, play};
 pub use pull::{Pull, PullError, Quantity};
 
-/// Runs what a request in JSON ([`Request`]) asks for, and gives what came of it in JSON ([`Played`]).
+/// Runs a request in JSON ([`Request`]), and returns its results in JSON ([`Played`]).
 ///
 /// # Errors
-/// A text that says what is wrong with the request or the scenario, with its line and key.
+/// A text that describes the error in the request or the scenario, with its line and key.
 #[wasm_bindgen(js_name = play)]
 pub fn play_json(request: &str) -> Result<String, JsError> {
     let request = serde_json::from_str(request).map_err(|error| JsError::new(&error.to_string()))?;
@@ -25,19 +26,19 @@ pub fn play_json(request: &str) -> Result<String, JsError> {
     serde_json::to_string(&played).map_err(|error| JsError::new(&error.to_string()))
 }
 
-/// The rate controllers that there are, in JSON: `name` and `summary` of each.
+/// The available rate controllers, in JSON: `name` and `summary` of each.
 ///
 /// # Errors
-/// None: it is plain text.
+/// Never: the data is plain text.
 #[wasm_bindgen]
 pub fn controllers() -> Result<String, JsError> {
     serde_json::to_string(&play::controllers()).map_err(|error| JsError::new(&error.to_string()))
 }
 
-/// The scenarios that come with the page, in JSON: `name`, `description`, `duration_s` and `text` of each.
+/// The scenarios included in the page, in JSON: `name`, `description`, `duration_s` and `text` of each.
 ///
 /// # Errors
-/// None: they were checked when they were built.
+/// Never: a test checks the scenarios.
 #[wasm_bindgen]
 pub fn scenarios() -> Result<String, JsError> {
     serde_json::to_string(&play::scenarios()).map_err(|error| JsError::new(&error.to_string()))

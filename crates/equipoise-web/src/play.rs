@@ -1,4 +1,4 @@
-//! A request of the page: one scenario, pulled at, under up to three controllers on one seed.
+//! A request of the page: one scenario with changes by hand (pulls), under up to three controllers on one seed.
 
 use equipoise::control;
 use equipoise::units::Span;
@@ -11,40 +11,41 @@ use thiserror::Error;
 
 use crate::pull::{self, Pull, PullError};
 
-/// What the page asks for.
+/// A request of the page.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// A scenario file.
     pub scenario: String,
-    /// Seed of the run; the scenario's if there is none.
+    /// Seed of the run; `None` for the scenario's.
     pub seed: Option<u64>,
-    /// Length of the run in seconds; the scenario's if there is none.
+    /// Length of the run in seconds; `None` for the scenario's.
     pub duration_s: Option<f64>,
-    /// Controllers by name, each in a run of its own in the place of the first controlled flow's; the scenario as it is if there is none.
+    /// Controllers by name. Each replaces that of the first controlled flow in a separate run. If empty, the scenario
+    /// is run unchanged.
     #[serde(default)]
     pub controllers: Vec<String>,
-    /// What was pulled at.
+    /// The changes by hand.
     #[serde(default)]
     pub pulls: Vec<Pull>,
 }
 
-/// What came of a request.
+/// The results of a request.
 #[derive(Clone, Debug, Serialize)]
 pub struct Played {
-    /// The flow that is watched.
+    /// Name of the observed flow.
     pub flow: String,
-    /// The link that is pulled at.
+    /// Name of the link that the pulls change.
     pub link: String,
-    /// Its capacity: from when on, in seconds, and how much, in bit/s; empty where it comes from a file.
+    /// Its capacity: start time in seconds, and value in bit/s; empty if the capacity comes from a file.
     pub capacity: Vec<(f64, f64)>,
-    /// Its propagation delay: from when on, in seconds, and how long, in seconds.
+    /// Its propagation delay: start time and value, both in seconds.
     pub delay: Vec<(f64, f64)>,
-    /// The share of packets that it loses by chance: from when on, in seconds, and how many of 1, in the mean where they are lost in bursts.
+    /// Its random loss: start time in seconds, and the share of packets, 0 to 1; the mean if losses occur in bursts.
     pub loss: Vec<(f64, f64)>,
     /// Length of the run in seconds.
     pub duration_s: f64,
-    /// A run for each controller.
+    /// One run for each controller.
     pub lanes: Vec<Lane>,
 }
 
@@ -55,20 +56,20 @@ pub struct Lane {
     pub controller: String,
     /// The scenario file that was run.
     pub scenario: String,
-    /// What `equipoise sim` writes of it.
+    /// The report that `equipoise sim` writes for it.
     pub report: Report,
-    /// The watched flow over time.
+    /// The observed flow over time.
     pub columns: Columns,
 }
 
-/// A controller, as the page offers it.
+/// A controller in the page's selection.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Offer {
     name: &'static str,
     summary: &'static str,
 }
 
-/// A scenario that comes with the page.
+/// A scenario included in the page.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Preset {
     name: String,
@@ -77,31 +78,31 @@ pub(crate) struct Preset {
     text: &'static str,
 }
 
-/// Why nothing can be played.
+/// Errors of a request.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PlayError {
-    /// The scenario is wrong.
+    /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// The controllers cannot be exchanged.
+    /// The controllers cannot be replaced.
     #[error(transparent)]
     Swap(#[from] SwapError),
-    /// A pull cannot be.
+    /// A pull is invalid.
     #[error(transparent)]
     Pull(#[from] PullError),
-    /// It cannot be simulated.
+    /// The scenario cannot be simulated.
     #[error(transparent)]
     Sim(#[from] SimError),
-    /// There is nothing to watch.
-    #[error("the scenario has no flow with a `controller` over one path; the page watches such a one")]
+    /// There is no flow to observe.
+    #[error("the scenario has no flow with a `controller` over one path; the page needs one to show")]
     NothingToWatch,
 }
 
-/// Time that a piece of the watched flow takes.
+/// Length of a time interval of the observed flow's series.
 const PIECE: Span = Span::from_millis(100);
 
-/// The scenarios that come with the page.
+/// The scenarios included in the page.
 const PRESETS: [&str; 4] = [
     equipoise_lab::DEMO_OWN,
     equipoise_lab::DEMO,
@@ -122,10 +123,10 @@ pub(crate) fn scenarios() -> Vec<Preset> {
     PRESETS.into_iter().filter_map(preset).collect()
 }
 
-/// Runs a scenario with all that was pulled at, once for each controller.
+/// Runs a scenario with all pulls, once for each controller.
 ///
 /// # Errors
-/// [`PlayError`] for the first thing that is wrong.
+/// [`PlayError`] for the first error found.
 pub fn play(request: &Request) -> Result<Played, PlayError> {
     let mut overrides = Vec::new();
     if let Some(duration) = request.duration_s {
@@ -174,12 +175,12 @@ fn lane(scenario: &Scenario, watched: usize, seed: Option<u64>) -> Result<Lane, 
     })
 }
 
-/// The place of the flow that is watched: the first session over one path.
+/// The index of the observed flow: the first session over one path.
 fn watched(scenario: &Scenario) -> Option<usize> {
     scenario.flows.iter().position(|flow| matches!(flow.kind, FlowKind::Session { .. }))
 }
 
-/// A schedule as a list of moments and values.
+/// A schedule as a list of times and values.
 fn steps_of<T: Copy>(schedule: &equipoise::units::Schedule<T>, value: impl Fn(T) -> f64) -> Vec<(f64, f64)> {
     let first = (0.0, value(schedule.initial()));
     let later = schedule.steps().iter().map(|(at, step)| (at.as_secs_f64(), value(*step)));
@@ -200,7 +201,7 @@ mod tests {
         Pull { at_s, quantity, value }
     }
 
-    /// What the page shows up to a pull stays what it was, whatever is pulled at.
+    /// The results before a pull stay the same, whatever quantity is changed.
     #[test]
     fn a_pull_changes_nothing_before_it() {
         let usual = play(&request(Vec::new())).expect("the demo");
@@ -214,7 +215,7 @@ mod tests {
         }
     }
 
-    /// A hand takes the place of what was planned for later.
+    /// A pull replaces the later planned steps.
     #[test]
     fn a_pull_holds_until_the_next_one() {
         let pulls = vec![
@@ -227,12 +228,12 @@ mod tests {
         assert_eq!(played.capacity, [(0.0, 1e6), (5.0, 3e6), (9.5, 2e6)]);
         assert_eq!(played.delay, [(0.0, 0.02), (6.0, 0.05)]);
         assert_eq!(played.loss, [(0.0, 0.0), (6.0, 0.025)]);
-        // Before the first pull the plan holds.
+        // Before the first pull the planned steps apply.
         let played = play(&request(vec![pull(8.0, Quantity::Capacity, 3e6)])).expect("a pull");
         assert_eq!(played.capacity, [(0.0, 1e6), (7.0, 2.5e6), (8.0, 3e6)]);
     }
 
-    /// What is exported gives what was shown, with every controller.
+    /// The exported scenario reproduces the shown results, with every controller.
     #[test]
     fn the_scenario_of_a_lane_gives_its_results_again() {
         let pulls = vec![
@@ -270,7 +271,7 @@ mod tests {
         assert!(matches!(unknown, Err(PlayError::Swap(_))));
     }
 
-    /// A page without its scenarios has nothing to begin with.
+    /// Without its scenarios the page has nothing to show at the start.
     #[test]
     fn all_scenarios_of_the_page_can_be_watched() {
         assert_eq!(scenarios().len(), PRESETS.len());

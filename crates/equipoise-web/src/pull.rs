@@ -1,4 +1,4 @@
-//! What a person changes while a run goes on, as steps of the scenario.
+//! Changes by hand while a run is shown, as steps of the scenario.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use equipoise_path::link::{Capacity, Loss};
 use serde::Deserialize;
 use thiserror::Error;
 
-/// A change by hand of one quantity from one moment on, in place of what the scenario has planned for it later.
+/// A change by hand of one quantity from one time on. It replaces the later steps of the scenario for this quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pull {
-    /// When, in seconds after the start of the run.
+    /// Time of the change, in seconds after the start of the run.
     pub at_s: f64,
-    /// Of what.
+    /// The changed quantity.
     pub quantity: Quantity,
     /// Its value from then on: bit/s, seconds, or a share of 1.
     pub value: f64,
 }
 
-/// What can be pulled at.
+/// The quantities that can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -28,33 +28,34 @@ pub enum Quantity {
     Capacity,
     /// Its propagation delay one way, in seconds.
     Delay,
-    /// The share of packets that it loses by chance, each way: 0 to 1.
+    /// Random loss, as a share of the packets, each way: 0 to 1.
     Loss,
-    /// Poisson traffic of others through it, in bit/s of IP packets.
+    /// Poisson cross traffic through it, in bit/s of IP packets.
     Cross,
 }
 
-/// Why a pull cannot be.
+/// Errors of a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PullError {
-    /// The value is none of its quantity.
+    /// The value or the time is invalid for the quantity.
     #[error(
-        "a pull has a time of 0 s or more and a value of 0 or more, a capacity above 0 bit/s, a loss of 1 at the most"
+        "a pull has a time of 0 s or more and a value of 0 or more; a capacity is above 0 bit/s, a loss is at most 1"
     )]
     Value,
-    /// The capacity is recorded.
-    #[error("this scenario's capacity comes from a file or has bursts; it cannot be pulled at")]
+    /// The capacity comes from a file or has bursts.
+    #[error("this scenario's capacity comes from a file or has bursts; it cannot be changed by hand")]
     Recorded,
 }
 
-/// The name of the flow that the page adds for the traffic of others.
+/// The name of the flow that the page adds for cross traffic.
 pub(crate) const CROSS: &str = "traffic of others";
 
-/// What is pulled at one quantity, in the order of time: when, and the value from then on.
+/// The pulls of one quantity in order of time: the time, and the value from then on.
 type Pulls<T> = Vec<(Span, T)>;
 
-/// The overrides that bring the pulls at a link into a scenario, and the section of the traffic of others, if there is any.
+/// The overrides that insert the pulls of a link into a scenario, and the section of the cross traffic, if there is
+/// any.
 pub(crate) fn steps(link: &Link, pulls: &[Pull]) -> Result<(Vec<Override>, Option<String>), PullError> {
     let capacities = of(pulls, Quantity::Capacity, rate)?;
     if capacities.iter().any(|(_, rate)| *rate == Rate::ZERO) {
@@ -70,12 +71,12 @@ pub(crate) fn steps(link: &Link, pulls: &[Pull]) -> Result<(Vec<Override>, Optio
         pulled(&link.forward.loss, of(pulls, Quantity::Loss, |share| Share::from_fraction(share).map(Loss::Random))?);
     let rates = rates.into_iter().map(|(at, rate)| (at, "rate", rate.to_string()));
     let delays = delays.into_iter().map(|(at, delay)| (at, "delay", delay.to_string()));
-    // A scenario's steps are of this kind alone.
+    // A scenario's steps can have this kind of loss only.
     let losses = losses.into_iter().filter_map(|(at, loss)| match loss {
         Loss::Random(share) => Some((at, "loss", share.to_string())),
         Loss::None | Loss::Burst(_) => None,
     });
-    // All that is changed in one moment is one step.
+    // All changes at one time are one step.
     let mut steps: BTreeMap<Span, Vec<(&str, String)>> = BTreeMap::new();
     for (at, key, value) in rates.chain(delays).chain(losses) {
         steps.entry(at).or_insert_with(|| vec![("at", at.to_string())]).push((key, value));
@@ -97,10 +98,10 @@ fn span(seconds: f64) -> Option<Span> {
     Span::from_secs_f64(seconds).filter(|span| *span >= Span::ZERO)
 }
 
-/// A rate above it is a slip.
+/// A rate above this is assumed to be a typing error.
 const MOST_BPS: f64 = 1e12;
 
-/// The pulls at one quantity; of two in one moment the later one holds.
+/// The pulls of one quantity; of two at one time the later one applies.
 fn of<T>(pulls: &[Pull], quantity: Quantity, value: impl Fn(f64) -> Option<T>) -> Result<Pulls<T>, PullError> {
     let of_it = pulls.iter().filter(|pull| pull.quantity == quantity);
     let typed = of_it.map(|pull| span(pull.at_s).zip(value(pull.value)).ok_or(PullError::Value));
@@ -109,14 +110,14 @@ fn of<T>(pulls: &[Pull], quantity: Quantity, value: impl Fn(f64) -> Option<T>) -
     Ok(typed)
 }
 
-/// The steps of a schedule before the first pull, and the pulls.
+/// The steps of a schedule before the first pull, followed by the pulls.
 fn pulled<T: Copy>(planned: &Schedule<T>, pulls: Pulls<T>) -> Pulls<T> {
     let first = pulls.first().map(|(at, _)| *at);
     let before = planned.steps().iter().copied().filter(|(at, _)| first.is_none_or(|first| *at < first));
     before.chain(pulls).collect()
 }
 
-/// The traffic of others as a section of a scenario file; `None` where there never is any.
+/// The cross traffic as a section of a scenario file; `None` if there never is any.
 fn section(link: &Link, pulls: &[(Span, Rate)]) -> Option<String> {
     let from = pulls.iter().position(|(_, rate)| *rate > Rate::ZERO)?;
     let (start, first) = pulls[from];
@@ -129,7 +130,7 @@ fn section(link: &Link, pulls: &[(Span, Rate)]) -> Option<String> {
     ))
 }
 
-/// The link of a scenario that limits its media, and is pulled at: the narrowest on the way of a flow.
+/// The bottleneck, to which pulls apply: the narrowest link on the path of a flow.
 pub(crate) fn bottleneck(scenario: &Scenario, flow: usize) -> Option<&Link> {
     let path = &scenario.flows.get(flow)?.path;
     let rate = |link: &&Link| link.forward.capacity.rate().map_or(u64::MAX, |rate| rate.initial().as_bps());

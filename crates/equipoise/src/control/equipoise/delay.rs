@@ -2,28 +2,28 @@ use super::path::{Path, Seen};
 use crate::control::Reason;
 use crate::measure::packets::Service;
 
-/// The mode in which the delay is held at its target.
+/// The mode that holds the delay at its target.
 #[derive(Clone, Debug)]
 pub(super) struct DelayMode {
     /// `B`, the base rate.
     pub(super) base_bps: f64,
-    /// The greatest `B` of late whose queue was short.
+    /// The highest recent `B` with a short queue; it decays.
     known_bps: f64,
-    /// `B` when the queue was last short, and when that was.
+    /// `B` when the queue was last short, and the time of that, in s.
     pub(super) calm_bps: f64,
     pub(super) calm_s: f64,
-    /// A queue of the own making has been seen.
+    /// Whether a queue has been seen since the start.
     has_queued: bool,
     is_queued: bool,
-    /// Since when the path has been clear, and since when its queue has not emptied, in s.
+    /// The time since which the path has been clear, and the time when its queue was last empty, in s.
     busy_s: f64,
     empty_s: f64,
-    /// Until when the rate is lowered so that all see the empty path.
+    /// The time until which the rate is lowered so that all flows measure the empty path.
     dips_until_s: Option<f64>,
     slower: Option<Slower>,
 }
 
-/// The bottleneck was found to be slower than before.
+/// The bottleneck has become slower.
 #[derive(Clone, Copy, Debug)]
 struct Slower {
     at_s: f64,
@@ -31,7 +31,7 @@ struct Slower {
     now_bps: f64,
 }
 
-/// What the mode needs to know beside a report.
+/// The mode's inputs in addition to a report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Situation {
     /// `T`, in s.
@@ -39,46 +39,52 @@ pub(super) struct Situation {
     /// `D`, from a decision to the report on it, in s.
     pub(super) loop_s: f64,
     pub(super) service: Option<Service>,
-    /// The present rate.
+    /// The current rate.
     pub(super) rate_bps: f64,
     pub(super) min_bps: f64,
     pub(super) max_bps: f64,
-    /// Another flow that fills the queue is there: what follows is not for here.
+    /// Another flow fills the queue, so that the mode must not dip.
     pub(super) has_rival: bool,
 }
 
-/// `g D²`: the integrator's gain in loops. Ours: the fastest that neither overshoots nor oscillates with the proportional part.
+/// `g D²`: the integrator's gain per loop delay. Ours: the highest that neither overshoots nor oscillates together with
+/// the proportional part.
 const INTEGRAL: f64 = 1.0 / 0.9;
-/// The proportional part's gain, in loops, and the most that it adds.
+/// The proportional part's gain per loop delay, and its highest factor.
 const PROPORTIONAL: f64 = 1.4;
 const MOST_PROPORTIONAL: f64 = 1.1;
-/// Logistic growth towards the rate of trains, in 1/s; where no train is seen; and what is faster before the first queue.
+/// Logistic growth towards the rate of packet trains, in 1/s; growth without a measured train; and the factor on both
+/// before the first queue.
 const GROWTH: f64 = 5.0;
 const BLIND_GROWTH: f64 = 0.6;
 const STARTING: f64 = 1.2;
-/// On the way back to a rate that was known to be free: growth in 1/s, the share of that rate at which trains leave, and below which it is a way back.
+/// Recovery to a rate that was known to be free: growth in 1/s; the pace of trains as a share of that rate; and the
+/// share below which the flow is in recovery.
 const RETURN_GROWTH: f64 = 10.0;
 const RETURN_PACE: f64 = 1.0;
 const RETURNS_BELOW: f64 = 0.8;
-/// What is known fades within so long, in s; trains that come at less than this share of their rate were spread.
+/// Time constant with which the known rate decays, in s; trains that arrive at less than this share of their sending
+/// rate were spread out.
 const KNOWN_S: f64 = 10.0;
 const SPREAD: f64 = 0.85;
-/// The share of the headroom that counts at the most.
+/// The highest share of headroom that counts.
 const MOST_HEADROOM: f64 = 0.5;
-/// The base follows the rate of service within so much time, in s.
+/// Time constant with which the base follows the rate of service, in s.
 const ANCHOR_S: f64 = 0.12;
-/// Beyond so much above the target a queue is an overshoot, in s, and is worked off at a rate lower by its length in s, to this share at the least.
+/// A queue that exceeds the target by more than this, in s, is an overshoot. It is drained by lowering the rate in
+/// proportion to the excess, to no less than this share.
 const OVERSHOOT_S: f64 = 0.040;
 const LEAST_SHARE: f64 = 0.3;
-/// Within so much time, in s.
+/// The time in which an overshoot is drained, in s.
 const DRAINED_S: f64 = 0.7;
-/// A queue that is not seen to empty for so long has everybody dip, by so much, in s.
+/// If the queue was not seen empty for this time, in s, the flow dips; a queue up to this delay, in s, counts as empty;
+/// the dip's factor on the rate.
 const EMPTY_EVERY_S: f64 = 4.0;
 const EMPTY_S: f64 = 0.003;
 const DIP: f64 = 0.7;
-/// Marks above this share lower the target.
+/// A share of marks above this lowers the target.
 const MARKED: f64 = 0.5;
-/// How long a change of the bottleneck's rate is looked at, in s, and how large one is.
+/// The time for which a change of the bottleneck's rate is observed, in s, and the ratio below which it counts.
 const SLOWER_SETTLES_S: f64 = 3.0;
 const SLOWER: f64 = 0.75;
 
@@ -98,36 +104,37 @@ impl DelayMode {
         }
     }
 
-    /// The rates that it goes by are so many times what they were: another decided on the rate.
+    /// Scales the rates in the state, after the rate was decided elsewhere.
     pub(super) fn scale(&mut self, scale: f64) {
         self.base_bps *= scale;
         self.known_bps *= scale;
         self.calm_bps *= scale;
     }
 
-    /// Whether the last report showed a queue so long that the base is not to be forgotten.
+    /// Whether the last report showed a queue so long that the base must be held.
     pub(super) const fn is_queued(&self) -> bool {
         self.is_queued
     }
 
-    /// Whether a queue of the own making has been seen.
+    /// Whether a queue has been seen since the start.
     pub(super) const fn has_queued(&self) -> bool {
         self.has_queued
     }
 
-    /// `q`, the queue when what is under way has arrived (a Smith predictor), in s.
+    /// `q`, the queue once all data in flight has arrived (a Smith predictor), in s.
     fn predicted_s(seen: &Seen, service: Option<Service>) -> f64 {
         service.map_or(seen.least_s, |service| {
             (seen.in_flight_bits / service.served_bps - seen.least_round_trip_s).clamp(0.0, seen.least_s.max(0.0) + 0.1)
         })
     }
 
-    /// For how long the path has been clear, in s.
+    /// The time for which the path has been clear, in s.
     pub(super) fn clear_s(&self, now_s: f64) -> f64 {
         now_s - self.busy_s
     }
 
-    /// What was known of the path fades, and falls at once to what trains show that were spread on their way.
+    /// Lets the known rate decay. If packet trains arrive spread out, it falls at once to the rate at which they
+    /// arrive.
     fn recall(&mut self, seen: &Seen) {
         self.known_bps *= libm::exp(-seen.elapsed_s / KNOWN_S);
         if let Some(trains) = seen.trains
@@ -138,12 +145,13 @@ impl DelayMode {
         self.known_bps = self.known_bps.max(self.calm_bps);
     }
 
-    /// Whether the rate is on its way back to what it was before another's burst.
+    /// Whether the rate is recovering to what it was before a burst of cross traffic.
     fn returns(&self) -> bool {
         self.base_bps < RETURNS_BELOW * self.known_bps
     }
 
-    /// The rate that single packets should have, so that trains show whether the path is what it was; zero where that is no question.
+    /// The pace of packets during recovery, so that trains measure whether the path is as before; zero outside of
+    /// recovery.
     pub(super) fn return_bps(&self) -> f64 {
         if self.returns() { RETURN_PACE * self.known_bps } else { 0.0 }
     }
@@ -153,7 +161,7 @@ impl DelayMode {
         self.slower.is_some()
     }
 
-    /// The bottleneck's rates before and now, once after it became slower and what waited in it has gone.
+    /// Returns the bottleneck's rates before and after it became slower, once, when the queue has drained.
     pub(super) fn take_slower(&mut self, now_s: f64) -> Option<(f64, f64)> {
         let slower = self.slower.take_if(|it| now_s - it.at_s > SLOWER_SETTLES_S)?;
         Some((slower.before_bps, slower.now_bps))
@@ -224,7 +232,7 @@ impl DelayMode {
         Reason::Law
     }
 
-    /// The base goes with what the bottleneck serves.
+    /// Moves the base towards the rate of service.
     fn follow(&mut self, seen: &Seen, service: Service) {
         let mut distance = libm::log(service.served_bps / self.base_bps);
         if distance < 0.0 && service.sent_bps < self.base_bps {
@@ -232,7 +240,7 @@ impl DelayMode {
             distance = f64::midpoint(distance, by_own);
         }
         self.base_bps *= libm::exp((seen.elapsed_s / ANCHOR_S).min(0.5) * distance.clamp(-1.0, 0.3));
-        // What filled the queue for a moment is over: back to where the rate was.
+        // The burst that filled the queue is over: return to the rate before it.
         let is_back = self.base_bps < 0.9 * self.calm_bps
             && service.served_bps > 0.8 * self.calm_bps
             && seen.trains.is_some_and(|trains| trains.arrived_bps > 0.9 * self.calm_bps)
@@ -243,7 +251,7 @@ impl DelayMode {
         }
     }
 
-    /// The queue is far above its target: what rate works it off.
+    /// The queue is far above its target: returns the rate that drains it.
     fn overshot(&mut self, seen: &Seen, service: Service, target_s: f64) -> f64 {
         match &mut self.slower {
             None if service.served_bps < SLOWER * self.calm_bps => {
@@ -261,7 +269,7 @@ impl DelayMode {
         service.served_bps * (1.0 - (ahead_s - target_s).max(0.0) / DRAINED_S).clamp(LEAST_SHARE, 1.0)
     }
 
-    /// Whether the rate is lowered so that the queue empties once, and the base is seen.
+    /// Whether the rate is lowered so that the queue empties once and the base is measured.
     fn dips(&mut self, now_s: f64, loop_s: f64) -> bool {
         if let Some(until_s) = self.dips_until_s {
             if now_s > until_s {
@@ -281,8 +289,8 @@ mod tests {
 
     use super::*;
 
-    /// The loop, linear around its equilibrium, in units of `D`: `b' = -INTEGRAL q(t - θ)`, `q' = b - PROPORTIONAL q(t - θ)`. How large the swing
-    /// is after 60 `D`, over the one that it began with.
+    /// The loop, linearised around its equilibrium, in units of `D`: `b' = -INTEGRAL q(t - θ)`,
+    /// `q' = b - PROPORTIONAL q(t - θ)`. Returns the swing after 60 `D` divided by the initial one.
     fn swing_left(unseen: f64) -> f64 {
         let step = 1e-3;
         let late = (unseen / step) as usize;
@@ -299,7 +307,8 @@ mod tests {
         swings[1] / swings[0]
     }
 
-    /// `ω⁴ = PROPORTIONAL² ω² + INTEGRAL²` is where the loop's gain is 1: what of its delay nobody predicts may be atan(PROPORTIONAL ω / INTEGRAL)/ω.
+    /// The loop's gain is 1 at `ω⁴ = PROPORTIONAL² ω² + INTEGRAL²`: the unpredicted part of the loop's delay may be up
+    /// to atan(PROPORTIONAL ω / INTEGRAL)/ω.
     #[test]
     fn the_loop_is_stable_as_long_as_seven_tenths_of_it_are_unseen_at_the_most() {
         let (square, constant) = (PROPORTIONAL * PROPORTIONAL, INTEGRAL * INTEGRAL);

@@ -1,23 +1,24 @@
 use super::path::Seen;
 use alloc::collections::VecDeque;
 
-/// Losses that no queue explains: of a link that is lossy whatever the rate, or of a policer, which drops what is above a rate.
+/// Losses without a queue: on a link that is lossy at any rate, or by a policer, which drops the excess above its rate.
 ///
-/// Which of the two it is a test tells: at a rate a tenth lower a policer loses nothing, and a lossy link as much as before. What a link loses
-/// anyway is borne; a policer's rate is kept below, and tried again now and then.
+/// A test tells the two apart: if the rate is a tenth lower, a policer loses nothing, and a lossy link as much as
+/// before. The inherent losses of a link are tolerated. The rate stays below that of a policer, and higher rates are
+/// tried from time to time.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
     /// (when, lost, arrived) of reports: all losses, and those without a queue.
     all: VecDeque<(f64, f64, f64)>,
     unqueued: VecDeque<(f64, f64, f64)>,
-    /// `p_inh`, the share that is lost whatever the rate; and a slow mean.
+    /// `p_inh`, the share that is lost at any rate; and a slow mean.
     inherent: f64,
     mean: f64,
     queued_s: f64,
-    /// Since when more is lost than the link loses.
+    /// The time since which losses exceed the inherent ones of the link, in s.
     lossy_s: Option<f64>,
     state: State,
-    /// What became of packets since a test or a verdict began.
+    /// The fate of packets since a test or a verdict began.
     lost: f64,
     arrived: f64,
     since_s: f64,
@@ -30,34 +31,40 @@ enum State {
     Policed { since_s: f64, share: f64, received_bps: f64, cap_bps: f64 },
 }
 
-/// Losses are counted over so long, in s, and need so many packets.
+/// Losses are counted over these times, in s, and need at least this number of packets.
 const ALL_S: f64 = 1.2;
 const UNQUEUED_S: f64 = 1.5;
 const LEAST_PACKETS: f64 = 50.0;
-/// A queue longer than the target or this, in s, explains losses.
+/// A queueing delay of at least the larger of the target and `LONG_S`, in s, explains losses. So does one above the
+/// larger of the target and `HOT_S`, in s, within the last 1.5 s.
 const LONG_S: f64 = 0.015;
 const HOT_S: f64 = 0.040;
-/// They last for so long, in s, before a test: what arrives no longer comes out of a policer's bucket in part.
+/// Losses must last this long, in s, before a test: a policer's token bucket is empty by then, so that the arrival rate
+/// is the policer's.
 const LOSSY_S: f64 = 0.7;
-/// A test lowers the rate to so much of what arrives; its packets count from so long on, until so many losses are expected, or so long, in s.
+/// A test lowers the rate to the first share of the arrival rate. It counts packets after the second value, in s, until
+/// the given number of losses is expected, or for at most the last value, in s.
 const TEST: f64 = 0.9;
 const TEST_COUNTS_S: f64 = 0.3;
 const EXPECTED: f64 = 6.0;
 const TEST_S: f64 = 4.0;
-/// Below this share of the losses expected it is a policer; above this one of those of a verdict it was none.
+/// Below the first share of the expected losses it is a policer. Above the second share, counted after a verdict, the
+/// verdict was wrong.
 const POLICED: f64 = 0.3;
 const NOT_POLICED: f64 = 0.7;
-/// A policed rate is so much of what arrived, rises by so much a second after so long, faster later, and is free at so many times what arrived.
+/// A policed rate starts at `CAP` of the arrival rate. After `HOLD_S` it rises by `RISES` per second, after `LATER_S`
+/// by `RISES_LATER`. The limit ends at `RELEASED` times the arrival rate.
 const CAP: f64 = 0.93;
 const RISES: f64 = 0.01;
 const RISES_LATER: f64 = 0.03;
 const HOLD_S: f64 = 2.0;
 const LATER_S: f64 = 25.0;
 const RELEASED: f64 = 1.3;
-/// No more is taken for the link's own: a link that loses more is too full, whatever it looks like. Random losses that media survive are below it.
+/// The highest share of losses that counts as the link's own. A link that loses more is overloaded, whatever the losses
+/// look like. Random losses that media can tolerate are below it.
 const MOST_INHERENT: f64 = 0.12;
 const SLOW_S: f64 = 10.0;
-/// Losses with a queue count as overload from this share on, beyond the link's own.
+/// Losses with a queue count as overload above this share, in addition to 1.5 times the link's own.
 const OVERLOAD: f64 = 0.1;
 const MOST_REPORTS: usize = 256;
 
@@ -77,7 +84,7 @@ impl Losses {
         }
     }
 
-    /// The most that may be sent, in bit/s, where a test or a policer limits it.
+    /// The highest rate, in bit/s, while a test or a policer limits it.
     pub(super) const fn cap_bps(&self) -> Option<f64> {
         match self.state {
             State::Free => None,
@@ -86,14 +93,14 @@ impl Losses {
         }
     }
 
-    /// The most that may be sent where more is lost than the link loses, and a queue is there; in bit/s.
+    /// The highest rate, in bit/s, if losses exceed the link's own and a queue is present.
     pub(super) fn overload_bps(&self, seen: &Seen, target_s: f64) -> Option<f64> {
         let (share, _) = shares(&self.all);
         (share > OVERLOAD + 1.5 * self.inherent && seen.least_s > target_s)
             .then(|| seen.received_bps * (1.0 - share / 2.0))
     }
 
-    /// Takes a report, with what arrived within the last second.
+    /// Applies a report, with the arrival rate over the last second.
     pub(super) fn push(&mut self, seen: &Seen, target_s: f64, now_bps: f64) {
         let lost = if seen.after_gap { 0.0 } else { seen.lost };
         push(&mut self.all, (seen.now_s, lost, seen.arrived), ALL_S);
@@ -104,7 +111,7 @@ impl Losses {
         let unqueued = if is_unqueued { lost } else { 0.0 };
         push(&mut self.unqueued, (seen.now_s, unqueued, seen.arrived), UNQUEUED_S);
         let (share, packets) = shares(&self.unqueued);
-        // A report tells of packets that left about a round trip ago.
+        // A report covers packets that left about a round trip ago.
         if seen.now_s - seen.latest_round_trip_s > self.since_s {
             (self.lost, self.arrived) = (self.lost + lost, self.arrived + seen.arrived);
         }
@@ -151,7 +158,7 @@ impl Losses {
                 self.state = State::Policed { since_s: seen.now_s, share: expected, received_bps, cap_bps };
                 self.count_from(seen.now_s);
             } else if self.lost > MOST_INHERENT * all && now_bps < received_bps {
-                // What arrived before came out of a policer's bucket in part: the same at what arrives now.
+                // The arrival rate before included a policer's token bucket: repeat the test at the current one.
                 self.state = State::Testing { since_s: seen.now_s, share: before, received_bps: now_bps };
                 self.count_from(seen.now_s + TEST_COUNTS_S);
             } else {
@@ -174,7 +181,7 @@ impl Losses {
         let is_over =
             share > 0.015 + 1.5 * self.inherent && packets >= LEAST_PACKETS && *cap_bps > 0.97 * *received_bps;
         if is_over && elapsed_s > HOLD_S {
-            // A second is noisy: no more than what the cap leaves of itself.
+            // The measured rate of one second is noisy: use at most the part of the cap that was not lost.
             let passed_bps = now_bps.min(*cap_bps * (1.0 - share));
             (*since_s, *received_bps, *cap_bps) = (seen.now_s, passed_bps, CAP * passed_bps);
             self.count_from(seen.now_s + TEST_COUNTS_S);
@@ -187,7 +194,7 @@ impl Losses {
         }
     }
 
-    /// The link loses so much anyway.
+    /// The link has this share of inherent losses.
     fn bear(&mut self, share: f64) {
         self.inherent = self.inherent.max(share).min(MOST_INHERENT);
         self.state = State::Free;
@@ -206,7 +213,7 @@ fn push(window: &mut VecDeque<(f64, f64, f64)>, report: (f64, f64, f64), span_s:
     }
 }
 
-/// The share that was lost, and of how many packets.
+/// The share of losses, and the number of packets.
 fn shares(window: &VecDeque<(f64, f64, f64)>) -> (f64, f64) {
     let (lost, arrived) = window.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.1, sum.1 + it.2));
     (lost / (lost + arrived).max(1.0), lost + arrived)
@@ -216,7 +223,8 @@ fn shares(window: &VecDeque<(f64, f64, f64)>) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Reports each 50 ms of a sender at 1.2 Mbit/s, or at the cap, for so long; the share of its packets that is lost goes by its rate in bit/s.
+    /// Simulates reports each 50 ms of a sender at 1.2 Mbit/s, or at the cap, for `seconds`; `lost` maps its rate in
+    /// bit/s to the share of its packets that is lost.
     fn after(seconds: u32, lost: fn(f64) -> f64) -> (Losses, f64) {
         let mut losses = Losses::new();
         let (mut rate_bps, mut received_bps) = (1.2e6, 1.2e6);
@@ -247,7 +255,7 @@ mod tests {
         assert!((losses.inherent - 0.05).abs() < 0.01 && rate_bps > 1.19e6, "{losses:?}");
     }
 
-    /// If it fails, media above a policer's rate lose what is above it, for ever.
+    /// If it fails, media keep losing what exceeds a policer's rate.
     #[test]
     fn the_rate_stays_below_a_policer() {
         let (losses, rate_bps) = after(20, |rate_bps| (1.0 - 1e6 / rate_bps).max(0.0));

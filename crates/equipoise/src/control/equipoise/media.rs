@@ -1,28 +1,29 @@
 use crate::control::QueuedFrame;
 
-/// The rate that an encoder is asked for, so that what waits at the sender goes away before the encoder can be set again.
+/// The rate that is requested of an encoder, such that a backlog at the sender drains before the encoder's next change.
 ///
-/// A frame waits twice: at the sender and in the network. What waits at the sender beyond half a frame is taken off the media's rate so that it
-/// is gone in a quarter of a second. Steps of the encoder's rate by more than a tenth cost a large frame (RFC 8593, Sec. 5.2), which real
-/// encoders' key frames are too: the rate is moved steadily, but for steps that are worth it.
+/// A frame waits twice: at the sender and in the network. The media rate is lowered so that a backlog at the sender of
+/// more than half a frame drains within a quarter of a second. A step of the encoder's rate by more than a tenth costs
+/// a large frame (RFC 8593, Sec. 5.2), as a key frame of a real encoder does. The rate therefore moves steadily, except
+/// for large steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MediaRate {
-    /// What is expected to wait when the next frame is taken, in bits.
+    /// The expected backlog when the next frame is captured, in bits.
     waiting_bits: f64,
-    /// Time between frames, smoothed, and when the last one came, in s.
+    /// Smoothed time between frames, and the time of the last one, in s.
     frame_s: f64,
     framed_s: Option<f64>,
-    /// What was asked for last, in bit/s, and when.
+    /// The last requested rate, in bit/s, and its time, in s.
     asked: Option<(f64, f64)>,
 }
 
-/// The share of the rate that media have, and the least.
+/// The share of the rate that media get, and the minimum of that share after the backlog is subtracted.
 const SHARE: f64 = 0.99;
 const LEAST_SHARE: f64 = 0.7;
-/// What waits beyond so much of a frame goes within so long, in s.
+/// A backlog of more than the first value, in frames, drains within the second, in s.
 const FRAMES: f64 = 0.5;
 const GONE_S: f64 = 0.25;
-/// How fast the rate moves, in 1/s of its logarithm; and from which ratio on it jumps.
+/// Slope of the rate, in 1/s of its logarithm; and the ratios from which on it jumps.
 const SLOPE: f64 = 0.55;
 const JUMP_UP: f64 = 1.22;
 const JUMP_DOWN: f64 = 0.55;
@@ -32,7 +33,7 @@ impl MediaRate {
         Self { waiting_bits: 0.0, frame_s: 1.0 / 30.0, framed_s: None, asked: None }
     }
 
-    /// A frame joins what waits, at `now_s`, where packets leave by `pace_bps`.
+    /// Adds a frame to the backlog at `now_s`; packets leave at `pace_bps`.
     pub(super) fn on_frame(&mut self, now_s: f64, frame: &QueuedFrame, pace_bps: f64) {
         let gap_s = self.framed_s.replace(now_s).map_or(self.frame_s, |last| now_s - last);
         if gap_s > 0.0 && gap_s < 0.5 {
@@ -42,7 +43,7 @@ impl MediaRate {
         self.waiting_bits = (joined - pace_bps * self.frame_s).max(0.0);
     }
 
-    /// What media may have of `rate_bps` at `now_s`, in bit/s; `free` before a queue was ever seen.
+    /// The media's part of `rate_bps` at `now_s`, in bit/s; `free` if the rate may jump, as before the first queue.
     pub(super) fn ask(&mut self, now_s: f64, rate_bps: f64, free: bool) -> f64 {
         let excess_bits = (self.waiting_bits - FRAMES * rate_bps * self.frame_s).max(0.0);
         let wanted = (SHARE * rate_bps - excess_bits / GONE_S).max(LEAST_SHARE * rate_bps);
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
     use crate::units::{Size, Span};
 
-    /// An application may state any size. If it fails, the largest one ends the program.
+    /// An application may pass any size. If it fails, the largest size ends the program.
     #[test]
     fn frames_of_any_size_are_taken() {
         let mut media = MediaRate::new();

@@ -1,4 +1,5 @@
-//! Our own law: a delay held at a small target, grown towards what trains of packets show, with TCP's rate beside TCP.
+//! Our own law: holds the delay at a small target, grows towards the rate that packet trains measure, and takes TCP's
+//! rate when it competes with TCP.
 
 mod coupling;
 mod delay;
@@ -28,12 +29,14 @@ use super::{
 use crate::measure::packets::Service;
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// Our own law: what five papers each hold a piece of, in one controller.
+/// Our own law: one controller that combines an idea from each of five papers.
 ///
-/// Source: ours. **Attractor perturbation** (Waki 2013): a small delay is held, and what the delay fluctuates by widens the target.
-/// **Symbiosis** (Kodama 2009): logistic growth towards a capacity that is measured inline, on trains of packets that are sent
-/// anyway; a dip now and then, so that all see the empty path. **TQ** (Subramanya 2003): the *predicted* queue is controlled around the
-/// *measured rate of service*. **TPBA** (Tobe 1999): beside flows that go by losses the rate is TCP's, and whether that is still needed is tested.
+/// Source: ours. **Attractor perturbation** (Waki 2013): a small delay is held, and the fluctuation of the delay widens
+/// the target. **Symbiosis** (Kodama 2009): logistic growth towards a capacity that is measured inline, on packet
+/// trains that are sent anyway; and an occasional dip, so that all flows measure the empty path.
+/// **TQ** (Subramanya 2003): the *predicted* queue is controlled around the *measured rate of service*.
+/// **TPBA** (Tobe 1999): in competition with loss-based flows the rate is TCP's, and tests check whether that is still
+/// needed.
 ///
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
@@ -48,30 +51,35 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
-/// | `dq`, `dl` | least delay above the base in a report, and that of its last packet | s |
+/// | `dq`, `dl` | smallest delay above the base in a report, and that of its last packet | s |
 /// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
 /// | `R` | rate of service of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
-/// | `A` | rate of trains ([`Trains`](crate::measure::packets::Trains)) | bit/s |
+/// | `A` | rate of packet trains ([`Trains`](crate::measure::packets::Trains)) | bit/s |
 /// | `n` | roughness of delays ([`Roughness`](crate::measure::packets::Roughness)) | s |
-/// | `m` | smoothed share of marks | |
+/// | `m` | smoothed share of ECN marks | |
 /// | `B`, `r` | base rate, and rate | bit/s |
-/// | `k`, `w` | priority and newcomer; 1.2 before the first queue, 1 behind it | |
+/// | `k`, `w` | factor of priority and newcomer; 1.2 before the first queue, 1 after it | |
 ///
-/// **Why flows are equal**: the queue is common to flows that share it, and the target falls strictly with the own rate, so that in equilibrium
-/// all have one rate, whatever their round trips; N flows hold 5 ms · N / C\[Mbit/s\].
+/// **Why flows are equal**: all flows of a bottleneck share one queue, and the target strictly decreases with a flow's
+/// own rate. In equilibrium all have one rate, whatever their round trips; N flows hold 5 ms · N / C\[Mbit/s\].
 ///
-/// **Losses without a queue** are a lossy link's or a policer's; a test at nine tenths of the rate tells which. **A queue that stands** although the
-/// own rate went down is a rival's, or a longer path's; what nobody moves does not vary, and is the path's. **Silence** on packets that
-/// left lets the rate fall with a time constant of 0.3 s. **Media** have the rate less what waits at the sender, in steps that an encoder takes without a large frame.
+/// **Losses without a queue** come from a lossy link or a policer; a test at nine tenths of the rate tells which. **A
+/// standing queue** that persists although the own rate fell belongs to a rival or to a longer path. A constant delay
+/// means a longer path, because a rival's queue varies. **Silence**: without reports on sent packets, the rate
+/// falls with a time constant of 0.3 s. **Media** get the rate less the backlog at the sender, in steps that an encoder
+/// can follow without a large frame.
 ///
-/// Degenerate cases: feedback without times of arrival takes its own time for them, so that the round trip stands for the delay. Without a
-/// round trip 100 ms are assumed. A clock that is set back becomes the base at once, one that is set forward within 12 s.
+/// Degenerate cases: if feedback has no arrival times, its own time is used instead, so that the round trip takes the
+/// place of the delay. Without a round trip, 100 ms are assumed. If a clock is set back, the new delay is the base at
+/// once; if it is set forward, within 12 s.
 ///
-/// **Marks** on packets that hardly waited limit the rate to two a round trip. **At the start** probes, each three times as fast as what is proved, look for
-/// a wide link.
+/// **Marks** on packets that hardly waited limit the rate to two marks per round trip. **At the start** probes look for
+/// a wide link, each three times as fast as the rate proved so far.
 ///
-/// Limits: a start beside a queue that stands takes that for the empty path, until it empties once; above 2.5 Mbit/s a flow the target is at its floor,
-/// and flows on long or rough paths do not come to equal shares within half a minute; beside short TCP flows a seventh of what they leave is lost to the way back from their bursts.
+/// Limits: a flow that starts while a queue stands takes that queue for the empty path, until the queue empties once.
+/// Above 2.5 Mbit/s per flow the target is at its floor, and flows on long or rough paths do not reach equal shares
+/// within half a minute. In competition with short TCP flows, a seventh of what they leave is lost while the rate
+/// recovers from their bursts.
 #[derive(Clone, Debug)]
 pub struct Equipoise {
     limits: RateLimits,
@@ -83,70 +91,73 @@ pub struct Equipoise {
     probing: Probing,
     standing: StandingQueue,
     rival: Option<RivalMode>,
-    /// When a rival was last there, in s, and the mode beside it.
+    /// The time when a rival was last present, in s, and the mode in competition with it.
     left: Option<(f64, RivalMode)>,
     media: MediaRate,
     rate_bps: f64,
     media_bps: f64,
     pace_bps: f64,
     window: Option<Size>,
-    /// Since when the flow counts as a newcomer, in s.
+    /// The time since which the flow counts as a newcomer, in s.
     new_s: f64,
     silent: bool,
-    /// When the first packet behind the last report left, and the last one.
+    /// The departure times of the first and the last packet sent after the last report.
     unreported: Option<(Instant<SenderClock>, Instant<SenderClock>)>,
     timer: Option<Instant<SenderClock>>,
     snapshot: Snapshot,
     beliefs: Option<Beliefs>,
 }
 
-/// How our own law is set.
+/// The configuration of our own law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EquipoiseConfig {
-    /// The lowest and the highest rate, and the one to start with.
+    /// The lowest, the highest and the start rate.
     pub limits: RateLimits,
     /// A flow of twice the priority has twice the rate.
     pub priority: f64,
-    /// The longest queueing delay that is aimed at.
+    /// The upper limit of the queueing delay target.
     pub most_queue: Span,
-    /// Whether it has TCP's rate beside flows that go by losses, or what they leave.
+    /// Whether it takes TCP's rate in competition with loss-based flows; otherwise it takes what they leave.
     pub competes: bool,
 }
 
-/// How much faster than the rate packets leave where the path is not clear, where it has been, and below a policer.
+/// Ratio of pace to rate: while the path is not clear, once it has been clear, and below a policer.
 const PACE: f64 = 1.02;
 const CLEAR_PACE: f64 = 1.35;
 const POLICED_PACE: f64 = 1.1;
-/// The most on the way back to a rate that was known to be free.
+/// The highest such ratio while the rate recovers to one that was known to be free.
 const MOST_PACE: f64 = 2.5;
-/// The path counts as clear after so long, in full after so long more, in s.
+/// The path starts to count as clear after the first time, and counts in full after the second one more, in s.
 const CLEAR_S: f64 = 0.15;
 const CLEAR_WIDTH_S: f64 = 0.3;
-/// What may be under way beyond round trip, feedback and target, in s; and at the least, in bits.
+/// Data in flight that is allowed in addition to that of round trip, feedback interval and target, in s; and the
+/// minimum window, in bits.
 const WINDOW_S: f64 = 0.060;
 const LEAST_WINDOW_BITS: f64 = 36_000.0;
-/// Time constant of the rate's fall in silence, in s; how often it is looked at; what is left of it, and of the base rate.
+/// In silence: time constant of the rate's fall, in s; interval of its updates; floor of the rate as a share of the
+/// lowest rate; factor that is applied to the base rate once.
 const SILENCE_S: f64 = 0.3;
 const TICK: Span = Span::from_millis(20);
 const SILENT_SHARE: f64 = 0.2;
 const AFTER_SILENCE: f64 = 0.7;
-/// A flow counts as new after so long without a report, in s.
+/// A flow counts as new after this time without a report, in s.
 const NEW_AFTER_S: f64 = 2.0;
-/// Beside a rival the rate is at first at least so much of what it was before.
+/// In competition with a rival, the rate starts at no less than this share of the rate before.
 const HALF: f64 = 0.5;
-/// Fewer marks than this share on packets that did not wait say nothing; more limit the rate to so many a round trip, of segments of so many bits, where
-/// none counts as shorter than so long in s (RFC 9331, Sec. 4.3).
+/// A share of marks below the first constant, on packets that did not wait, is ignored. A larger one limits the rate to
+/// the given number of marks per round trip, counted in segments of the given size in bits. Round trips shorter than
+/// the last constant, in s, count as that long (RFC 9331, Sec. 4.3).
 const LEAST_MARKED: f64 = 0.02;
 const MARKS_A_ROUND_TRIP: f64 = 2.0;
 const MARKED_SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_ROUND_TRIP_S: f64 = 0.025;
-/// A shorter queue than this, in s, may be a packet's own transmission.
+/// A queue shorter than this, in s, may be a packet's own transmission time.
 const LEAST_QUEUE_S: f64 = 0.006;
-/// The base is held for at most so long, in s.
+/// The base is held for at most this time, in s.
 const HELD_S: f64 = 20.0;
 
 impl Equipoise {
-    /// Begins at the rate to start with.
+    /// Starts at the start rate.
     pub fn new(config: EquipoiseConfig) -> Self {
         let start_bps = config.limits.start().as_bps_f64();
         Self {
@@ -201,7 +212,7 @@ impl Equipoise {
         (self.unreported, self.timer) = (None, None);
     }
 
-    /// Whether a queue stands that is not the own.
+    /// Detects a standing queue that this flow did not cause.
     fn look_for_rival(&mut self, seen: &Seen) {
         if self.rival.is_some() || seen.now_s - self.new_s < 1.0 {
             return;
@@ -217,7 +228,7 @@ impl Equipoise {
             Standing::Rival(_) if !self.competes => {}
             Standing::Rival(queue_s) => {
                 let left = self.left.as_ref().filter(|_| since_s < standing::AGAIN_S).map(|(_, mode)| mode);
-                // Who takes half of what one had is no more than an equal.
+                // A flow that takes half of this flow's rate only takes an equal share.
                 let rate_bps = self.rate_bps.max(self.delay.calm_bps * HALF);
                 self.rival = Some(RivalMode::new(seen, rate_bps, queue_s, left));
             }
@@ -278,7 +289,7 @@ impl Equipoise {
         (rate_bps, reason)
     }
 
-    /// What it goes by, for people.
+    /// The law's estimates, for people.
     fn believe(&self, seen: &Seen, target_s: f64) -> Beliefs {
         let mode = match (&self.rival, self.losses.cap_bps()) {
             (Some(_), _) => Mode::Rival,
@@ -296,12 +307,12 @@ impl Equipoise {
         }
     }
 
-    /// The rate of service of the bottleneck, if a queue of half the target showed it lately.
+    /// The bottleneck's rate of service, if a recent queue of at least half the target allowed to measure it.
     fn service(&self, target_s: f64) -> Option<Service> {
         self.path.recent.service((target_s / 2.0).max(LEAST_QUEUE_S), target_s)
     }
 
-    /// Pace, window and the media's rate after a decision.
+    /// Sets pace, window and the media rate after a decision.
     fn allow(&mut self, seen: &Seen, target_s: f64) {
         let most = if self.losses.cap_bps().is_some() { POLICED_PACE } else { CLEAR_PACE };
         let clear = ((self.delay.clear_s(seen.now_s) - CLEAR_S) / CLEAR_WIDTH_S).clamp(0.0, 1.0);
@@ -310,7 +321,7 @@ impl Equipoise {
             self.pace_bps = self.pace_bps.max(self.delay.return_bps().min(MOST_PACE * self.rate_bps));
         }
         let window_bits = if let Some(rival) = &self.rival {
-            // The lowest rate is never held up by a window.
+            // The window never limits the lowest rate.
             let least_bits = self.limits.min().as_bps_f64() * (seen.round_trip_s + 1.5 * seen.feedback_s + WINDOW_S);
             (1.5 * rival.window_bits()).max(least_bits)
         } else {
@@ -322,18 +333,18 @@ impl Equipoise {
         self.ask_media(seen.now_s);
     }
 
-    /// What media may have now: what waits is no reason to go below the lowest rate.
+    /// Sets the media rate. A backlog never lowers it below the lowest rate.
     fn ask_media(&mut self, now_s: f64) {
         let is_free = self.rival.is_some() || !self.delay.has_queued();
         self.media_bps = self.media.ask(now_s, self.rate_bps, is_free).max(self.limits.min().as_bps_f64());
     }
 
-    /// How long no report may come on a packet that left.
+    /// The time without a report on a sent packet after which silence is assumed.
     fn patience(&self) -> Span {
         Span::from_secs_f64(self.path.silence_s()).unwrap_or(Span::ZERO)
     }
 
-    /// No report has come for long.
+    /// Handles the lack of reports for longer than [`Self::patience`].
     fn on_silence(&mut self, now: Instant<SenderClock>) {
         if !self.silent {
             self.silent = true;
@@ -349,10 +360,12 @@ impl Equipoise {
     }
 }
 
-/// The most that may be sent where packets that did not wait have marks, in bit/s.
+/// The highest rate, in bit/s, if packets that did not wait carry ECN marks.
 ///
-/// A queue for L4S marks what others deserve in the queue beside it (RFC 9332, Sec. 2.1: the coupling), so that a scalable flow of two marks a
-/// round trip (RFC 9331, Sec. 4.3) has about what a classic one has: `2/m0` segments a round trip.
+/// An L4S queue also marks in proportion to the queue of the classic flows next to it (RFC 9332, Sec. 2.1: the
+/// coupling). With two marks per round trip (RFC 9331, Sec. 4.3) a scalable flow thus has about the rate of a classic
+/// one:
+/// `2/m0` segments per round trip.
 fn marks_bps(seen: &Seen) -> Option<f64> {
     (seen.marked_free > LEAST_MARKED).then(|| {
         MARKS_A_ROUND_TRIP / seen.marked_free * MARKED_SEGMENT_BITS / seen.round_trip_s.max(LEAST_ROUND_TRIP_S)
@@ -375,7 +388,7 @@ impl Controller for Equipoise {
             self.probing.on_sent(now_s, packet);
             let first = self.unreported.map_or(now, |(first, _)| first);
             self.unreported = Some((first, now));
-            // Before the first report nothing is known of how long one takes.
+            // Before the first report, the time that a report takes is unknown.
             if self.path.reported_s().is_some() {
                 self.timer = self.timer.or(Some(first + self.patience()));
             }
@@ -393,7 +406,7 @@ impl Controller for Equipoise {
     fn on_timer(&mut self, now: Instant<SenderClock>) {
         match self.unreported {
             Some((_, last)) if now - last <= self.patience() => self.on_silence(now),
-            // Who sends nothing hears nothing: the next packet is what a report has to come on.
+            // Without packets there are no reports: silence is measured from the next packet on.
             _ => (self.unreported, self.timer) = (None, None),
         }
     }

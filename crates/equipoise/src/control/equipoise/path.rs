@@ -4,13 +4,13 @@ use crate::control::{Ecn, Fate, PacketFeedback, PacketReport, SentPacket};
 use crate::measure::packets::{BaseDelay, Recent, Roughness, Sample, SizeClass, TrainRates, Trains};
 use crate::units::{Instant, ReceiverClock, SenderClock};
 
-/// What of the path is measured from feedback on its packets.
+/// The path's properties, measured from feedback on its packets.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
-    /// Moments from which the seconds of both clocks count.
+    /// The times from which the seconds of both clocks are counted.
     origins: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     base: BaseDelay,
-    /// The least round trip has the same window as the base.
+    /// The smallest round trip, over the same window as the base.
     least_round_trip: BaseDelay,
     pub(super) recent: Recent,
     trains: Trains,
@@ -20,81 +20,83 @@ pub(super) struct Path {
     feedback_s: f64,
     began_s: f64,
     reported_s: Option<f64>,
-    /// `m`, the smoothed share of marks, and `m0`, that among packets that did not wait.
+    /// `m`, the smoothed share of marks, and `m0`, that of packets that did not wait.
     marked: f64,
     marked_free: f64,
     last_over_s: f64,
     granted: VecDeque<(f64, f64)>,
 }
 
-/// What a report showed, and what is known of the path by it. Times in s, rates in bit/s.
+/// The contents of a report, and the path's properties after it. Times in s, rates in bit/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Seen {
     pub(super) now_s: f64,
-    /// Since the last report, and within sense.
+    /// Time since the last report, limited to a plausible range.
     pub(super) elapsed_s: f64,
-    /// Reports failed to come for longer than they do as a rule.
+    /// Whether reports were missing for much longer than the usual interval.
     pub(super) after_gap: bool,
-    /// `fb`, the usual time from report to report.
+    /// `fb`, the usual interval of reports.
     pub(super) feedback_s: f64,
     pub(super) round_trip_s: f64,
     pub(super) latest_round_trip_s: f64,
     pub(super) least_round_trip_s: f64,
-    /// `dq` and `dl`: the least delay above the base in this report, and that of its last packet.
+    /// `dq` and `dl`: the smallest delay above the base in this report, and that of its last packet.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
-    /// The delay rises by more than 0.3 s a second.
+    /// Whether the delay rises by more than 0.3 s per second.
     pub(super) rises: bool,
-    /// The last packet waited for less than the last one of the report before.
+    /// Whether the last packet waited for less than the last one of the report before.
     pub(super) falls: bool,
-    /// `R_del`, what arrived lately.
+    /// `R_del`, the recent arrival rate.
     pub(super) received_bps: f64,
-    /// `A`, the rate of trains.
+    /// `A`, the rate of packet trains.
     pub(super) trains: Option<TrainRates>,
-    /// `n`, how rough delays are.
+    /// `n`, the roughness of delays.
     pub(super) roughness_s: f64,
-    /// `m`, the smoothed share of marks, and `m0`, that among packets that did not wait.
+    /// `m`, the smoothed share of marks, and `m0`, that of packets that did not wait.
     pub(super) marked: f64,
     pub(super) marked_free: f64,
     pub(super) arrived: f64,
     pub(super) lost: f64,
     pub(super) arrived_bits: f64,
-    /// What is under way behind this report.
+    /// Data in flight that this report does not cover.
     pub(super) in_flight_bits: f64,
-    /// `u`, 1 if what was granted is used, 0 if a good part is not.
+    /// `u`, 1 if the granted rate is used, 0 if a good part of it is not.
     pub(super) usage: f64,
 }
 
 impl Seen {
-    /// `D`, from a decision to the report on it, in s: a queue that stands does not make it longer without end.
+    /// `D`, from a decision to the report on it, in s. A standing queue lengthens it by a limited amount only.
     pub(super) fn loop_s(&self) -> f64 {
         (self.round_trip_s.min(self.least_round_trip_s + 0.1) + self.feedback_s + 0.03).max(0.1)
     }
 }
 
-/// Weights of a report in `rtt` and `fb`, and of a tenth of a second in `m`.
+/// Weights of a report in `rtt` and `fb`, and time constant of `m`, in s.
 const ROUND_TRIP_GAIN: f64 = 0.2;
 const FEEDBACK_GAIN: f64 = 0.1;
 const MARKED_S: f64 = 0.1;
-/// A packet with less delay than this, in s, hardly waited, and what marked it is no queue that it stood in: half of a large packet of another at 2 Mbit/s.
-/// Time constant of the share that is, in s.
+/// A packet with less delay than the first value, in s, hardly waited, so that its mark is not from a queue that it
+/// stood in. The value is half the transmission time of another flow's large packet at 2 Mbit/s. The second one is the
+/// time constant of `m0`, in s.
 const FREE_S: f64 = 0.003;
 const MARKED_FREE_S: f64 = 0.3;
-/// `R_del` is taken over so much time, in s.
+/// The time over which `R_del` is measured, in s.
 const RECEIVED_S: f64 = 0.3;
-/// From this share of what was granted on it counts as used, in full from so much more on.
+/// The granted rate starts to count as used from the first share of it on, and counts in full after the second one
+/// more.
 const LEAST_USE: f64 = 0.72;
 const USE_WIDTH: f64 = 0.15;
-/// A delay that rises so fast does not stay where it is, in s/s.
+/// A delay that rises faster than this will not stay where it is, in s/s.
 const STEEP: f64 = 0.3;
-/// The base is held while the queue is longer than this, in s, for at most so long.
+/// The base is held while the queue is longer than this, in s.
 const HELD_ABOVE_S: f64 = 0.050;
-/// Reports that fail to come for longer than so many times their usual distance, and so long in s, leave a gap.
+/// Missing reports are a gap after the first number of usual intervals, and after at least the second value, in s.
 const GAPS: f64 = 2.5;
 const GAP_S: f64 = 0.3;
 const MOST_GRANTED: usize = 512;
 
-/// What the packets of one report tell.
+/// The contents of one report.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     least_s: f64,
@@ -105,11 +107,12 @@ struct News {
     free: f64,
     free_marked: f64,
     arrived_bits: f64,
-    /// Of all packets, lost ones among them.
+    /// Bits of all packets, including lost ones.
     covered_bits: f64,
 }
 
-/// When a packet arrived, or when that is heard of where it is not told, and its mark; `None` if it did not.
+/// The arrival time of a packet and its mark; `None` if it did not arrive. Without an arrival time, that of the
+/// feedback.
 fn arrival(fate: Fate, heard: Instant<SenderClock>) -> Option<(Instant<ReceiverClock>, Ecn)> {
     match fate {
         Fate::Arrived { at, ecn } => Some((at.unwrap_or(heard.assume_clock()), ecn)),
@@ -137,22 +140,22 @@ impl Path {
         }
     }
 
-    /// A moment of the sender's clock in s since the first packet that was reported.
+    /// Converts a time of the sender's clock to s since the first reported packet.
     pub(super) fn seconds(&self, now: Instant<SenderClock>) -> Option<f64> {
         self.origins.map(|(origin, _)| (now - origin).as_secs_f64())
     }
 
-    /// When the last report came, in s.
+    /// The time of the last report, in s.
     pub(super) const fn reported_s(&self) -> Option<f64> {
         self.reported_s
     }
 
-    /// How long no report may come before that counts as silence, in s.
+    /// The time without reports that counts as silence, in s.
     pub(super) fn silence_s(&self) -> f64 {
         (0.25 + self.round_trip_s.unwrap_or(0.25) + 3.0 * self.feedback_s).max(0.4)
     }
 
-    /// The rate from `now_s` on, which `usage` compares with what arrives.
+    /// Records the rate from `now_s` on, with which `usage` compares the arrival rate.
     pub(super) fn grant(&mut self, now_s: f64, rate_bps: f64) {
         self.granted.push_back((now_s, rate_bps));
         let oldest = now_s - self.round_trip_s.unwrap_or(1.0) - self.feedback_s - RECEIVED_S;
@@ -161,13 +164,13 @@ impl Path {
         }
     }
 
-    /// A packet leaves, where packets follow each other by `pace_bps` at the fastest.
+    /// Records a departure; packets follow each other at `pace_bps` at most.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket, pace_bps: f64) {
         let (origin, _) = *self.origins.get_or_insert((now, Instant::ZERO));
         self.trains.on_sent(packet.number, (now - origin).as_secs_f64(), packet.size.as_bits() as f64, pace_bps);
     }
 
-    /// Takes a report of packets; `None` if none of them arrived. `held` says that a queue is known not to empty.
+    /// Applies a report of packets; `None` if none of them arrived. `held` is whether a queue is known not to empty.
     pub(super) fn observe(
         &mut self,
         now: Instant<SenderClock>,
@@ -231,7 +234,7 @@ impl Path {
         })
     }
 
-    /// Takes the packets of a report: their delays into the base first, as the least of them may be in this report.
+    /// Applies the packets of a report. All delays go into the base first, as this report may contain the smallest one.
     fn take(
         &mut self,
         now: Instant<SenderClock>,
@@ -288,12 +291,12 @@ impl Path {
         ((received_bps / granted_bps.max(1.0) - LEAST_USE) / USE_WIDTH).clamp(0.0, 1.0)
     }
 
-    /// Whether the base is to be held where a report shows so long a queue.
+    /// Whether a report with this queueing delay requires that the base be held.
     pub(super) fn holds_base(least_s: f64) -> bool {
         least_s >= HELD_ABOVE_S
     }
 
-    /// The path became longer by so much, in s.
+    /// The path became longer by `by_s`.
     pub(super) fn shift(&mut self, by_s: f64) {
         self.base.shift(by_s);
         self.least_round_trip.shift(by_s);

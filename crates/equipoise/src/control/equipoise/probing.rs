@@ -2,11 +2,13 @@ use super::path::Path;
 use crate::control::{Probe, RateLimits, SentPacket};
 use crate::units::{Rate, Size};
 
-/// Probes at the start: trains so short that they make no queue worth the name, each a good deal faster than what the one before has proved.
+/// Probes at the start: packet trains so short that they cause no significant queue, each three times as fast as the
+/// rate that the previous one has proved.
 ///
-/// What a train of frames shows is bounded by the pace at which it leaves, so that growth alone takes seconds to a wide path. A probe of some
-/// 10 ms answers within a round trip whether the path takes several times the rate. Probing is over with the first probe that comes slower than it
-/// left, or with the first queue; libwebrtc's probes follow the same idea. Numbers are ours.
+/// A train of frames cannot measure more than the pace at which it is sent, so that growth alone takes seconds to reach
+/// a wide path's rate. A probe of about 10 ms shows within one round trip whether the path carries a multiple of the
+/// rate. Probing ends with the first probe that arrives slower than it was sent, or with the first queue. The probes of
+/// libwebrtc follow the same idea. The numbers are ours.
 #[derive(Clone, Debug)]
 pub(super) struct Probing {
     wanted: Option<Probe>,
@@ -15,7 +17,7 @@ pub(super) struct Probing {
     count: u64,
 }
 
-/// A probe that has left, or is leaving: numbers of its first and last packet, what left, and since when.
+/// A probe in flight or being sent: the numbers of its first and last packet, what was sent, and when it began.
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     first: u64,
@@ -25,22 +27,22 @@ struct UnderWay {
     began_s: f64,
 }
 
-/// The rate of a probe over what is proved.
+/// Ratio of a probe's rate to the proved rate.
 const FURTHER: f64 = 3.0;
-/// Its packets, and its length in s: enough for stamps of a quarter of a millisecond.
+/// Minimum number of packets, and length in s: enough for timestamps with a granularity of 0.25 ms.
 const PACKETS: u32 = 5;
 const LENGTH_S: f64 = 0.008;
-/// From this share of the rate at which it left on it came through as it was.
+/// A probe that arrives at more than this share of its sending rate was not slowed.
 const WHOLE: f64 = 0.85;
-/// The share of what a probe proved that is used: what others send meanwhile is in it.
+/// The share of the proved rate that is used, because that rate includes a part that cross traffic uses.
 const USED: f64 = 0.9;
-/// The share of its packets that have to arrive.
+/// The share of its packets that must arrive.
 const ENOUGH: f64 = 0.9;
-/// For how long a probe's packets are waited for, in s.
+/// The longest time to wait for a probe's packets, in s.
 const PATIENCE_S: f64 = 1.0;
 
 impl Probing {
-    /// Wants the first probe at once.
+    /// Requests the first probe at once.
     pub(super) fn new(limits: RateLimits) -> Self {
         let mut probing = Self { wanted: None, under_way: None, max_bps: limits.max().as_bps_f64(), count: 0 };
         probing.want(limits.start().as_bps_f64());
@@ -52,7 +54,7 @@ impl Probing {
         self.wanted
     }
 
-    /// A packet leaves.
+    /// Records a departure.
     pub(super) fn on_sent(&mut self, now_s: f64, packet: &SentPacket) {
         let Some(wanted) = self.wanted.filter(|wanted| packet.probe == Some(wanted.number)) else { return };
         let (first, began_s) = (packet.number, now_s);
@@ -66,7 +68,7 @@ impl Probing {
         }
     }
 
-    /// A report came: the rate in bit/s that a probe has proved by now, if it has.
+    /// Applies a report: returns the rate in bit/s that a finished probe has proved.
     pub(super) fn on_report(&mut self, now_s: f64, path: &Path, has_queued: bool) -> Option<f64> {
         let under_way = self.under_way.filter(|_| self.wanted.is_none())?;
         let newest = path.recent.newest_first().next()?.number;

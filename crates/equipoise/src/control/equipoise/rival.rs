@@ -3,75 +3,78 @@ use super::standing::StandingQueue;
 use crate::control::window::{Acknowledged, Cubic, WindowController as _};
 use crate::units::{Instant, SenderClock, Span};
 
-/// The mode beside a flow that goes by losses: the rate that TCP would have, from a window of its law, and tests whether it is still needed.
+/// The mode in competition with a loss-based flow: the rate that TCP would have, from a virtual TCP window, and tests
+/// that check whether it is still needed.
 #[derive(Clone, Debug)]
 pub(super) struct RivalMode {
-    /// The window law in segments, once its own slow start is over.
+    /// TCP's congestion avoidance, in segments; `None` during this mode's own slow start.
     cubic: Option<Cubic>,
     window_bits: f64,
-    /// Bits that have arrived and do not make a segment yet.
+    /// Bits that have arrived and do not fill a segment yet.
     left_bits: f64,
-    /// The longest queue before.
+    /// The longest queue before this mode.
     queue_before_s: f64,
     reduced_s: f64,
-    /// When the last test ended or the queue fell by itself, and the last test began, in s.
+    /// The time when the last test began or the queue last fell by itself, and the time when the last test began, in s.
     reference_s: f64,
     tested_s: f64,
     test: Option<DipTest>,
-    /// How many tests in a row found a rival.
+    /// The number of consecutive tests that found a rival.
     confirmed: u32,
     short_since_s: Option<f64>,
 }
 
-/// The rate is lowered for a moment to see who holds the queue.
+/// The rate is lowered for a moment to detect whether another flow holds the queue.
 ///
-/// Alone in a queue that does not empty, what arrives stays the same; with a share `f` of it and a rate lowered by `x`, what arrives of the own
-/// is `λ = (1 - x) / ((1 - x) f + 1 - f)` of before: 2/3 for `f` and `x` of a half.
+/// If the flow is alone in a queue that does not empty, its arrival rate stays the same. If it has a share `f` of the
+/// arrivals and lowers its rate by `x`, its arrival rate falls to `λ = (1 - x) / ((1 - x) f + 1 - f)` of that before:
+/// 2/3 if `f` and `x` are one half.
 #[derive(Clone, Copy, Debug)]
 struct DipTest {
     began_s: f64,
     ends_s: f64,
 }
 
-/// How a mode goes on.
+/// How the mode continues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// With this rate, in bit/s.
+    /// It continues with this rate, in bit/s.
     Stays(f64),
-    /// No rival is there any more; the rate to go on with, in bit/s.
+    /// There is no rival any more; the next rate, in bit/s.
     Leaves(f64),
 }
 
-/// A segment of the virtual window, in bits.
+/// Size of a segment of the virtual window, in bits.
 const SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_SEGMENTS: f64 = 2.0;
-/// What is kept of the window of a mode that was left lately.
+/// The share of the window that is kept from a recent earlier mode.
 const KEPT: f64 = 1.0;
-/// Slow start adds so much of what arrives, and ends at so many times the queue before.
+/// Slow start adds this share of the bits that arrive. It ends when the queue is this many times as long as before.
 const SLOW_START: f64 = 1.0;
 const QUEUE_GREW: f64 = 1.5;
-/// The window is at most so much of what the highest rate needs in the queue.
+/// Upper limit of the window, as a share of the highest rate times the round trip.
 const ABOVE_MAX: f64 = 0.95;
-/// A test takes the rate by so much, for a round trip and so long, in s.
+/// A test multiplies the rate by the first value, for a round trip and the second value, in s.
 const TEST_DIP: f64 = 0.6;
 const TEST_S: f64 = 0.45;
-/// The last part of it is judged against so long before it.
+/// The test's last `JUDGED_S`, in s, are compared with the `COMPARED_S` before the test, in s.
 const JUDGED_S: f64 = 0.4;
 const COMPARED_S: f64 = 0.6;
-/// From this share of what arrived before on it is the only flow.
+/// Above this share of the arrival rate before the test, the flow is alone.
 const ALONE: f64 = 0.92;
-/// Tests are so far apart, in s and round trips; one that another's fall calls for, this share of it.
+/// The interval between tests is the larger of the first value, in s, and the second, in round trips. A falling queue
+/// may start a test after the third value, a share of the interval.
 const TEST_EVERY_S: f64 = 3.0;
 const TEST_EVERY_ROUND_TRIPS: f64 = 3.0;
 const TEST_SOONER: f64 = 0.6;
-/// Each test that finds a rival makes the next so much rarer, up to so much.
+/// Each test that finds a rival increases the interval by the first share, up to the second.
 const RARER: f64 = 0.5;
 const MOST_RARER: f64 = 2.0;
-/// A queue within the target for so long has no rival in it, in s.
+/// A queue that stays within the target for this time, in s, contains no rival.
 const SHORT_S: f64 = 1.2;
 
 impl RivalMode {
-    /// Begins with the window that `rate_bps` has, and goes on from a mode that was left lately.
+    /// Starts with the window that corresponds to `rate_bps`, or continues from a recent earlier mode.
     pub(super) fn new(seen: &Seen, rate_bps: f64, queue_before_s: f64, left: Option<&Self>) -> Self {
         let own = (rate_bps * seen.latest_round_trip_s).max(LEAST_SEGMENTS * SEGMENT_BITS);
         let window_bits = left.map_or(own, |left| own.max(KEPT * left.window_bits));
@@ -95,7 +98,7 @@ impl RivalMode {
         self.window_bits
     }
 
-    /// The window is so many times what it was: another decided on the rate.
+    /// Scales the window, after the rate was decided elsewhere.
     pub(super) fn scale(&mut self, scale: f64) {
         self.window_bits = (self.window_bits * scale).max(LEAST_SEGMENTS * SEGMENT_BITS);
         if let Some(cubic) = &mut self.cubic {
@@ -103,7 +106,7 @@ impl RivalMode {
         }
     }
 
-    /// Takes a report, with the delay target of delay mode.
+    /// Applies a report, with the delay target of delay mode.
     pub(super) fn step(
         &mut self,
         seen: &Seen,
@@ -151,7 +154,8 @@ impl RivalMode {
         self.window_bits = self.window_bits.min(most_bits).max(LEAST_SEGMENTS * SEGMENT_BITS);
     }
 
-    /// Begins a test where one is due, and judges one that is over: the rate before it, if nobody else is there.
+    /// Starts a test if one is due, and evaluates a finished one: returns the rate before it if no other flow is
+    /// present.
     fn test(&mut self, seen: &Seen, (path, standing): (&Path, &StandingQueue), target_s: f64) -> Option<f64> {
         let fell = standing.fell(seen);
         if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {
@@ -183,7 +187,7 @@ impl RivalMode {
     }
 }
 
-/// The rate at which the packets arrived that left between two times, in bit/s; `None` for too few.
+/// The arrival rate of the packets that left between two times, in bit/s; `None` for too few packets.
 fn arriving_bps(path: &Path, from_s: f64, to_s: f64) -> Option<f64> {
     let mut left = path.recent.newest_first().filter(|it| it.departed_s > from_s && it.departed_s <= to_s);
     let last = left.next()?;
@@ -194,7 +198,7 @@ fn arriving_bps(path: &Path, from_s: f64, to_s: f64) -> Option<f64> {
     (packets >= 3).then(|| (bits - first.bits) / (last.arrived_s - first.arrived_s).max(1e-3))
 }
 
-/// The law in congestion avoidance, from this window on.
+/// TCP's law in congestion avoidance, with this window.
 fn steady(seen: &Seen, window_bits: f64) -> Cubic {
     let window = (window_bits / SEGMENT_BITS).max(LEAST_SEGMENTS);
     let mut cubic = Cubic::new(window);

@@ -2,77 +2,82 @@ use alloc::collections::VecDeque;
 
 use super::path::{Path, Seen};
 
-/// Finds out whether a queue that stands is another flow's.
+/// Detects whether a standing queue belongs to another flow.
 ///
-/// A queue that stays although the own rate went down is not the own: either another flow holds it, or the path became longer. What nobody
-/// moves does not vary (Waki 2013: variance tells of load), so that a standing delay without variance is a longer path.
+/// A queue that persists although the own rate fell is not the own: either another flow holds it, or the path became
+/// longer. A queue that another flow fills varies (Waki 2013: variance indicates load), so a standing delay without
+/// variance is a longer path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StandingQueue {
-    /// Of the last reports.
+    /// The last reports.
     history: VecDeque<Noted>,
-    /// When packets were lost last.
+    /// The time of the last loss, in s.
     lost_s: Option<f64>,
     full: FullQueue,
 }
 
-/// Whether losses come where the queue is full: in a short queue a flow that goes by losses lets no delay stand, and is known by them.
+/// Detects losses at a full queue. In a short queue a loss-based flow lets no delay stand, and is detected by the
+/// losses.
 ///
-/// A flow that holds a delay fills no queue twice within seconds; and losses that come as often without a queue are the link's.
+/// A flow that holds a delay does not fill a queue twice within seconds. Losses that are as frequent without a queue
+/// are the link's own.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullQueue {
-    /// When losses began to come at a full queue, the last time first, in s.
+    /// The times when losses at a full queue began, latest first, in s.
     episodes_s: [Option<f64>; 2],
-    /// Packets and losses among them where the queue was short, and where it was not.
+    /// Number of packets and of losses while the queue was short, and while it was not.
     short: (f64, f64),
     long: (f64, f64),
 }
 
-/// What is kept of a report, in s.
+/// The part of a report that is kept, in s.
 #[derive(Clone, Copy, Debug)]
 struct Noted {
     at: f64,
-    /// The least delay above the base, and its target.
+    /// The smallest delay above the base, and its target.
     least: f64,
     target: f64,
 }
 
-/// What stands.
+/// The cause of a standing queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Standing {
-    /// Nothing that is not the own.
+    /// There is no standing queue, or it is the own.
     Nothing,
-    /// The path became longer by so much, in s.
+    /// The path became longer by this time, in s.
     LongerPath(f64),
-    /// Another flow holds the queue, so long at the most lately, in s.
+    /// Another flow holds the queue; its longest recent delay, in s.
     Rival(f64),
 }
 
-/// For how long a queue has to stand, in s; and behind a fall of the rate of service: what filled the queue may be UDP at a fixed rate, which takes
-/// no more when the own rate is low, and has drained by then. Within how long of the last rival's end a shorter time does.
+/// How long a queue must stand, in s. The time is longer after a fall of the rate of service, because UDP traffic at a
+/// fixed rate may have filled the queue; that traffic does not take more when the own rate is low, so its queue drains
+/// in this time. The time is shorter if the last rival left within `AGAIN_S`.
 const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
-/// How long the queue has to be, in s, and how far above the least target.
+/// The minimum length of the queue, in s, and its minimum excess over the smallest target, in s.
 const LEAST_STANDING_S: f64 = 0.035;
 const ABOVE_TARGET_S: f64 = 0.010;
-/// The share of the queue at the beginning that is still there at the end.
+/// The share of the queue at the beginning that must remain at the end.
 const STILL_THERE: f64 = 0.7;
-/// Delays that lie so close together do not vary, in s: of single packets, of those where delays are smooth as a rule, of minima.
+/// Delays within these ranges, in s, do not vary: of single packets; of single packets on a path whose roughness is
+/// below the third value; and of the reports' minima.
 const EVEN_S: f64 = 0.006;
 const EVEN_IF_SMOOTH_S: f64 = 0.012;
 const SMOOTH_S: f64 = 0.001;
 const EVEN_MINIMA_S: f64 = 0.005;
-/// For how long single packets are looked at, and losses are remembered, in s.
+/// The time over which single packets are compared, and for which losses are remembered, in s.
 const EVEN_OVER_S: f64 = 0.8;
 const LOSSES_S: f64 = 1.2;
 const HISTORY_S: f64 = 4.0;
 const MOST_REPORTS: usize = 512;
 
 impl StandingQueue {
-    /// Takes a report.
+    /// Records a report.
     pub(super) fn push(&mut self, seen: &Seen, target_s: f64) {
-        // One late report after an outage is no standing queue.
+        // A single late report after an outage is not a standing queue.
         if seen.after_gap {
             self.history.clear();
         } else if seen.lost > 0.0 {
@@ -86,7 +91,8 @@ impl StandingQueue {
         }
     }
 
-    /// What stands now; the last rival left so long ago, and the rate of service has fallen lately, or not.
+    /// The cause of a standing queue now; `since_rival_s` is the time since the last rival left, and `has_slowed` is
+    /// whether the rate of service fell recently.
     pub(super) fn judge(&self, seen: &Seen, path: &Path, since_rival_s: f64, has_slowed: bool) -> Standing {
         if self.full.is_filled(seen.now_s, since_rival_s) {
             return Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1);
@@ -127,32 +133,33 @@ impl StandingQueue {
         self.history.front().is_some_and(|it| it.at < seen.now_s - 1.45) && spread < EVEN_MINIMA_S
     }
 
-    /// The least and the greatest of the reports' least delays between two times before `now_s`, in s.
+    /// The smallest and the largest of the reports' least delays between two times before `now_s`, in s.
     fn extremes(&self, now_s: f64, from_s: f64, to_s: f64) -> (f64, f64) {
         let within = self.history.iter().filter(|it| it.at >= now_s - from_s && it.at <= now_s - to_s);
         within.fold((f64::INFINITY, 0.0), |(least, most), it| (least.min(it.least), most.max(it.least)))
     }
 
-    /// Whether the queue fell within half a second by so much that flows which stand in it know it together.
+    /// Whether the queue fell within half a second by so much that all flows that share it notice at the same time.
     pub(super) fn fell(&self, seen: &Seen) -> bool {
         let (_, before_s) = self.extremes(seen.now_s, 0.5, 0.3);
         let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
         before_s - seen.least_s > (0.2 * seen.least_s).max(0.020) && !is_lossy
     }
 
-    /// Forgets all.
+    /// Discards the history.
     pub(super) fn clear(&mut self) {
         self.history.clear();
     }
 }
 
-/// Losses count as those of a full queue where every packet of the report waited for so long in s, and for so many targets.
+/// Losses count as losses at a full queue if every packet of the report waited for more than this time, in s, and for
+/// more than this number of targets.
 const FULL_S: f64 = 0.020;
 const FULL_TARGETS: f64 = 1.5;
-/// They belong together within so long, and are remembered for so long, in s.
+/// Losses within the first time are one episode; an episode is remembered for the second time, in s.
 const EPISODE_S: f64 = 1.0;
 const FULL_AGAIN_S: f64 = 10.0;
-/// They come so many times as often as without a queue.
+/// They must be this many times as frequent as without a queue.
 const MORE_OFTEN: f64 = 4.0;
 
 impl FullQueue {
@@ -172,7 +179,7 @@ impl FullQueue {
         }
     }
 
-    /// Whether another fills the queue; the last one that did left so long ago.
+    /// Whether another flow fills the queue; `since_rival_s` is the time since the last rival left.
     fn is_filled(&self, now_s: f64, since_rival_s: f64) -> bool {
         let within = |at: Option<f64>, span_s: f64| at.is_some_and(|at| now_s - at < span_s);
         let is_again = since_rival_s < AGAIN_S && within(self.episodes_s[0], since_rival_s);

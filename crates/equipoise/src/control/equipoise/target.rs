@@ -1,37 +1,41 @@
 use super::Equipoise;
 use crate::units::{Rate, Span};
 
-/// The queueing delay that the law aims at, in s.
+/// The law's target of the queueing delay, in s.
 ///
-/// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 3 (n - 1.5 ms)+)`, and no more than an application asks for. It falls strictly with the own rate, so that flows that share a queue,
-/// and see one delay, have one rate; N of them hold 5 ms · N / C\[Mbit/s\]. Roughness of the delay, which is no queue, widens it.
+/// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 3 (n - 1.5 ms)+)`, limited by the application's
+/// maximum. It strictly decreases with the own rate, so that flows that share a queue, and therefore one delay, have
+/// one rate; N of them hold 5 ms · N / C\[Mbit/s\]. Roughness of the delay is not queueing, and widens the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DelayTarget {
-    /// Shares of flows are as their priorities.
+    /// The flow's priority: rates of competing flows are in the ratio of their priorities.
     pub(super) priority: f64,
-    /// The most that is aimed at, in s.
+    /// The application's maximum, in s.
     pub(super) most_s: f64,
 }
 
-/// What one packet of 1200 bytes waits for at 1 Mbit/s is 9.6 ms: the target is half of it. More has longer queues, less cannot be told from
-/// the noise of frames.
+/// A packet of 1200 bytes takes 9.6 ms at 1 Mbit/s; the target is about half of that. A larger value causes longer
+/// queues; a smaller one cannot be told from the noise of frames.
 const AT_1_MBPS_S: f64 = 0.005;
-/// Stamps have a granularity of 0.25 to 1 ms.
+/// Timestamps have a granularity of 0.25 to 1 ms.
 const LEAST_S: f64 = 0.002;
 /// Reached below 0.11 Mbit/s: many slow flows share a queue without filling it.
 const MOST_S: f64 = 0.045;
-/// What roughness adds, and the most; and what flows that share a queue make for each other, in s, which would make them unlike.
+/// Factor of the roughness; the roughness, in s, that flows of one queue cause each other, which is subtracted because
+/// it would make their targets unequal; and the most that roughness adds, in s.
 const ROUGHNESS: f64 = 3.0;
 const USUAL_ROUGHNESS_S: f64 = 0.0015;
 const MOST_ROUGHNESS_S: f64 = 0.012;
-/// A flow of twice the priority has twice the rate: not 1, as a larger flow has more packets in a report, and sees a lower minimum.
+/// With this exponent a flow of twice the priority has twice the rate. It is not 1, because a larger flow has more
+/// packets in a report and thus measures a lower minimum.
 const PRIORITY_EXPONENT: f64 = 0.66;
-/// A newcomer bears more queue, which wins it its share sooner: by so much, for so long in s.
+/// A newcomer's target is higher by this share at first, so that it reaches its share of the rate sooner; time constant
+/// of the decay, in s.
 const NEWCOMER: f64 = 0.8;
 const NEWCOMER_S: f64 = 8.0;
 
 impl DelayTarget {
-    /// Of a flow with the rate `rate_bps` that has been there for `age_s`.
+    /// The target of a flow with the rate `rate_bps` and the age `age_s`.
     pub(super) fn queue_s(self, rate_bps: f64, age_s: f64, roughness_s: f64) -> f64 {
         let weight = libm::pow(self.priority, PRIORITY_EXPONENT) * (1.0 + NEWCOMER * libm::exp(-age_s / NEWCOMER_S));
         let own = weight * (AT_1_MBPS_S * 1e6 / rate_bps.max(1.0)).min(MOST_S);
@@ -41,7 +45,7 @@ impl DelayTarget {
 }
 
 impl Equipoise {
-    /// The most queueing that a flow of priority 1 which has had `rate` for `age` aims at: delays are as rough as they can be.
+    /// The highest target of a flow of priority 1 with the given rate and age: that at the highest roughness.
     pub fn most_queue(rate: Rate, age: Span) -> Span {
         let target = DelayTarget { priority: 1.0, most_s: f64::INFINITY };
         let queue_s = target.queue_s(rate.as_bps_f64(), age.as_secs_f64(), f64::INFINITY);

@@ -19,7 +19,7 @@ fn settled(path: &Bottleneck) -> (f64, f64) {
     mean(&path.run(&mut law(300 * KBPS, 50_000 * KBPS), 60), 40.0, 60.0)
 }
 
-/// What breaks otherwise: the law leaves capacity, or a queue, on paths that it was not made on.
+/// If it fails, the law leaves capacity unused, or a standing queue, on paths for which it was not tuned.
 #[test]
 fn a_link_is_used_and_its_queue_is_short_on_paths_from_short_to_long() {
     for (capacity, way) in [(0.5, 10), (1.0, 50), (1.0, 150), (4.0, 25), (20.0, 25)] {
@@ -38,7 +38,7 @@ fn a_link_is_used_and_its_queue_is_short_on_paths_from_short_to_long() {
     }
 }
 
-/// What breaks otherwise: the loop swings on paths whose delay is longer, or shorter, than those that it was made on.
+/// If it fails, the loop oscillates on paths with a longer or shorter delay than those for which it was tuned.
 #[test]
 fn the_queue_settles_on_round_trips_from_10_to_300_ms() {
     for (way, every) in [(5, 50), (10, 50), (25, 50), (50, 50), (100, 50), (150, 50), (5, 200), (50, 200)] {
@@ -75,7 +75,7 @@ fn marks_hold_the_queue_where_they_begin() {
     assert!(rate_bps > 0.8e6 && queue_s < settled(&Bottleneck::default()).1 + 0.002, "{rate_bps} {queue_s}");
 }
 
-/// If it fails, an application that sends little has any rate when it begins to send more.
+/// If it fails, an application that sends little can start to send more at any rate, however high.
 #[test]
 fn what_is_not_used_does_not_grow() {
     let path = Bottleneck { capacity_bps: |_| 20e6, wanted_bps: 0.5e6, ..Bottleneck::default() };
@@ -118,14 +118,14 @@ fn silence_on_what_left_lowers_the_rate_tick_by_tick_and_the_first_report_ends_i
     report(&mut law, 20, 4000);
     assert!(law.allowance().window.is_some(), "in silence there is none");
     assert!(law.allowance().rate.expect("a rate") >= law.lowest_rate().halved());
-    // If it fails, an encoder that pauses when its last packet was lost begins again at the lowest rate.
+    // If it fails, an encoder that pauses after its last packet was lost restarts at the lowest rate.
     let before = law.allowance().rate.expect("a rate");
     send(&mut law, Instant::ZERO + Span::from_secs(5));
     law.on_timer(law.next_timer().expect("it waits for a report") + Span::from_millis(50));
     assert_eq!((law.next_timer(), law.allowance().rate), (None, Some(before)), "nothing has left since");
 }
 
-/// A newcomer's share: two laws that see one delay have one rate.
+/// A newcomer's share: two flows of the law that measure one delay have one rate.
 #[test]
 fn the_target_falls_with_the_own_rate_only() {
     let target = DelayTarget { priority: 1.0, most_s: 1.0 };
@@ -134,7 +134,7 @@ fn the_target_falls_with_the_own_rate_only() {
 }
 
 proptest! {
-    /// Whatever a receiver reports, at whatever times, the law stays in its limits and goes on.
+    /// Whatever a receiver reports, at any time, the law stays within its limits and continues.
     #[test]
     fn no_report_breaks_it(reports in prop::collection::vec((0_u64..1 << 40, 0_u64..1 << 40, 0_u64..3000, 0_u64..4, 0_u64..1 << 34), 1..60)) {
         let mut law: Box<dyn Controller> = Box::new(law(300 * KBPS, 2000 * KBPS));
