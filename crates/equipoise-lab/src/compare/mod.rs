@@ -1,4 +1,5 @@
 //! Compares several variants of a scenario on the same seeds.
+//!
 //! The same seed generates the same background traffic in each variant, so differences are computed run by run. Random
 //! effects that both variants share cancel out, and fewer runs are enough for a decision.
 
