@@ -8,7 +8,7 @@ use crate::result::FlowResult;
 use crate::scenario::{FlowKind, TcpFlow};
 pub use media::{PHASE, RUN};
 
-/// A number that is read from the result of a flow, or from a result of type `T`.
+/// A number that is read from a result of type `T`, by default from the result of a flow.
 #[derive(Debug)]
 pub struct Metric<T = FlowResult> {
     /// Key in JSON, which contains the unit of the values.
