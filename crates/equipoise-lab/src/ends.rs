@@ -51,8 +51,8 @@ pub enum EndsError {
         /// Name of the congestion control.
         name: String,
     },
-    /// The controller of media that come back in a session needs the path load. Only the other end of the session gets
-    /// it.
+    /// The controller of media that come back in a session needs the path load, which is available only to the other
+    /// end of the session.
     #[error(
         "the controller of {flow} goes by the load that it is told; media that come back in a session are told of none"
     )]
@@ -346,7 +346,8 @@ pub(crate) fn pair(flow: &Flow, config: &PairFlow, index: usize, seed: u64) -> R
     }))
 }
 
-/// Measures the bandwidth of the path of a TCP connection; `None` if the connection does not use a known bandwidth.
+/// The oracle that provides the path's bandwidth to a TCP connection; `None` if the connection does not use a known
+/// bandwidth.
 pub(crate) fn bandwidth_oracle(flow: &Flow, connection: &TcpFlow, index: usize, seed: u64) -> Option<BandwidthOracle> {
     let BandwidthSource::Known { interval, noise } = &connection.bandwidth else { return None };
     let noise = WhiteNoise::new(noise.clone(), stream_seed(seed, FIRST_NOISE_STREAM + index as u64));

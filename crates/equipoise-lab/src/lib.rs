@@ -6,9 +6,9 @@
 //!                 └─ live ─┘
 //! ```
 //!
-//! This is the only crate that depends on the scenario, the simulator and the network. [`scenario`] is the validated
-//! file. [`sim`] and [`live`] run it with the same endpoints from the same seed. [`record`] summarises the events of
-//! either. [`result`] is the single format of results, and [`report`] draws them.
+//! Only this crate connects the scenario with the simulator and the network. [`scenario`] is the validated file.
+//! [`sim`] and [`live`] run it with the same endpoints from the same seed. [`record`] summarises the events of either.
+//! [`result`] is the single format of results, and [`report`] draws them.
 //!
 //! [`compare`] compares several scenarios, and [`suite`] runs many cases with many controllers. A sweep (feature
 //! `sweep`) runs many variants of a scenario and writes a table. [`timeline`] shows a run while it is running. [`link`]

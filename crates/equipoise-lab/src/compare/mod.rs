@@ -83,7 +83,7 @@ pub enum CompareError {
     Sim {
         /// The name of the variant.
         variant: String,
-        /// Why.
+        /// The cause.
         source: Box<SimError>,
     },
     /// A run failed.

@@ -41,7 +41,7 @@ pub enum LiveError {
     Ends {
         /// The flow's name.
         flow: String,
-        /// Why.
+        /// The cause.
         source: EndsError,
     },
     /// The flow uses the kernel's TCP, which needs separate network namespaces.
