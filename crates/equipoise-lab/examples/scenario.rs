@@ -1,4 +1,4 @@
-//! One scenario in the simulator, thirty seeds on all cores: `cargo run --example scenario [FILE]`.
+//! Simulates a scenario with 30 seeds on all cores: `cargo run --example scenario [FILE]`.
 #![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
 use std::path::Path;
@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args().nth(1);
     let scenario = file.map_or_else(|| Scenario::parse(DEMO_SHORT), |file| Scenario::read(Path::new(&file)))?;
     println!("{}", scenario.explain());
-    // What is kept of a run: the settled delay of its first flow, in ms.
+    // The only value kept from each run is the settled delay of its first flow, in s.
     let settled = |run: equipoise_lab::result::Run| run.flows.first().and_then(|flow| flow.settled_delay_s);
     let delays = sim::simulate_many(&scenario, (scenario.seed, 30), None, settled, &|_| {})?;
     let delays_ms: Vec<_> = delays.into_iter().flatten().map(|seconds| seconds * 1e3).collect();

@@ -1,4 +1,5 @@
-//! Prints the table of a suite's results, or of its bars if it has some, from the file that `equipoise suite … --json` has written.
+//! Prints the results of a suite as a Markdown table; for a suite with bars (pass criteria), prints the table of its bars.
+//! Reads the file that `equipoise suite … --json` wrote.
 #![allow(clippy::print_stdout, reason = "it prints a part of a page")]
 
 use std::error::Error;

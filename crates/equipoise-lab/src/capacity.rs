@@ -1,4 +1,4 @@
-//! Capacities from files, compressed by gzip or not: recorded traces, and rates over time.
+//! Reads link capacities from files, plain or compressed by gzip: recorded traces, and rates over time.
 
 use std::io;
 use std::path::Path;
@@ -9,30 +9,30 @@ use thiserror::Error;
 
 use crate::text_file;
 
-/// Why a file gives no capacity.
+/// Why a capacity cannot be read from a file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CapacityError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("it cannot be read")]
     Read(#[source] io::Error),
-    /// It is not what it should be.
+    /// The content of the file is invalid.
     #[error(transparent)]
     Trace(#[from] TraceError),
 }
 
-/// A capacity from a trace in Mahimahi's format, from `offset` on.
+/// Reads a capacity from a trace in Mahimahi's format, starting at `offset`.
 ///
 /// # Errors
-/// [`CapacityError`], with the line.
+/// [`CapacityError`]; for invalid content it names the line.
 pub fn trace_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityError> {
     Ok(Capacity::Trace(DeliveryTrace::parse(&read(file)?)?.from_offset(offset)))
 }
 
-/// A capacity from lines of `time_s,rate_mbps`, from `offset` on.
+/// Reads a capacity from lines of `time_s,rate_mbps`, starting at `offset`.
 ///
 /// # Errors
-/// [`CapacityError`], with the line.
+/// [`CapacityError`]; for invalid content it names the line.
 pub fn steps_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityError> {
     Ok(Capacity::Rate(rate_steps(&read(file)?)?.from_offset(offset)))
 }

@@ -1,4 +1,4 @@
-//! The groups of a run whose sessions share their rates.
+//! Groups of sessions that share their rates.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use equipoise::control::coupled::{Coupled, FlowGroup, GroupError, SharedGroup};
 
 use crate::scenario::CoupledFlow;
 
-/// A group behind a lock.
+/// A group protected by a mutex.
 #[derive(Debug)]
 struct LockedGroup(Mutex<FlowGroup>);
 
@@ -23,7 +23,8 @@ impl SharedGroup for LockedGroup {
 pub(crate) struct Groups(BTreeMap<String, Arc<LockedGroup>>);
 
 impl Groups {
-    /// `controller` in the group that its flow has; as it is without one.
+    /// Adds `controller` to the group of its flow and returns the coupled controller. Without a group, returns
+    /// `controller` unchanged.
     pub(crate) fn join(
         &mut self,
         controller: BoxedController,

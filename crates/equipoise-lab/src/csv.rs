@@ -1,10 +1,11 @@
-//! Rows of CSV: all files of this crate have them from here.
+//! Writes the rows of all CSV files of this crate.
 //!
-//! Source: RFC 4180, Sec. 2, but for the end of a row, which is a line feed alone: programs for tables read both, and those for lines only this one.
+//! Source: RFC 4180, Sec. 2, except that a row ends with a line feed alone. Spreadsheet programs read both line
+//! endings, line-oriented tools only this one.
 
 use std::fmt::{Display, Write as _};
 
-/// A row in the making, at the end of a text.
+/// An unfinished row at the end of a text.
 #[must_use = "a row ends with `end`"]
 pub(crate) struct Row<'a> {
     text: &'a mut String,
@@ -12,7 +13,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// A row that follows a text of whole rows.
+    /// Starts a row after a text of complete rows.
     pub(crate) const fn after(text: &'a mut String) -> Self {
         Self { text, has_cells: false }
     }
@@ -24,7 +25,7 @@ impl<'a> Row<'a> {
         self.has_cells = true;
     }
 
-    /// A cell of any text, in quotes if it would not be one without.
+    /// Adds a cell with any text, quoted if necessary.
     pub(crate) fn text(mut self, cell: &str) -> Self {
         self.begin_cell();
         if cell.contains([',', '"', '\r', '\n']) {
@@ -42,15 +43,15 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// A cell of a number.
+    /// Adds a cell with a number.
     pub(crate) fn number(mut self, cell: impl Display) -> Self {
         self.begin_cell();
-        // Writing to a string does not fail.
+        // Writing to a string never fails.
         let _ = write!(self.text, "{cell}");
         self
     }
 
-    /// A cell of a number, which is empty if there is none.
+    /// Adds a cell with a number; the cell is empty for `None`.
     pub(crate) fn measured(mut self, cell: Option<impl Display>) -> Self {
         if let Some(cell) = cell {
             return self.number(cell);

@@ -1,4 +1,5 @@
-//! The two ends of a flow, the same in both worlds: same seed, same source numbers, same background departures.
+//! Builds the two ends of a flow. They are the same in the simulator and in live runs: the same seed gives the same
+//! synchronisation sources and the same departure times of background packets.
 
 use equipoise::control::coupled::GroupError;
 use equipoise::control::window::WindowContext;
@@ -29,48 +30,49 @@ use crate::scenario::{
 };
 use crate::video::TraceError;
 
-/// Why a flow's ends cannot be made.
+/// Why the ends of a flow cannot be built.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EndsError {
-    /// The controller refuses its parameters.
+    /// The controller's parameters are invalid.
     #[error(transparent)]
     Controller(#[from] ConfigError),
-    /// The group refuses the flow.
+    /// The flow cannot join its group.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// The session refuses its configuration.
+    /// The session's configuration is invalid.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The simulator has no congestion control of the kernel.
+    /// The flow has a congestion control of the kernel, which cannot be simulated, and no law for the simulator.
     #[error(
         "`kernel = {name:?}` alone is for `equipoise live`; for the simulator give it a law of its own, such as `window = {{ name = \"reno\" }}`"
     )]
     KernelOnly {
-        /// The congestion control that it names.
+        /// Name of the congestion control.
         name: String,
     },
-    /// Only the end that sends there is told of its path's load.
+    /// The controller of media that come back in a session needs the path load, which is available only to the other
+    /// end of the session.
     #[error(
         "the controller of {flow} goes by the load that it is told; media that come back in a session are told of none"
     )]
     LoadBack {
-        /// The name of the media back.
+        /// Name of the flow of the media that come back.
         flow: String,
     },
-    /// There is no such content.
+    /// The content cannot be produced.
     #[error(transparent)]
     Content(#[from] TraceError),
-    /// There are no such live media.
+    /// The live media cannot be produced.
     #[error(transparent)]
     Live(#[from] LiveMediaError),
-    /// The flow pair refuses its configuration.
+    /// The flow pair's configuration is invalid.
     #[error(transparent)]
     Pair(#[from] PairError),
-    /// The TCP host refuses its configuration.
+    /// The TCP host's configuration is invalid.
     #[error(transparent)]
     Tcp(#[from] TcpError),
-    /// The web traffic refuses its configuration.
+    /// The web traffic's configuration is invalid.
     #[error(transparent)]
     Web(#[from] WebTrafficError),
 }
@@ -78,15 +80,15 @@ pub enum EndsError {
 /// A dynamic payload type (RFC 3551, Sec. 3).
 const PAYLOAD_TYPE: u8 = 96;
 
-/// Streams from here on seed sessions; those before seed background sources.
+/// First random stream for sessions; lower ones are for background sources.
 const FIRST_SESSION_STREAM: u64 = 1 << 32;
-/// From here on, those of window laws that draw; then those of the noise in their measurements.
+/// First random stream for window laws that use random numbers, and the first one for the noise in their measurements.
 const FIRST_LAW_STREAM: u64 = 2 << 32;
 const FIRST_NOISE_STREAM: u64 = 3 << 32;
-/// And from here on those of web traffic, behind those of videos and of links.
+/// First random stream for web traffic, after those for videos and links.
 const FIRST_WEB_STREAM: u64 = 6 << 32;
 
-/// A direction of a session with media both ways: its flow, and the flow's number.
+/// One direction of a session with media in both directions. `index` is the number of its flow.
 #[derive(Clone, Copy)]
 pub(crate) struct OneWay<'a> {
     pub(crate) flow: &'a Flow,
@@ -96,7 +98,8 @@ pub(crate) struct OneWay<'a> {
     pub(crate) load: &'a PathLoad,
 }
 
-/// Both directions of the session whose media there are flow number `index`; `None` if those back do not stand behind it.
+/// Both directions of the session that starts with flow number `index`; the media that come back are the next flow.
+/// `None` if either flow is missing or not a session.
 pub(crate) fn both_ways<'a>(scenario: &'a Scenario, index: usize, loads: &'a [PathLoad; 2]) -> Option<[OneWay<'a>; 2]> {
     let way = |index: usize, load: &'a PathLoad| {
         let flow = scenario.flows.get(index)?;
@@ -107,7 +110,7 @@ pub(crate) fn both_ways<'a>(scenario: &'a Scenario, index: usize, loads: &'a [Pa
     Some([way(index, there)?, way(index + 1, back)?])
 }
 
-/// Both ends of a session with media there and back, in a run that begins at `origin`.
+/// Both ends of a session with media in both directions, in a run that starts at `origin`.
 pub(crate) fn duplex(
     ways: [OneWay<'_>; 2],
     seed: u64,
@@ -128,7 +131,7 @@ pub(crate) fn duplex(
     Ok((near, far))
 }
 
-/// What an end of flow number `index`, which is a session, sends.
+/// The sender configuration of flow number `index`, a session.
 fn sending(
     flow: &Flow,
     report_interval: Span,
@@ -148,7 +151,7 @@ fn sending(
     })
 }
 
-/// Both ends of flow number `index`, which is a session, in a run that begins at `origin`.
+/// Both ends of flow number `index`, a session, in a run that starts at `origin`.
 pub(crate) fn session(
     flow: &Flow,
     (controller, report_interval, load): (&Choice, Span, &PathLoad),
@@ -164,7 +167,7 @@ pub(crate) fn session(
     Ok((Sender::new(config, controller)?, far))
 }
 
-/// What flow number `index`, which is a session, has to send.
+/// The payload that flow number `index`, a session, has to send.
 fn supply(flow: &Flow, index: usize, seed: u64) -> Result<Supply, EndsError> {
     if let Some(live) = flow.live() {
         return Ok(live.supply(index, seed)?);
@@ -173,7 +176,7 @@ fn supply(flow: &Flow, index: usize, seed: u64) -> Result<Supply, EndsError> {
     Ok(content.map_or(Supply::Unlimited, Supply::Content))
 }
 
-/// Both ends of flow number `index`, which goes over several paths, in a run that begins at `origin`.
+/// Both ends of flow number `index`, a session over several paths, in a run that starts at `origin`.
 pub(crate) fn multipath(
     flow: &Flow,
     config: &MultipathFlow,
@@ -205,7 +208,7 @@ pub(crate) fn background(
     Ok((Background::new(stream, source)?, far))
 }
 
-/// What the application of flow number `index`, which is a TCP connection, sends.
+/// The data that the application of flow number `index`, a TCP connection, sends.
 pub(crate) fn tcp_supply(
     flow: &Flow,
     connection: &TcpFlow,
@@ -216,7 +219,7 @@ pub(crate) fn tcp_supply(
     Ok(content.map_or_else(|| connection.supply.clone(), tcp::Supply::Content))
 }
 
-/// Both hosts of flow number `index`, which is a TCP connection.
+/// Both hosts of flow number `index`, a TCP connection.
 pub(crate) fn tcp(
     flow: &Flow,
     connection: &TcpFlow,
@@ -228,9 +231,9 @@ pub(crate) fn tcp(
     tcp_hosts(flow.start, connection, TcpHosts { packet: flow.packet_size, supply, law_seed, bandwidth })
 }
 
-/// What both hosts of a connection are made of, in addition to what its scenario says.
+/// The parameters of both hosts of a connection, in addition to those in its scenario.
 struct TcpHosts {
-    /// Size of the IP packet of a full segment.
+    /// Size of an IP packet that carries a full segment.
     packet: Size,
     supply: tcp::Supply,
     law_seed: u64,
@@ -244,7 +247,7 @@ fn tcp_hosts(start: Span, connection: &TcpFlow, hosts: TcpHosts) -> Result<(tcp:
     Ok((tcp::Sender::new(near, law)?, tcp::Receiver::new(far)?))
 }
 
-/// The law that the simulator runs.
+/// The window law that the simulator runs.
 fn law_of(connection: &TcpFlow) -> Result<&LawChoice, EndsError> {
     let none = || EndsError::KernelOnly { name: connection.congestion_control().to_owned() };
     connection.law.as_ref().ok_or_else(none)
@@ -275,12 +278,13 @@ fn tcp_configs(start: Span, connection: &TcpFlow, hosts: TcpHosts) -> (tcp::Send
     (near, far)
 }
 
-/// Of the random numbers of flow number `index`, which is web traffic: the same fetches and idle times in both worlds.
+/// The seed of flow number `index`, web traffic. It makes fetches and idle times the same in the simulator and in live
+/// runs.
 pub(crate) const fn web_seed(index: usize, seed: u64) -> u64 {
     stream_seed(seed, FIRST_WEB_STREAM + index as u64)
 }
 
-/// Both hosts of flow number `index`, which is web traffic.
+/// Both hosts of flow number `index`, web traffic.
 pub(crate) fn web(
     flow: &Flow,
     connection: &TcpFlow,
@@ -304,7 +308,7 @@ pub(crate) fn web(
     })?)
 }
 
-/// Both ends of flow number `index`, which is a flow pair, without its TCP, in a run that begins at `origin`.
+/// Both ends of flow number `index`, a flow pair, without its TCP, in a run that starts at `origin`.
 pub(crate) fn pair_ends(
     flow: &Flow,
     config: &PairFlow,
@@ -321,7 +325,7 @@ pub(crate) fn pair_ends(
     (near, equipoise_pair::ReceiverConfig::new(far))
 }
 
-/// Both ends of flow number `index`, which is a flow pair, in a simulated run.
+/// Both ends of flow number `index`, a flow pair, in a simulated run.
 pub(crate) fn pair(flow: &Flow, config: &PairFlow, index: usize, seed: u64) -> Result<(PairNear, PairFar), EndsError> {
     let (near, far) = pair_ends(flow, config, (index, seed), Instant::ZERO);
     let hosts = TcpHosts {
@@ -342,7 +346,8 @@ pub(crate) fn pair(flow: &Flow, config: &PairFlow, index: usize, seed: u64) -> R
     }))
 }
 
-/// What a TCP connection is told of its path's bandwidth.
+/// The oracle that provides the path's bandwidth to a TCP connection; `None` if the connection does not use a known
+/// bandwidth.
 pub(crate) fn bandwidth_oracle(flow: &Flow, connection: &TcpFlow, index: usize, seed: u64) -> Option<BandwidthOracle> {
     let BandwidthSource::Known { interval, noise } = &connection.bandwidth else { return None };
     let noise = WhiteNoise::new(noise.clone(), stream_seed(seed, FIRST_NOISE_STREAM + index as u64));
@@ -350,7 +355,7 @@ pub(crate) fn bandwidth_oracle(flow: &Flow, connection: &TcpFlow, index: usize, 
     Some(BandwidthOracle { start: Instant::ZERO + flow.start, interval: *interval, noise, told })
 }
 
-/// When the packets of background traffic leave: at the same times in both worlds.
+/// The source of background packets. Departure times are the same in the simulator and in live runs.
 pub(crate) fn source<C>(
     flow: &Flow,
     (traffic, rate): (&TrafficChoice, &Schedule<Rate>),
@@ -374,7 +379,7 @@ fn receiver(flow: &Flow, index: usize, sender_ssrc: u32, seed: u64) -> Result<Re
 }
 
 fn receiver_config(flow: &Flow, index: usize, sender_ssrc: u32, seed: u64) -> ReceiverConfig {
-    // Another source number than the sender's, whatever that is.
+    // This differs from the sender's SSRC for any value.
     let ssrc = sender_ssrc ^ 1;
     let name = flow.rtcp.receiver.clone().unwrap_or_else(|| cname("receiver", index));
     let reporting = flow.reporting();

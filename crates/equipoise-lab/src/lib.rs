@@ -1,4 +1,4 @@
-//! One scenario in two worlds, and what comes of it.
+//! Runs a scenario in the simulator or with real packets, and evaluates the results.
 //!
 //! ```text
 //!                 ┌─ sim  ─┐
@@ -6,11 +6,13 @@
 //!                 └─ live ─┘
 //! ```
 //!
-//! This is the only crate that knows the scenario and both worlds. [`scenario`] is the file, checked; [`sim`] and
-//! [`live`] run it with the same endpoints from the same seed; [`record`] sums up the events of either; [`result`] is
-//! the one form of results, and [`report`] draws them. [`compare`] sets several scenarios against each
-//! other, [`suite`] many cases under many controllers, and a sweep (the feature `sweep`) runs many variants of a scenario into a
-//! table. [`timeline`] is what a person watches of a run while it goes on, [`link`] the emulated path as a program of its own.
+//! Only this crate connects the scenario with the simulator and the network. [`scenario`] is the validated file.
+//! [`sim`] and [`live`] run it with the same endpoints from the same seed. [`record`] summarises the events of either.
+//! [`result`] is the single format of results, and [`report`] draws them.
+//!
+//! [`compare`] compares several scenarios, and [`suite`] runs many cases with many controllers. A sweep (feature
+//! `sweep`) runs many variants of a scenario and writes a table. [`timeline`] shows a run while it is running. [`link`]
+//! is the emulated path as a separate program.
 #![forbid(unsafe_code)]
 
 use equipoise::units::{Instant, SenderClock, Span};
@@ -48,54 +50,53 @@ pub mod video;
 
 pub use ends::EndsError;
 
-/// The scenario of the demo: the main job, forty seconds long.
+/// The scenario of the demo: the main use case, 40 s long.
 pub const DEMO: &str = include_str!("../scenarios/demo.toml");
 
-/// The demo in ten seconds, which show that it works and are too short to judge by.
+/// The demo in 10 s. It shows that everything works, but is too short for conclusions.
 pub const DEMO_SHORT: &str = include_str!("../scenarios/demo-short.toml");
 
-/// The demo's second part: our own law on a link that becomes faster and slower.
+/// The second part of the demo: our own law on a link whose capacity rises and falls.
 pub const DEMO_OWN: &str = include_str!("../scenarios/demo-own.toml");
 
-/// The version of Equipoise, which all results name.
+/// The version of Equipoise, which all results include.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Progress {
-    /// This share of it is done, 0 to 1.
+    /// The completed share of the run, 0 to 1.
     Share(f64),
     /// Something happened at one end of a flow.
     Event {
-        /// When, since the run's start.
+        /// Time since the run's start.
         at: Span,
-        /// The start of the run.
+        /// Start of the run.
         origin: Instant<SenderClock>,
-        /// The flow's place in the scenario.
+        /// Index of the flow in the scenario.
         flow: usize,
-        /// Which of its paths, where it has several and this is of one.
+        /// The path, if the flow has several paths and the event belongs to one of them.
         path: Option<PathId>,
-        /// Which end: the one that sends the flow's media, or the one that receives them.
+        /// The end that sends the flow's media, or the one that receives them.
         half: Half,
         /// What happened.
         event: Event,
     },
-    /// A packet has come to the receiver of a flow, after it waited in the queues of its way for so long; if it was media, its event follows.
-    /// Of live runs alone.
+    /// A packet arrived at the receiver of a flow. If it carried media, its event follows. Only in live runs.
     Waited {
-        /// When, since the run's start.
+        /// Time since the run's start.
         at: Span,
-        /// The flow's place in the scenario.
+        /// Index of the flow in the scenario.
         flow: usize,
-        /// How long.
+        /// Total time that the packet waited in the queues of its route.
         waited: Span,
     },
     /// A control interval of a session is over.
     Interval(record::IntervalRow),
 }
 
-/// The README's code, so that it is compiled with the other examples.
+/// Compiles the code of the README together with the other examples.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,5 +1,4 @@
-//! What a flow is judged by: each metric with its name, its unit and where it comes from. Tables, summaries and comparisons are made
-//! from this one list.
+//! The metrics of a flow: name, unit and source of each one. Tables, summaries and comparisons all use this list.
 
 mod media;
 
@@ -9,41 +8,41 @@ use crate::result::FlowResult;
 use crate::scenario::{FlowKind, TcpFlow};
 pub use media::{PHASE, RUN};
 
-/// A number that a run has of a flow, or of whatever else.
+/// A number that is read from a result of type `T`, by default from the result of a flow.
 #[derive(Debug)]
 pub struct Metric<T = FlowResult> {
-    /// Its key in JSON, which carries the unit of the values.
+    /// Key in JSON, which contains the unit of the values.
     pub key: &'static str,
-    /// Its name in tables.
+    /// Name in tables.
     pub name: &'static str,
-    /// Its unit in tables; empty for counts and ratios.
+    /// Unit in tables; empty for counts and ratios.
     pub unit: &'static str,
-    /// From the unit of the values to that of tables.
+    /// Factor from the unit of the values to the unit in tables.
     pub scale: f64,
-    /// Decimals in tables.
+    /// Number of decimals in tables.
     pub decimals: usize,
-    /// Whether comparisons show it.
+    /// Whether comparisons include it.
     pub is_compared: bool,
     of: fn(&T) -> Option<f64>,
 }
 
 impl<T> Metric<T> {
-    /// Its value, in the unit that its key carries; `None` if it was not measured.
+    /// Reads its value, in the unit of its key; `None` if it was not measured.
     pub fn of(&self, result: &T) -> Option<f64> {
         (self.of)(result)
     }
 
-    /// Its name with its unit.
+    /// Its name and unit.
     pub fn label(&self) -> String {
         if self.unit.is_empty() { self.name.to_owned() } else { format!("{} ({})", self.name, self.unit) }
     }
 
-    /// A value in the unit of tables, with their decimals and without the unit.
+    /// Formats a value in the unit and with the decimals of tables, without the unit's name.
     pub fn number(&self, value: f64) -> String {
         format!("{:.*}", self.decimals, value * self.scale)
     }
 
-    /// A mean in the unit of tables, with half the width of its interval if it has one.
+    /// Formats a mean in the unit of tables, with half the width of its confidence interval if it has one.
     pub fn mean(&self, mean: f64, half_width: Option<f64>) -> String {
         let interval = half_width.map(|half| format!(" ± {}", self.number(half))).unwrap_or_default();
         self.number(mean) + &interval
@@ -54,14 +53,14 @@ impl<T> Metric<T> {
     }
 }
 
-/// As its key.
+/// Serialises as its key.
 impl<T> Serialize for Metric<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.key)
     }
 }
 
-/// The metrics of a flow, by what it is.
+/// The metrics of a flow, according to its kind.
 pub fn of(flow: &FlowResult) -> &'static [Metric] {
     match (&flow.tcp, &flow.pair) {
         (Some(tcp), _) if tcp.web.is_some() => WEB,
@@ -71,7 +70,7 @@ pub fn of(flow: &FlowResult) -> &'static [Metric] {
     }
 }
 
-/// The metrics of a flow of a scenario, by what it is.
+/// The metrics of a scenario's flow, according to its kind.
 pub(crate) const fn of_kind(kind: &FlowKind) -> &'static [Metric] {
     match kind {
         FlowKind::Tcp(TcpFlow { web: Some(_), .. }) => WEB,
@@ -81,7 +80,7 @@ pub(crate) const fn of_kind(kind: &FlowKind) -> &'static [Metric] {
     }
 }
 
-/// What a flow is in a word: `media` (background traffic among it), `tcp`, `web` or `pair`.
+/// The kind of a flow in one word: `media` (including background traffic), `tcp`, `web` or `pair`.
 #[cfg(feature = "sweep")]
 pub(crate) fn kind_name(flow: &FlowResult) -> &'static str {
     match (&flow.tcp, &flow.pair) {
@@ -92,7 +91,7 @@ pub(crate) fn kind_name(flow: &FlowResult) -> &'static str {
     }
 }
 
-/// The keys of the metrics of all kinds of flows, each once.
+/// The keys of the metrics of all kinds of flows, without repetitions.
 #[cfg(feature = "sweep")]
 pub(crate) fn keys() -> Vec<&'static str> {
     let mut keys = Vec::new();
@@ -106,11 +105,11 @@ pub(crate) fn keys() -> Vec<&'static str> {
 
 type Get = fn(&FlowResult) -> Option<f64>;
 
-/// How a value is printed.
+/// Number format of a value.
 #[derive(Clone, Copy)]
 struct Print {
     unit: &'static str,
-    /// From the unit of the values to that of tables.
+    /// Factor from the unit of the values to the unit in tables.
     scale: f64,
     decimals: usize,
 }
@@ -161,12 +160,12 @@ fn lost(flow: &FlowResult) -> Option<f64> {
     (flow.packets_sent > 0).then(|| flow.packets_lost as f64 / flow.packets_sent as f64)
 }
 
-/// Of what arrived.
+/// Share of the received packets that had a congestion mark; `None` if nothing was received or marks were not counted.
 fn marked(flow: &FlowResult) -> Option<f64> {
     (flow.packets_received > 0).then_some(flow.packets_marked? as f64 / flow.packets_received as f64)
 }
 
-/// The rate at which a flow's media or data arrive, whatever the flow is.
+/// The rate at which a flow's media or data arrive, for any kind of flow.
 pub(crate) const DELIVERED: Metric = rate("delivered_rate_bps", "delivered rate", |flow| {
     let of_tcp = || flow.tcp.as_ref()?.goodput_bps;
     let of_pair = || flow.pair.as_ref()?.received_bps;
@@ -174,11 +173,11 @@ pub(crate) const DELIVERED: Metric = rate("delivered_rate_bps", "delivered rate"
 })
 .compared();
 
-/// The mean one-way delay of a flow over RTP.
+/// The mean one-way delay of an RTP flow.
 pub(crate) const MEAN_DELAY: Metric =
     millis("delay_mean_s", "one-way delay: mean", |flow| flow.delay.mean_s).compared();
 
-/// Of media sessions and background traffic.
+/// Metrics of media sessions and background traffic.
 const MEDIA: &[Metric] = &[
     rate("mean_rate_bps", "mean rate", |flow| flow.mean_rate_bps).compared(),
     DELIVERED,
@@ -218,7 +217,7 @@ const MEDIA: &[Metric] = &[
     }),
 ];
 
-/// Of TCP connections.
+/// Metrics of TCP connections.
 const TCP: &[Metric] = &[
     rate("goodput_bps", "goodput", |flow| flow.tcp.as_ref()?.goodput_bps),
     Metric {
@@ -237,7 +236,7 @@ const TCP: &[Metric] = &[
     seconds("finished_s", "transfer finished", |flow| flow.tcp.as_ref()?.finished_s).compared(),
 ];
 
-/// Of web traffic.
+/// Metrics of web traffic.
 const WEB: &[Metric] = &[
     rate("goodput_bps", "goodput", |flow| flow.tcp.as_ref()?.goodput_bps),
     Metric {
@@ -256,7 +255,7 @@ const WEB: &[Metric] = &[
     millis("min_round_trip_s", "least round-trip time", |flow| flow.tcp.as_ref()?.min_round_trip_s),
 ];
 
-/// Of flow pairs; what is of the RTP half alone says so.
+/// Metrics of flow pairs. The name says so if a metric covers only the RTP half.
 const PAIR: &[Metric] = &[
     rate("received_bps", "rate at the receiver", |flow| flow.pair.as_ref()?.received_bps),
     count("adus", "ADUs delivered", |flow| Some(flow.pair.as_ref()?.adus as f64)),

@@ -1,7 +1,7 @@
-//! Several variants of a scenario on the same seeds: how far their results lie apart.
+//! Compares several variants of a scenario on the same seeds.
 //!
-//! The same seed draws the same background traffic in each variant, so differences are taken run by run: what chance does to both
-//! variants alike cancels out, and fewer runs decide.
+//! The same seed generates the same background traffic in each variant, so differences are computed run by run. Random
+//! effects that both variants share cancel out, and fewer runs are enough for a decision.
 
 mod over_time;
 mod pareto;
@@ -21,23 +21,23 @@ pub use over_time::{Moment, OverTime};
 pub use pareto::Place;
 pub use result::{Comparison, Difference, FlowComparison, MetricComparison, Sample, VariantResult, Word};
 
-/// A scenario by the name that it has in a comparison.
+/// A scenario and its name in a comparison.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// The name, of its own among the variants.
+    /// The name, unique among the variants.
     pub name: String,
-    /// What is run.
+    /// The scenario to run.
     pub scenario: Scenario,
 }
 
-/// How often and with what each variant is run.
+/// The seeds, the number of runs and the execution settings, the same for each variant.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Seed of the first run; further runs count on from it.
+    /// Seed of the first run; each further run uses the next number.
     pub seed: u64,
-    /// Runs of each variant.
+    /// Number of runs of each variant.
     pub runs: u32,
-    /// The threads, and what ends it early.
+    /// The number of threads, and what can stop the runs early.
     pub execution: Execution,
 }
 
@@ -48,23 +48,23 @@ pub enum CompareError {
     /// There are fewer than two variants.
     #[error("a comparison takes two variants or more, and there is {found}")]
     TooFewVariants {
-        /// How many there are.
+        /// The number of variants.
         found: usize,
     },
-    /// Two variants have one name.
+    /// Two variants have the same name.
     #[error("two variants have the name `{name}`; give each its own")]
     NameTaken {
         /// The name.
         name: String,
     },
-    /// A variant lacks the flow that is compared.
+    /// A variant does not have the compared flow.
     #[error("{variant} has no flow `{flow}` that sends media or data; flows that all variants have: {known}")]
     NoSuchFlow {
-        /// The variant.
+        /// The name of the variant.
         variant: String,
-        /// The flow.
+        /// The name of the flow.
         flow: String,
-        /// Flows that all variants have, background traffic left out.
+        /// Flows that all variants have, without background traffic.
         known: String,
     },
     /// No flow is in all variants.
@@ -72,18 +72,18 @@ pub enum CompareError {
         "the variants have no flow in common that sends media or data; give flows that are to be compared one name"
     )]
     NoSharedFlow,
-    /// It is not clear which flow is compared.
+    /// Several flows could be compared and none was selected.
     #[error("which flow is to be compared? Name one that all variants have: {known}")]
     WhichFlow {
-        /// Flows that all variants have, background traffic left out.
+        /// Flows that all variants have, without background traffic.
         known: String,
     },
     /// A variant cannot be simulated.
     #[error("{variant}")]
     Sim {
-        /// The variant.
+        /// The name of the variant.
         variant: String,
-        /// Why.
+        /// The cause.
         source: Box<SimError>,
     },
     /// A run failed.
@@ -91,12 +91,12 @@ pub enum CompareError {
     Run(#[from] SimError),
 }
 
-/// Runs every variant on the same seeds and compares them with the first one. `flow` is the one whose delay is set against its rate;
-/// without a name it is the only session of the first variant, or the only flow that all variants have. `progress` is told the share
-/// of the runs that are done.
+/// Runs every variant on the same seeds and compares each one with the first. `flow` names the flow whose delay is
+/// compared with its rate. Without a name, it is the only session that all variants have; if they have no session in
+/// common, the only flow that they all have. `progress` is called with the completed share of the runs, 0 to 1.
 ///
 /// # Errors
-/// [`CompareError`] for variants that cannot be compared, found before anything is run, and for a run that fails.
+/// [`CompareError`] if the variants cannot be compared, which is checked before the first run, or if a run fails.
 pub fn run(
     variants: &[Variant],
     flow: Option<&str>,
@@ -141,13 +141,13 @@ pub fn run(
     })
 }
 
-/// A flow that all variants have, and what of it is compared.
+/// A flow that all variants have, and its compared metrics.
 struct SharedFlow {
     name: String,
     metrics: Vec<&'static Metric>,
 }
 
-/// The flows that all variants have and that are more than background traffic in the first, in its order.
+/// The flows that all variants have, without background traffic, in the order of the first variant.
 fn shared_flows(variants: &[Variant]) -> Result<Vec<SharedFlow>, CompareError> {
     let [first, others @ ..] = variants else { return Err(CompareError::TooFewVariants { found: 0 }) };
     if others.is_empty() {
@@ -162,14 +162,14 @@ fn shared_flows(variants: &[Variant]) -> Result<Vec<SharedFlow>, CompareError> {
     Ok(flows.map(|flow| SharedFlow { name: flow.name.clone(), metrics: compared(&flow.kind) }).collect())
 }
 
-/// Whether a variant has a flow of this name that is no background traffic.
+/// Whether a variant has a flow of this name that is not background traffic.
 fn sends(variant: &Variant, flow: &str) -> bool {
     let is_it =
         |found: &crate::scenario::Flow| found.name == flow && !matches!(found.kind, FlowKind::Background { .. });
     variant.scenario.flows.iter().any(is_it)
 }
 
-/// What is compared of a flow: the delivered rate first.
+/// The compared metrics of a flow, starting with the delivered rate.
 fn compared(kind: &FlowKind) -> Vec<&'static Metric> {
     static RATE: Metric = DELIVERED;
     let all = crate::metrics::of_kind(kind).iter().filter(|metric| metric.is_compared && metric.key != RATE.key);
@@ -207,11 +207,11 @@ fn values(run: &Run, flow: &SharedFlow) -> Vec<Option<f64>> {
     flow.metrics.iter().map(|metric| metric.of(found?).filter(|value| value.is_finite())).collect()
 }
 
-/// What is kept of a run.
+/// The results of a run that are kept.
 struct Kept {
-    /// By flow and metric.
+    /// Values by flow and metric.
     values: Vec<Vec<Option<f64>>>,
-    /// Of the flow whose delay is set against its rate.
+    /// The course of the flow whose delay is compared with its rate, if this run is among the first [`MOST_RUNS`].
     course: Option<Course>,
 }
 
@@ -256,7 +256,7 @@ mod tests {
         assert!(page(1) == page(2));
     }
 
-    /// The values are those of the runs by themselves, and a variant does not differ from itself.
+    /// The values equal those of separate runs, and a variant does not differ from itself.
     #[test]
     fn equal_variants_are_equal_in_every_run() {
         let variants =

@@ -1,28 +1,28 @@
-//! What the flow that is compared did over time in each variant.
+//! Rate and delay of the compared flow over time, for each variant.
 
 use serde::Serialize;
 
 use crate::result::{FlowResult, IntervalResult, TcpSample};
 use crate::statistics::{Quantiles, quantiles_over};
 
-/// Runs of a variant whose course is kept, at the most.
+/// Maximum number of runs per variant whose course is kept.
 pub(super) const MOST_RUNS: u64 = 100;
 
-/// A variant over time, in the first hundred of its runs.
+/// A variant over time, computed from at most its first hundred runs.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct OverTime {
-    /// How many runs that are.
+    /// Number of these runs.
     pub runs: u32,
-    /// Sending rate of each interval, in bit/s; of a TCP connection its goodput.
+    /// Sending rate of each interval, in bit/s; for a TCP connection, its goodput.
     pub rate_bps: Vec<Moment>,
     /// Mean one-way delay of each interval, in seconds; empty for TCP.
     pub delay_mean_s: Vec<Moment>,
 }
 
-/// Quantiles over the runs at one moment; `null` if fewer than half of them have a value.
+/// Quantiles over the runs at one time; `null` if fewer than half of the runs have a value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Moment {
-    /// Since the run's start, in seconds.
+    /// Time since the run's start, in seconds.
     pub at_s: f64,
     /// 10th percentile.
     pub p10: Option<f64>,
@@ -32,7 +32,7 @@ pub struct Moment {
     pub p90: Option<f64>,
 }
 
-/// The course of one run.
+/// The course of one run, as pairs of time in seconds and value; NaN if not measured.
 pub(super) struct Course {
     rates: Vec<(f64, f64)>,
     delays: Vec<(f64, f64)>,

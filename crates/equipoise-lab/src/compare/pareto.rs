@@ -1,4 +1,4 @@
-//! Delay against rate: which variants are better than no other in both.
+//! Delay and rate together: which variants are Pareto-optimal.
 
 use serde::Serialize;
 
@@ -6,19 +6,19 @@ use super::FlowComparison;
 use crate::metrics::{DELIVERED, MEAN_DELAY};
 use crate::result::Mean;
 
-/// Where a variant stands: its mean delay and its mean rate over the runs.
+/// The mean delay and the mean rate of a variant over its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Place {
     /// Delivered rate, in bit/s.
     pub delivered_rate_bps: Option<Mean>,
-    /// Mean one-way delay, in seconds; `null` of a flow that is TCP.
+    /// Mean one-way delay, in seconds; `null` for a TCP flow.
     pub delay_mean_s: Option<Mean>,
-    /// Whether no other variant has less delay at no lower a rate, or a higher rate at no more delay, by the means; `null` if either
-    /// was not measured.
+    /// Whether, by the means, no other variant has a lower delay without a lower rate, or a higher rate without a
+    /// higher delay; `null` if delay or rate was not measured.
     pub is_pareto_optimal: Option<bool>,
 }
 
-/// The places of all variants, in their order.
+/// The places of all variants, in the order of the variants.
 pub(super) fn places(flow: &FlowComparison) -> Vec<Place> {
     let mean = |key: &str, variant: usize| flow.metric(key)?.variants.get(variant)?.mean;
     let count = flow.metrics.first().map_or(0, |metric| metric.variants.len());
@@ -43,7 +43,7 @@ struct Point {
 }
 
 impl Point {
-    /// Whether it is better in one and worse in none.
+    /// Whether it is better in rate or delay, and not worse in the other.
     fn is_better_than(self, other: Self) -> bool {
         self.rate >= other.rate && self.delay <= other.delay && (self.rate > other.rate || self.delay < other.delay)
     }
@@ -56,7 +56,7 @@ mod tests {
     use super::super::{MetricComparison, Sample};
     use super::*;
 
-    /// A rate and a delay.
+    /// A rate and a delay, if measured.
     type Measured = (Option<f64>, Option<f64>);
 
     /// A flow whose variants have these rates and delays.
@@ -92,7 +92,7 @@ mod tests {
     }
 
     proptest! {
-        /// Somebody is always optimal, and whoever is not is beaten by somebody who is.
+        /// At least one point is optimal, and each other point is dominated by an optimal one.
         #[test]
         fn the_front_beats_all_others(points in proptest::collection::vec((0..9u8, 0..9u8), 1..12)) {
             let points: Vec<_> = points.into_iter().map(|(rate, delay)| (f64::from(rate), f64::from(delay))).collect();

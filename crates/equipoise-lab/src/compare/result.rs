@@ -5,37 +5,37 @@ use crate::metrics::Metric;
 use crate::result::{Mean, json};
 use crate::statistics::mean_95;
 
-/// What a comparison has found, as its JSON holds it.
+/// The result of a comparison, in the form of its JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Version of Equipoise that made it.
+    /// Version of Equipoise that produced it.
     pub version: String,
-    /// Seed of the first run of each variant; the n-th uses `seed + n`.
+    /// Seed of the first run of each variant; run n, counted from 0, uses `seed + n`.
     pub seed: u64,
-    /// Runs of each variant.
+    /// Number of runs of each variant.
     pub runs: u32,
-    /// The flow whose delay is set against its rate.
+    /// The flow whose delay is compared with its rate.
     pub flow: String,
-    /// The variants, the first of which the others are compared with.
+    /// The variants; the others are compared with the first.
     pub variants: Vec<VariantResult>,
-    /// Delay and rate of that flow, in the order of the variants.
+    /// Delay and rate of `flow`, in the order of the variants.
     pub places: Vec<Place>,
-    /// That flow over time, in the order of the variants.
+    /// `flow` over time, in the order of the variants.
     pub over_time: Vec<OverTime>,
-    /// The flows that all variants have, background traffic left out.
+    /// The flows that all variants have, without background traffic.
     pub flows: Vec<FlowComparison>,
 }
 
 /// A variant.
 #[derive(Clone, Debug, Serialize)]
 pub struct VariantResult {
-    /// Its name in the comparison.
+    /// Name in the comparison.
     pub name: String,
-    /// Name of its scenario.
+    /// Name of the scenario.
     pub scenario: String,
-    /// The scenario's own words on what it shows.
+    /// Description from the scenario.
     pub description: String,
-    /// The scenario as it was run, whole.
+    /// Complete text of the scenario that was run.
     pub scenario_text: String,
 }
 
@@ -51,49 +51,50 @@ pub struct FlowComparison {
 /// A metric in all variants.
 #[derive(Clone, Debug, Serialize)]
 pub struct MetricComparison {
-    /// The metric; in JSON its key, which carries the unit of all values.
+    /// The metric; in JSON, its key, which contains the unit of all values.
     pub metric: &'static Metric,
-    /// In the order of the variants.
+    /// Values of each variant, in the order of the variants.
     pub variants: Vec<Sample>,
 }
 
 /// A metric of one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// Its mean over the runs; `null` if no run has it.
+    /// Mean over the runs; `null` if no run has a value.
     pub mean: Option<Mean>,
-    /// Its difference from the first variant; `null` of that one itself, and if no seed has both.
+    /// Difference from the first variant; `null` for the first variant itself, and if no seed has a value in both
+    /// variants.
     pub difference: Option<Difference>,
-    /// Its value in each run, in the order of the seeds; `null` where it was not measured.
+    /// Value in each run, in the order of the seeds; `null` if not measured.
     pub values: Vec<Option<f64>>,
 }
 
-/// A difference of two variants, taken seed by seed.
+/// A difference between two variants, computed seed by seed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Mean over the seeds that have both, with its interval.
+    /// Mean over the seeds that have a value in both variants, with its confidence interval.
     #[serde(flatten)]
     pub mean: Mean,
-    /// What that says.
+    /// The conclusion.
     pub word: Word,
 }
 
-/// What a difference says.
+/// The conclusion from a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Word {
-    /// Less than the first variant: the interval lies below zero.
+    /// Less than the first variant: the confidence interval is below zero.
     Less,
-    /// More than the first variant: the interval lies above zero.
+    /// More than the first variant: the confidence interval is above zero.
     More,
     /// The same value as the first variant in every run.
     Equal,
-    /// The interval holds zero, or there is none.
+    /// The confidence interval contains zero, or there is no interval.
     Undecided,
 }
 
 impl Word {
-    /// For tables.
+    /// The word in tables.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Less => "less",
@@ -105,7 +106,7 @@ impl Word {
 }
 
 impl Difference {
-    /// How far `values` lie above `first`, pair by pair; `None` if no pair is whole.
+    /// Difference of `values` minus `first`, pair by pair; `None` if no pair has both values.
     pub fn of(first: &[Option<f64>], values: &[Option<f64>]) -> Option<Self> {
         let pairs = first.iter().zip(values).filter_map(|(first, value)| Some((*value)? - (*first)?));
         let differences: Vec<f64> = pairs.collect();
@@ -134,14 +135,14 @@ impl VariantResult {
 }
 
 impl FlowComparison {
-    /// The metric of this key.
+    /// The metric with this key.
     pub fn metric(&self, key: &str) -> Option<&MetricComparison> {
         self.metrics.iter().find(|found| found.metric.key == key)
     }
 }
 
 impl MetricComparison {
-    /// A mean difference in the unit of tables, with its sign and half the width of its interval.
+    /// Formats a mean difference in the unit of tables, with its sign and half the width of its confidence interval.
     pub fn difference(&self, mean: &Mean) -> String {
         let text = self.metric.mean(mean.mean, mean.half_width());
         if mean.mean > 0.0 { format!("+{text}") } else { text.replace('-', "−") }
@@ -149,7 +150,7 @@ impl MetricComparison {
 }
 
 impl Comparison {
-    /// The comparison as JSON, with a line break at its end.
+    /// The comparison as JSON that ends with a line break.
     pub fn to_json(&self) -> String {
         json(self)
     }
@@ -181,7 +182,7 @@ mod tests {
         values.iter().copied().map(Some).collect()
     }
 
-    /// Differences 1, 2 and 3: mean 2, deviation 1, Student's t 4.303 at two degrees of freedom, so 2 ± 2.484.
+    /// Differences 1, 2 and 3: mean 2, standard deviation 1, Student's t 4.303 at two degrees of freedom, so 2 ± 2.484.
     #[test]
     fn differences_are_taken_run_by_run() {
         let (first, other) = (all(&[10.0, 20.0, 30.0]), all(&[11.0, 22.0, 33.0]));
@@ -191,7 +192,7 @@ mod tests {
                 && (found.mean.half_width().expect("an interval") - 2.484).abs() < 1e-3
         );
         assert_eq!(found.word, Word::Undecided);
-        // The values themselves lie far apart, their differences do not.
+        // The values vary widely, their differences do not.
         let steady = Difference::of(&first, &all(&[11.0, 21.1, 30.9])).expect("pairs");
         assert_eq!(steady.word, Word::More);
         assert_eq!(Difference::of(&all(&[11.0, 21.1, 30.9]), &first).expect("pairs").word, Word::Less);
@@ -206,7 +207,7 @@ mod tests {
     }
 
     proptest! {
-        /// The other way round is the same with the other sign, and noise that both have does not show.
+        /// Swapping the variants only changes the sign, and noise common to both has no effect.
         #[test]
         fn a_difference_is_odd_and_knows_nothing_of_common_noise(
             values in proptest::collection::vec((-1e3..1e3f64, -1e3..1e3f64, -1e3..1e3f64), 2..20),

@@ -2,47 +2,47 @@ use equipoise_net::{BridgeSample, Time};
 use equipoise_path::link::LinkStats;
 use serde::Serialize;
 
-/// What one direction of the path did in one interval. Rates and sizes are of IP packets.
+/// Counters of one direction of the path in one interval. Rates and sizes count IP packets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LinkInterval {
-    /// Start, in seconds since the path's.
+    /// Start, in seconds since the path's start.
     pub start_s: f64,
     /// End, in seconds since the path's start.
     pub end_s: f64,
-    /// Rate of what came out, in bit/s.
+    /// Outgoing rate, in bit/s.
     pub rate_bps: f64,
-    /// Packets that came in.
+    /// Packets that entered.
     pub packets_in: u64,
-    /// Packets that came out, duplicates included.
+    /// Packets that left, including duplicates.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Packets lost by chance.
+    /// Packets lost at random.
     pub packets_lost: u64,
-    /// Packets that a policer, a full queue or a queue that tells of congestion dropped.
+    /// Packets dropped by a policer, by a full queue, or by a queue to signal congestion.
     pub packets_dropped: u64,
-    /// Packets that a queue marked in place of that (ECN).
+    /// Packets that a queue marked instead of dropping them (ECN).
     pub packets_marked: u64,
-    /// Packets that were under way at the end.
+    /// Packets in flight at the end.
     pub packets_in_flight: u64,
     /// Waiting packets, averaged over the interval.
     pub queue_mean_packets: Option<f64>,
 }
 
-/// Where an interval begins: the sample that ended the one before.
+/// The start of the current interval: the sample that ended the previous one.
 pub(super) struct Sampled {
     start: Time,
     last: BridgeSample,
 }
 
 impl Sampled {
-    /// Of a path that began at `start`.
+    /// For a path that started at `start`.
     pub(super) fn of(start: Time) -> Self {
         let (forward, back) = (LinkStats::default(), LinkStats::default());
         Self { start, last: BridgeSample { at: start, forward, back } }
     }
 
-    /// The interval that `sample` ends, forward and back.
+    /// The interval that ends with `sample`, forward and backward.
     pub(super) fn until(&mut self, sample: &BridgeSample) -> (LinkInterval, LinkInterval) {
         let last = std::mem::replace(&mut self.last, *sample);
         let [start_s, end_s] = [last.at, sample.at].map(|at| (at - self.start).as_secs_f64());
@@ -56,7 +56,7 @@ impl LinkInterval {
         let more = |of: fn(&LinkStats) -> u64| of(to).saturating_sub(of(from));
         let lasted_s = end_s - start_s;
         let bytes = more(|stats| stats.left_bytes.as_bytes());
-        // What has waited since the path's start, in packet seconds.
+        // Total waiting time since the path's start, in packet seconds.
         let waited = |at_s: f64, stats: &LinkStats| stats.usage.mean_queue.map(|mean| mean * at_s);
         let queue = waited(end_s, to).map(|all| (all - waited(start_s, from).unwrap_or(0.0)).max(0.0) / lasted_s);
         Self {
@@ -100,7 +100,7 @@ mod tests {
         let mut sampled = Sampled::of(Time::ZERO + Span::from_secs(10));
         let (first, _) = sampled.until(&sample(1, 100, 2, 4.0));
         assert_eq!((first.packets, first.packets_lost, first.bytes), (100, 2, 100_000));
-        // The mean over two seconds is 3: in the second of them it was 2.
+        // The mean over the first two seconds is 3, so it was 2 in the second one.
         let (second, back) = sampled.until(&sample(2, 150, 2, 3.0));
         assert_eq!((second.packets, second.packets_in, second.packets_lost), (50, 50, 0));
         assert!((second.rate_bps - 400_000.0).abs() < 1e-6 && (second.start_s - 1.0).abs() < 1e-9);

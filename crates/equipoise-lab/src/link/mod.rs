@@ -1,4 +1,4 @@
-//! The emulated path as a program: traffic of others goes through it, and its counters come out as JSON.
+//! The emulated path as a program: it carries traffic of other programs, and reports its counters as JSON.
 
 mod interval;
 mod settings;
@@ -21,28 +21,29 @@ pub use settings::{
 use crate::result::Stall;
 use interval::Sampled;
 
-/// How often it is looked whether the end has come.
+/// Maximum time between two checks whether to stop and whether there are new samples.
 const LOOK: Span = Span::from_millis(20);
 
-/// What a path tells while it carries.
+/// What a path reports while it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkNews {
-    /// It begins, at this address if it is a relay.
+    /// The path is ready, at this address if it is a relay.
     Ready(Option<SocketAddr>),
     /// An interval is over.
     Interval {
         /// From the clients to the target, or from the first interface to the second.
         forward: LinkInterval,
-        /// The other way.
+        /// The opposite direction.
         back: LinkInterval,
     },
 }
 
-/// Carries traffic between `ends` until `stop` is set, or for as long as `time`; `tell` hears of its beginning, and of each interval if
-/// the configuration samples any.
+/// Carries traffic between `ends` until `stop` is set, or for at most `time`. Calls `tell` when the path is ready and,
+/// if the configuration requests samples, after each interval.
 ///
 /// # Errors
-/// [`NetError`] where there is no such path or no right to it, or where it broke.
+/// [`NetError`] if the path cannot be created, if the process lacks the permission for it, or if the path fails while
+/// it runs.
 pub fn run(
     ends: &Ends,
     config: &BridgeConfig,
@@ -71,47 +72,47 @@ pub fn run(
     Ok(LinkReport::new(&bridge.stop()?, LinkSettings::new(ends, config, time)))
 }
 
-/// What happened on the path, as JSON has it. Rates and sizes are of IP packets.
+/// The results of the path, in the form of its JSON. Rates and sizes count IP packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkReport {
-    /// Version of Equipoise that made it.
+    /// Version of Equipoise that produced it.
     pub version: String,
-    /// The configuration that it ran with.
+    /// Configuration of the path.
     pub settings: LinkSettings,
     /// How long it ran, in seconds.
     pub lasted_s: f64,
     /// From the clients to the target, or from the first interface to the second.
     pub forward: LinkDirection,
-    /// The other way.
+    /// The opposite direction.
     pub back: LinkDirection,
-    /// Clients that there were.
+    /// Number of clients.
     pub clients: u64,
-    /// Packets that were lost at the sockets, by cause.
+    /// Packets lost at the sockets, by cause.
     pub sockets: SocketLosses,
-    /// Frames of several segments that were taken apart.
+    /// Frames of several segments, left whole for hardware offload, that were segmented here.
     pub frames_taken_apart: u64,
-    /// Checksums that were filled in.
+    /// Checksums left to hardware offload that were computed here.
     pub checksums_filled_in: u64,
-    /// Where arrival times came from.
+    /// Source of arrival times.
     pub timestamps: String,
-    /// When the machine stalled.
+    /// Stalls of the machine.
     pub stalls: Vec<Stall>,
 }
 
-/// What was asked for.
+/// The requested configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkSettings {
-    /// Between what the path lies.
+    /// The two ends of the path.
     pub ends: Ends,
     /// The seed.
     pub seed: u64,
-    /// Whether it stayed awake before departures.
+    /// Whether it busy-waited before departures, for better timing.
     pub spin: bool,
-    /// For how long it was to run, in seconds; `None` for until it was stopped.
+    /// Requested duration, in seconds; `None` for a path that runs until it is stopped.
     pub time_s: Option<f64>,
     /// The path from the clients to the target, or from the first interface to the second.
     pub forward: PathSettings,
-    /// The other way.
+    /// The opposite direction.
     pub back: PathSettings,
 }
 
@@ -131,48 +132,48 @@ impl LinkSettings {
 /// One direction of the path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkDirection {
-    /// Packets that came in.
+    /// Packets that entered.
     pub packets_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
-    /// Packets that came out, duplicates included.
+    /// Packets that left, including duplicates.
     pub packets_out: u64,
     /// Their bytes.
     pub bytes_out: u64,
-    /// Mean rate of what came out, in bit/s; over the whole time, silence included.
+    /// Mean outgoing rate over the whole run, including idle times, in bit/s; `None` for a run of zero length.
     pub mean_rate_bps: Option<f64>,
-    /// Packets lost by chance.
+    /// Packets lost at random.
     pub packets_lost: u64,
     /// Packets that a policer dropped.
     pub packets_policed: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub packets_dropped_full: u64,
-    /// Packets that the queue dropped to tell of congestion.
+    /// Packets that the queue dropped to signal congestion.
     pub packets_dropped_early: u64,
-    /// Packets that it marked in place of that (ECN).
+    /// Packets that the queue marked instead (ECN).
     pub packets_marked: u64,
-    /// Packets dropped for want of memory.
+    /// Packets dropped for lack of memory.
     pub packets_refused: u64,
     /// Copies made.
     pub packets_duplicated: u64,
-    /// Packets that came out after one that had come in later.
+    /// Packets that left after one that entered later.
     pub packets_reordered: u64,
-    /// Packets that were still under way.
+    /// Packets still in flight at the end.
     pub packets_in_flight: u64,
-    /// Waiting packets, averaged over time.
+    /// Number of waiting packets, averaged over time.
     pub mean_queue_packets: Option<f64>,
-    /// The most packets that ever waited at once.
+    /// Maximum number of packets that waited at once.
     pub longest_queue_packets: usize,
-    /// How much later than ideal packets left.
+    /// How much later than its ideal time each packet left; `None` if no packet left.
     pub late: Option<Late>,
-    /// The same without the windows of 100 ms in which the machine stalled.
+    /// Lateness of the packets in windows of 100 ms without a stall of the machine; `None` if there are none.
     pub late_without_stalls: Option<Late>,
 }
 
 /// Lateness of departures, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Late {
-    /// Packets that count.
+    /// Number of packets.
     pub packets: u64,
     /// Median.
     pub p50_s: f64,
@@ -180,22 +181,22 @@ pub struct Late {
     pub p99_s: f64,
     /// 99.9th percentile.
     pub p999_s: f64,
-    /// Largest.
+    /// Maximum.
     pub max_s: f64,
 }
 
-/// Packets lost at the program's own sockets, not by the path.
+/// Packets lost at the program's own sockets, not on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketLosses {
-    /// The system could not take them for sending.
+    /// The system did not accept them for sending.
     pub unsent: u64,
-    /// They found a receive buffer full.
+    /// A receive buffer was full.
     pub overflowed: u64,
-    /// They came to a client's socket and not from the target.
+    /// They arrived at a client's socket from an address other than the target's.
     pub foreign: u64,
-    /// There was no socket for their client.
+    /// Too many clients were active.
     pub turned_away: u64,
-    /// They were longer than the interface may send.
+    /// They were longer than the interface's MTU and could not be segmented.
     pub oversize: u64,
 }
 
@@ -229,7 +230,7 @@ impl LinkReport {
     /// The report as pretty JSON.
     ///
     /// # Panics
-    /// Never: a report holds no map with other keys than texts.
+    /// Never: serialisation fails only for maps with keys that are not strings, and a report contains none.
     pub fn to_json(&self) -> String {
         let mut json = serde_json::to_string_pretty(self).expect("a report is plain numbers and texts");
         json.push('\n');

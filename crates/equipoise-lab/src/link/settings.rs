@@ -4,76 +4,76 @@ use equipoise::units::{Rate, Schedule, Span};
 use equipoise_path::link::{Capacity, Discipline, Jitter, Loss, PipeConfig, QueueLimit, TokenBucket};
 use serde::{Deserialize, Serialize};
 
-/// Between what the path lies.
+/// The two ends of the path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Ends {
-    /// Clients of UDP, which send to `listen`, and a target.
+    /// UDP clients, which send to `listen`, and a target.
     Udp {
-        /// Where clients send to.
+        /// Address to which clients send.
         listen: SocketAddr,
-        /// Where their datagrams go.
+        /// Address to which their datagrams are forwarded.
         target: SocketAddr,
     },
     /// Two Ethernet interfaces.
     Interfaces {
-        /// The one from which forward leads.
+        /// The interface at which the forward direction starts.
         first: String,
-        /// The one to which it leads.
+        /// The interface at which the forward direction ends.
         second: String,
     },
-    /// Two TUN devices, which are made where they are not there.
+    /// Two TUN devices, which are created if they do not exist.
     Tun {
-        /// The one from which forward leads.
+        /// The interface at which the forward direction starts.
         first: String,
-        /// The one to which it leads.
+        /// The interface at which the forward direction ends.
         second: String,
     },
 }
 
-/// One direction's configuration, as JSON has it: all of what is in effect, defaults included.
+/// The complete configuration of one direction, including defaults, in the form of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathSettings {
-    /// Who drops what exceeds a rate before it, if somebody does.
+    /// A policer, which drops packets above a rate before the bottleneck; `None` for no policer.
     pub policer: Option<BucketSettings>,
-    /// What the bottleneck carries.
+    /// Capacity of the bottleneck.
     pub capacity: CapacitySettings,
-    /// Room before it.
+    /// Size of the queue before the bottleneck.
     pub queue: QueueSettings,
-    /// What the queue drops.
+    /// Queue discipline.
     pub discipline: DisciplineSettings,
     /// Propagation delay, in seconds.
     pub delay_s: f64,
-    /// How it varies.
+    /// Variation of the delay.
     pub jitter: JitterSettings,
-    /// Loss by chance.
+    /// Random loss.
     pub loss: LossSettings,
-    /// Share of the packets that come twice.
+    /// Share of the packets that are duplicated, 0 to 1.
     pub duplicate_share: f64,
-    /// Share of the packets that leave the order.
+    /// Share of the packets that are reordered, 0 to 1.
     pub reorder_share: f64,
-    /// How much later these arrive, in seconds; negative for sooner. `None` where none do.
+    /// How much later reordered packets arrive, in seconds; negative for earlier. `None` if no packets are reordered.
     pub reorder_by_s: Option<f64>,
 }
 
-/// What a bottleneck carries.
+/// Capacity of a bottleneck.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CapacitySettings {
-    /// Everything at once.
+    /// Unlimited.
     Unlimited,
     /// A rate of IP packets, in steps.
     Rate {
-        /// The first is at 0.
+        /// The steps; the first is at 0 s.
         steps: Vec<RateStep>,
     },
-    /// A rate with bursts.
+    /// A token bucket: a rate with bursts.
     Shaped(BucketSettings),
     /// A recorded trace, repeated.
     Trace {
         /// Its mean rate, in bit/s.
         mean_rate_bps: u64,
-        /// How long it is, in seconds.
+        /// Its length, in seconds.
         length_s: f64,
     },
 }
@@ -81,9 +81,9 @@ pub enum CapacitySettings {
 /// A token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketSettings {
-    /// At which it fills, in bit/s.
+    /// Fill rate, in bit/s.
     pub rate_bps: u64,
-    /// What it holds, in bytes.
+    /// Capacity, in bytes.
     pub burst_bytes: u64,
 }
 
@@ -93,71 +93,71 @@ impl From<TokenBucket> for BucketSettings {
     }
 }
 
-/// A rate and since when it holds.
+/// A rate and the time from which it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RateStep {
-    /// Since the start, in seconds.
+    /// Time since the start, in seconds.
     pub time_s: f64,
-    /// In bit/s.
+    /// Rate, in bit/s.
     pub rate_bps: u64,
 }
 
-/// How much may wait.
+/// Size of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueSettings {
-    /// So many packets.
+    /// Maximum number of waiting packets.
     Packets(u32),
-    /// So many bytes.
+    /// Maximum number of waiting bytes.
     Bytes(u64),
-    /// Nobody for longer than this, in seconds.
+    /// Maximum waiting time, in seconds.
     TimeS(f64),
 }
 
-/// What a queue drops.
+/// A queue discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DisciplineSettings {
-    /// What comes when it is full.
+    /// Drops packets that arrive when the queue is full.
     Droptail,
-    /// That, and what keeps the delay standing.
+    /// CoDel: in addition, drops packets while there is a standing queue.
     Codel {
-        /// The delay that may stand, in seconds.
+        /// A minimum of the waiting time above this is a standing queue, in seconds.
         target_s: f64,
-        /// For how long, in seconds.
+        /// The time over which the minimum is taken, in seconds.
         interval_s: f64,
     },
-    /// The same for each flow in a queue of its own.
+    /// FQ-CoDel: several queues, with CoDel in each.
     FqCodel {
-        /// The delay that may stand, in seconds.
+        /// A minimum of the waiting time above this is a standing queue, in seconds.
         target_s: f64,
-        /// For how long, in seconds.
+        /// The time over which the minimum is taken, in seconds.
         interval_s: f64,
-        /// How many queues there are.
+        /// Number of queues.
         flows: u32,
-        /// What each may send in its turn, in bytes.
+        /// Bytes that a queue may send per turn.
         quantum_bytes: u64,
     },
-    /// What comes while the delay is long, by chance.
+    /// PIE: drops arriving packets with a probability that depends on the delay.
     Pie {
-        /// The delay that it holds, in seconds.
+        /// Target delay, in seconds.
         target_s: f64,
-        /// Time between two looks at it, in seconds.
+        /// Time between two updates of the probability, in seconds.
         update_s: f64,
-        /// For so long a burst may fill an idle queue, in seconds.
+        /// Burst that an idle queue accepts without drops, in seconds.
         burst_s: f64,
     },
-    /// Two queues, one of low latency.
+    /// DualPI2: a classic queue and a low-latency queue.
     Dualpi2 {
-        /// The delay that the classic queue is held at, in seconds.
+        /// Target delay of the classic queue, in seconds.
         target_s: f64,
-        /// The longest usual round trip, in seconds.
+        /// Longest usual round-trip time, in seconds.
         longest_round_trip_s: f64,
-        /// By which the low-latency queue's probability exceeds the base.
+        /// Factor from the base probability to that of the low-latency queue.
         coupling: f64,
-        /// Above this delay the low-latency queue marks some, in seconds.
+        /// Above this delay the low-latency queue marks some packets, in seconds.
         min_threshold_s: f64,
-        /// Above so much more it marks all, in seconds.
+        /// Above the threshold by this much it marks all packets, in seconds.
         range_s: f64,
     },
 }
@@ -191,49 +191,49 @@ impl From<Discipline> for DisciplineSettings {
     }
 }
 
-/// How a delay varies.
+/// Variation of a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum JitterSettings {
-    /// Not at all.
+    /// No variation.
     None,
-    /// Evenly.
+    /// Uniform, in either direction.
     Uniform {
-        /// By at most this, in seconds.
+        /// Maximum, in seconds.
         most_s: f64,
     },
-    /// Normally.
+    /// Normal; negative delays become zero.
     Normal {
-        /// With this standard deviation, in seconds.
+        /// Standard deviation, in seconds.
         deviation_s: f64,
     },
-    /// By the amount of a normal distribution, upwards.
+    /// Half-normal: only longer delays.
     HalfNormal {
-        /// Of this standard deviation, in seconds.
+        /// Standard deviation, in seconds.
         deviation_s: f64,
     },
 }
 
-/// How packets are lost.
+/// Random loss of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LossSettings {
-    /// Not by chance.
+    /// No random loss.
     None,
-    /// Each for itself.
+    /// Each packet independently.
     Random {
-        /// With this probability.
+        /// Probability of loss, 0 to 1.
         share: f64,
     },
     /// In bursts (Gilbert 1960, Elliott 1963).
     Burst {
-        /// Probability of turning bad after a packet.
+        /// Probability to enter the bad state after a packet in the good state.
         to_bad: f64,
-        /// Probability of recovering.
+        /// Probability to return to the good state after a packet in the bad state.
         to_good: f64,
-        /// Loss in the good state.
+        /// Probability of loss in the good state.
         loss_in_good: f64,
-        /// Loss in the bad state.
+        /// Probability of loss in the bad state.
         loss_in_bad: f64,
     },
 }
@@ -268,7 +268,7 @@ fn capacity(capacity: &Capacity) -> CapacitySettings {
     let step = |time: Span, rate: Rate| RateStep { time_s: time.as_secs_f64(), rate_bps: rate.as_bps() };
     let steps = |rates: &Schedule<Rate>| {
         let steps = rates.steps();
-        // A file's first step is at zero itself.
+        // The first step of a file is already at zero.
         let initial = steps.first().is_none_or(|&(time, _)| time > Span::ZERO).then_some((Span::ZERO, rates.initial()));
         initial.into_iter().chain(steps.iter().copied()).map(|(time, rate)| step(time, rate)).collect()
     };

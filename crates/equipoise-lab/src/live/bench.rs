@@ -1,4 +1,4 @@
-//! Everything that runs: the emulator and two ends a flow.
+//! The threads of a live run: the emulator and the two ends of each flow.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::Sender as Post;
@@ -22,19 +22,19 @@ use crate::playout::SharedPlayout;
 use crate::result::PairHost;
 use crate::scenario::{Direction, DuplexPart, Flow, FlowKind, Scenario, TcpFlow};
 
-/// The sockets of a flow, before anything runs.
+/// The sockets of a flow, before the run starts.
 enum Sockets {
-    /// Of both hosts, for each of its paths.
+    /// Sockets of both hosts, one pair for each path.
     Datagrams(Vec<(Socket, Socket)>),
     Stream(TcpEnds),
-    /// Of all the streams of web traffic.
+    /// Sockets of all the streams of web traffic.
     Web(Box<WebEnds>),
-    /// Both a stream and datagrams.
+    /// Sockets of a stream and of datagrams.
     Pair(Box<PairEnds>),
 }
 
 impl Ground<'_> {
-    /// The sockets of flow number `index`.
+    /// Opens the sockets of flow number `index`.
     fn sockets(&self, scenario: &Scenario, index: usize) -> Result<Sockets, LiveError> {
         let flow = &scenario.flows[index];
         let bed = || self.bed.ok_or_else(|| LiveError::TcpOnLoopback { flow: flow.name.clone() });
@@ -67,21 +67,21 @@ impl Ground<'_> {
         Ok(Sockets::Datagrams(pairs))
     }
 
-    /// The emulator, which tells of each packet that leaves it; `owners` are those of the routes.
+    /// Starts the emulator, which posts a note about each packet that leaves it. `owners` has one entry for each route.
     fn emulator(
         &self,
         scenario: &Scenario,
         (routes, owners): (Vec<Route>, Vec<RouteOf>),
         post: &Post<Note>,
     ) -> Result<Emulator, NetError> {
-        // The links' other directions stand behind them in the emulator's list.
+        // In the emulator's list, the backward directions of all links follow the forward directions.
         let forward = scenario.links.iter().map(|link| link.forward.clone());
         let links = forward.chain(scenario.links.iter().map(|link| link.back.clone())).collect();
         let (seed, sample_interval) = (self.seed, scenario.is_sampled().then_some(scenario.sample_interval));
         let post = post.clone();
         let watcher = Watcher::new(move |passed| {
             if let Some(owner) = owners.get(passed.route) {
-                // The main thread outlives the emulator; if it is gone, there is nobody to tell.
+                // The main thread outlives the emulator. If it is gone, the note is not needed.
                 let _ = post.send(owner.note(passed));
             }
         });
@@ -95,16 +95,16 @@ impl Ground<'_> {
     }
 }
 
-/// The links of each way that a flow's packets go, up to where they leave the network.
+/// The links of each path of a flow, up to the point where its packets leave the network.
 fn ways<'a>(scenario: &'a Scenario, flow: &'a Flow) -> Vec<&'a [usize]> {
     let paths: Vec<_> = scenario.paths_of(flow).map(|path| path.links.as_slice()).collect();
     if paths.is_empty() { vec![flow.network()] } else { paths }
 }
 
 impl Sockets {
-    /// A route for each way of the flow; of a flow pair, one for each of its halves.
+    /// One route for each path of the flow; for a flow pair, one route for each half.
     fn routes(&self, scenario: &Scenario, flow: &Flow) -> Vec<Route> {
-        // The near host of a flow that goes back is the one that receives; a route's sender is the near host.
+        // The sender of a route is always the near host. In a flow in the backward direction, the near host receives.
         let is_forward = flow.direction == Direction::Forward;
         let hosts =
             |sender: SocketAddr, receiver: SocketAddr| if is_forward { [sender, receiver] } else { [receiver, sender] };
@@ -129,25 +129,25 @@ impl Sockets {
             let (forward, backward) = if is_forward { (media, answers) } else { (answers, media) };
             Route { forward, backward, protocol, sender, receiver }
         };
-        // Both halves of a pair go the same way.
+        // Both halves of a pair use the same path.
         ways(scenario, flow).into_iter().cycle().zip(ends).map(route).collect()
     }
 }
 
-/// Everything that runs.
+/// All running threads.
 pub(super) struct Bench {
     near: Vec<Box<dyn End>>,
     far: Vec<Box<dyn End>>,
     streams: Vec<RunningTcp>,
-    /// Each with its number among the flows.
+    /// Each flow pair with the number of its flow.
     pairs: Vec<(usize, RunningPair)>,
     emulator: Emulator,
-    /// For each link the playout buffer in its place.
+    /// For each link, the playout buffer that replaces it, if any.
     playouts: Vec<Option<SharedPlayout>>,
     groups: Groups,
 }
 
-/// An end of a session on its thread.
+/// An end of a session on its own thread.
 trait End {
     fn is_finished(&self) -> bool;
 
@@ -170,14 +170,14 @@ impl Bench {
             (0..scenario.flows.len()).map(|index| ground.sockets(scenario, index)).collect::<Result<_, _>>()?;
         let routes: Vec<_> =
             scenario.flows.iter().zip(&sockets).map(|(flow, ends)| ends.routes(scenario, flow)).collect();
-        // A flow's routes stand behind those of the flows before it.
+        // The routes of a flow follow those of the previous flows.
         let first = routes.iter().scan(0, |next, routes| Some(std::mem::replace(next, *next + routes.len())));
         let first: Vec<usize> = first.collect();
         let owner = |(index, flow)| (RouteOf::new(index, flow), routes.get(index).map_or(0, Vec::len));
         let owners = scenario.flows.iter().enumerate().map(owner);
         let owners = owners.flat_map(|(owner, count)| std::iter::repeat_n(owner, count)).collect();
         let emulator = ground.emulator(scenario, (routes.into_iter().flatten().collect(), owners), post)?;
-        // A scenario's links are valid: the emulator has made them already.
+        // The links of a scenario are valid: the emulator has already created them.
         let playouts = SharedPlayout::of(scenario, ground.origin.assume_clock()).into_iter();
         let playouts = playouts.map(|playout| playout.ok().flatten()).collect();
         let (streams, pairs) = (Vec::new(), Vec::new());
@@ -197,7 +197,7 @@ impl Bench {
                         Poster { flow: index, half: Half::Sending, receives: None, post: post.clone(), load: None };
                     bench.streams.push(tcp::run_web(scenario, (flow, *web, *stop), ground, *ends, poster)?);
                 }
-                // Its hosts are those of the flow before it.
+                // Its hosts are those of the previous flow.
                 (Sockets::Datagrams(_), _) if flow.part == Some(DuplexPart::Back) => {}
                 (Sockets::Datagrams(pairs), _) => {
                     let hosts = bench.hosts(first[index], pairs);
@@ -206,16 +206,16 @@ impl Bench {
                 (Sockets::Pair(ends), FlowKind::Pair(pair)) => {
                     bench.pairs.push((index, pair::run((flow, pair), index, ground, *ends, post)?));
                 }
-                // Streams are of TCP flows and of flow pairs.
+                // Only TCP flows and flow pairs have streams.
                 (Sockets::Stream(_) | Sockets::Web(_) | Sockets::Pair(_), _) => {}
             }
         }
         Ok(bench)
     }
 
-    /// The sockets of both hosts from route number `first` on, each with where it sends to.
+    /// The sockets of both hosts, each with the address to which it sends; `first` is the number of the first route.
     fn hosts(&self, first: usize, pairs: Vec<(Socket, Socket)>) -> Hosts {
-        // The emulator was started with a route for every pair.
+        // The emulator was started with a route for every pair of sockets.
         let host = |(route, (near, far)): (usize, (Socket, Socket))| {
             Some(((near, self.emulator.entrance(route)?), (far, self.emulator.exit(route)?)))
         };
@@ -252,7 +252,7 @@ impl Bench {
         }
         if flow.part.is_some() {
             let loads = [PathLoad::default(), PathLoad::default()];
-            // The media back are of the same hosts; they were started with those there.
+            // The media that come back have the same hosts, which were already started with the first direction.
             let Some(ways) = ends::both_ways(scenario, index, &loads) else { return Ok(()) };
             let (near, far) = ends::duplex(ways, seed, origin).map_err(failed)?;
             let half = Half::Sending;
@@ -286,7 +286,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Whether an endpoint or the emulator ended before it was told to.
+    /// Whether an endpoint or the emulator ended before it was stopped.
     pub(super) fn has_failed(&self) -> bool {
         !self.emulator.is_running()
             || self.near.iter().any(|end| end.is_finished())
@@ -294,12 +294,12 @@ impl Bench {
             || self.pairs.iter().any(|(_, pair)| pair.is_finished())
     }
 
-    /// For each link the playout buffer in its place.
+    /// For each link, the playout buffer that replaces it, if any.
     pub(super) fn playouts(&self) -> &[Option<SharedPlayout>] {
         &self.playouts
     }
 
-    /// Ends all sessions, lets the last packets arrive, and stops the emulator.
+    /// Ends all sessions, waits for the last packets to arrive, and stops the emulator.
     pub(super) fn stop(self, clock: &Clock) -> Result<Stopped, LiveError> {
         self.pairs.iter().for_each(|(_, pair)| pair.stop_sending());
         for end in self.near {
@@ -308,7 +308,7 @@ impl Bench {
         for stream in self.streams {
             stream.stop()?;
         }
-        // A sender's goodbye comes behind its last packet and ends its receiver, unless it is lost.
+        // A sender's BYE follows its last packet and ends its receiver, unless it is lost.
         let give_up = clock.now() + DRAIN;
         let mut pair_hosts = Vec::new();
         for (index, pair) in self.pairs {
@@ -323,22 +323,22 @@ impl Bench {
             clock_name = clock_name.or(Some(stats.timestamps.name().to_owned()));
         }
         let emulator = self.emulator.stop()?;
-        // Without datagrams nothing was received but by the emulator.
+        // Without datagrams, only the emulator received packets.
         let clock = clock_name.unwrap_or_else(|| emulator.timestamps.name().to_owned());
         Ok(Stopped { clock, emulator, pair_hosts })
     }
 }
 
-/// What is known when all has ended.
+/// Results that are available after everything has stopped.
 pub(super) struct Stopped {
-    /// The source of arrival times.
+    /// Source of arrival times.
     pub(super) clock: String,
     pub(super) emulator: EmulatorReport,
-    /// What the hosts of flow pairs let them do, each with the number of its flow.
+    /// Window settings of the hosts of each flow pair, with the number of its flow.
     pub(super) pair_hosts: Vec<(usize, PairHost)>,
 }
 
-/// The sockets of both hosts of a flow, each with where it sends to.
+/// The sockets of both hosts of a flow, each with the address to which it sends.
 struct Hosts {
     /// Number of the first route.
     first: usize,

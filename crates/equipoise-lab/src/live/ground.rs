@@ -1,4 +1,4 @@
-//! Where a live run takes place, and how its ends report to the main thread.
+//! The environment of a live run, and how its ends report to the main thread.
 
 use std::sync::mpsc::Sender as Post;
 
@@ -10,18 +10,19 @@ use equipoise_session::{Event, Half, PathId};
 
 use crate::record::{TcpReading, WebReading};
 
-/// Where and when a run takes place, and its seed.
+/// The environment, start time and seed of a run.
 pub(super) struct Ground<'a> {
     pub(super) clock: &'a Clock,
     pub(super) origin: Time,
     pub(super) seed: u64,
-    /// The hosts; `None` for this host's loopback.
+    /// The network namespaces; `None` for the loopback interface.
     pub(super) bed: Option<&'a TestBed>,
-    /// Who can set the window of a flow pair's TCP under a congestion control.
+    /// Returns the control that can set the window of a flow pair's TCP under the congestion control of this name, if
+    /// there is one.
     pub(super) window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
-/// What the thread of an endpoint, or that of the emulator, tells of flow number `flow`.
+/// A message about flow number `flow` from the thread of an endpoint or of the emulator.
 pub(super) struct Note {
     pub(super) at: Time,
     pub(super) flow: usize,
@@ -29,26 +30,27 @@ pub(super) struct Note {
 }
 
 pub(super) enum Said {
-    /// This end of a session or of background traffic did or saw something, on one of its paths where it has several.
+    /// An event at one end of a session or of background traffic; with a path, if the session has several paths.
     Event(Option<PathId>, Half, Event),
-    /// A TCP connection is like this.
+    /// The state of a TCP connection.
     Tcp(TcpReading),
-    /// Web traffic is like this, and completed these fetches.
+    /// The state of web traffic, and the fetches that it completed.
     Web(WebReading, Vec<WebFetched>),
-    /// The receiver of a flow pair read this much of what came over TCP.
+    /// The receiver of a flow pair read this much data from TCP.
     Stream(Size),
-    /// A packet is about to come to the flow's receiver, after it waited in queues for so long; of media with its number.
+    /// A packet is about to arrive at the flow's receiver. `waited` is its total time in queues; `sequence` is the
+    /// sequence number of a media packet.
     Waited { waited: Span, sequence: Option<u16> },
-    /// A packet of this size is about to come back to the flow's sender.
+    /// A packet of this size is about to arrive at the flow's sender.
     Returned(Size),
 }
 
-/// Posts what a flow's end says to the main thread, and knows the load of its path where that is wanted.
+/// Sends the events of a flow's end to the main thread, and measures the load of its path if the controller needs it.
 pub(super) struct Poster {
     pub(super) flow: usize,
-    /// What the end does of the flow's media.
+    /// Whether the end sends or receives the flow's media.
     pub(super) half: Half,
-    /// The flow whose media the end receives, if it sends those of `flow`.
+    /// The flow whose media the end receives, if it both sends and receives media; it sends those of `flow`.
     pub(super) receives: Option<usize>,
     pub(super) post: Post<Note>,
     pub(super) load: Option<(LoadProbe, PathLoad)>,
@@ -56,7 +58,7 @@ pub(super) struct Poster {
 
 impl Poster {
     pub(super) fn tell(&self, note: Note) {
-        // The main thread outlives the ends; if it is gone, there is nobody to tell.
+        // The main thread outlives the ends. If it is gone, the note is not needed.
         let _ = self.post.send(note);
     }
 }

@@ -1,4 +1,4 @@
-//! A scenario in the real world: real packets on real sockets, through an emulated bottleneck on this host.
+//! Runs a scenario live: real packets on real sockets, through an emulated bottleneck on this host.
 
 mod bench;
 mod ground;
@@ -33,30 +33,30 @@ use waits::UnderWay;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LiveError {
-    /// There is too much of something.
+    /// The scenario exceeds a limit.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
-    /// A flow's ends cannot be made.
+    /// The ends of a flow cannot be built.
     #[error("flow {flow}")]
     Ends {
         /// The flow's name.
         flow: String,
-        /// Why.
+        /// The cause.
         source: EndsError,
     },
-    /// TCP is the kernel's, and takes hosts of its own.
+    /// The flow uses the kernel's TCP, which needs separate network namespaces.
     #[error("flow {flow} has TCP of the kernel, which runs across network namespaces: --namespaces, as root")]
     TcpOnLoopback {
         /// The flow's name.
         flow: String,
     },
-    /// The system refused a socket or a thread, or one failed.
+    /// A socket or a thread could not be created, or failed.
     #[error("the network")]
     Net(#[from] NetError),
 }
 
 impl LiveError {
-    /// What the kernel would have to have for the run: a congestion control. `None` for any other error.
+    /// The congestion control that the kernel lacks for the run; `None` for any other error.
     pub fn lacking(&self) -> Option<String> {
         match self {
             Self::Net(error @ NetError::NoCongestionControl { .. }) => Some(error.to_string()),
@@ -65,28 +65,28 @@ impl LiveError {
     }
 }
 
-/// From the first socket to the first packet: the kernel needs some milliseconds to begin stamping arrivals.
+/// Time from the first socket to the first packet. The kernel needs some milliseconds before it timestamps arrivals.
 const LEAD: Span = Span::from_millis(100);
-/// How often the interrupt and the progress are looked at.
+/// Maximum time between two updates of the progress and two checks whether to stop.
 const TICK: Duration = Duration::from_millis(50);
-/// Beyond the end of the run, for what is still under way then.
+/// Time after the end of the run for packets that are still in flight.
 const DRAIN: Span = Span::from_secs(2);
 
-/// Where a run takes place.
+/// The environment of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// On this host's loopback interface; needs no right.
+    /// This host's loopback interface; needs no privileges.
     #[default]
     Loopback,
-    /// In three network namespaces, so that every packet crosses two virtual Ethernets; needs root.
+    /// Three network namespaces, so that every packet crosses two virtual Ethernet links; needs root.
     Namespaces,
 }
 
 impl Stage {
-    /// Whether a run can take place there.
+    /// Checks whether a run is possible in this environment.
     ///
     /// # Errors
-    /// [`LiveError::Net`] with what is missing.
+    /// [`LiveError::Net`], which names what is missing.
     pub fn check(self) -> Result<(), LiveError> {
         match self {
             Self::Loopback => Ok(()),
@@ -95,29 +95,31 @@ impl Stage {
     }
 }
 
-/// What a run is to be like, in addition to its scenario.
+/// The parameters of a run, in addition to its scenario.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
-    /// Its seed.
+    /// Seed.
     pub seed: u64,
-    /// Where it takes place.
+    /// Environment.
     pub stage: Stage,
-    /// Who can set the window of a flow pair's TCP under the congestion control of a name. Without such a control the first
-    /// round trips of a probing period are paced to the window; the results say which.
+    /// Returns the control that can set the window of a flow pair's TCP under the congestion control of this name, if
+    /// there is one. Without it, the first round trips of a probing period are paced to the window. The results say
+    /// which method was used.
     pub window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
 impl Setup<'_> {
-    /// A run in which nobody sets windows.
+    /// A run without a window control.
     pub fn new(seed: u64, stage: Stage) -> Self {
         Self { seed, stage, window_control: &|_| None }
     }
 }
 
-/// One run, until its end or until `stop` is set; what was measured by then is given in either case.
+/// Performs one run, until its end or until `stop` is set. Returns the measurements up to then in both cases.
 ///
 /// # Errors
-/// [`LiveError`] where the run is too large, or the system refuses what it needs.
+/// [`LiveError`] if the run is too large, if the system does not provide what it needs, or if a socket or a thread
+/// fails.
 pub fn run(
     scenario: &Scenario,
     setup: &Setup<'_>,
@@ -149,7 +151,7 @@ pub fn run(
     drop(post);
     while watch.take_in(Duration::ZERO, progress) {}
     if lasted >= scenario.duration {
-        // The last interval too is over, and its packets have arrived.
+        // The last interval is also over, and its packets have arrived.
         watch.tell_rows(lasted + DRAIN, progress);
     }
     let stalls = stalls(&watchdog.stop()?, origin, lasted);
@@ -167,7 +169,8 @@ pub fn run(
     })
 }
 
-/// Three namespaces, whose hosts keep windows over idleness if a connection from there is to.
+/// Creates the three network namespaces. A host keeps the windows of idle connections if the scenario disables the idle
+/// restart for a connection that sends from there.
 fn hosts(scenario: &Scenario) -> Result<TestBed, NetError> {
     let bed = TestBed::new()?;
     let keeps = |flow: &&Flow| flow.connection().is_some_and(|tcp| !tcp.idle_restart);
@@ -177,26 +180,26 @@ fn hosts(scenario: &Scenario) -> Result<TestBed, NetError> {
     Ok(bed)
 }
 
-/// The main thread's side of a run.
+/// The main thread's part of a run.
 struct Watch {
     inbox: PayloadReceiver<Note>,
     recorder: Recorder,
     origin: Time,
     reckoned: Reckoned,
-    /// Of each flow, between the emulator and its receiver.
+    /// For each flow, packets between the emulator and the receiver.
     under_way: Vec<UnderWay>,
 }
 
-/// The kernel's headers of a segment: IP, TCP and timestamps (RFC 791, RFC 9293, RFC 7323).
+/// The headers of the kernel's segments: IP, TCP and timestamps (RFC 791, RFC 9293, RFC 7323).
 const TCP_HEADERS: Size = Size::from_bytes(52);
 
-/// IP packets at the receivers of the kernel's TCP, reckoned from the data that it delivered.
+/// Received IP packets of the kernel's TCP, computed from the data that it delivered.
 struct Reckoned {
     interval: Span,
     connections: Vec<Connection>,
 }
 
-/// A flow as a connection.
+/// The TCP connection of a flow.
 struct Connection {
     packet: Size,
     /// Data delivered so far.
@@ -213,8 +216,8 @@ impl Reckoned {
         Self { interval: scenario.sample_interval, connections: scenario.flows.iter().map(connection).collect() }
     }
 
-    /// Records what flow number `flow` received since its last reading. The kernel is asked a little after the end of each
-    /// interval; what it says is of that interval.
+    /// Records what flow number `flow` received since its last reading. The kernel is read at about the end of each
+    /// interval; each reading counts for the interval whose end is nearest.
     fn record(&mut self, at: Span, flow: usize, delivered: Size, recorder: &mut Recorder) {
         let Some(connection) = self.connections.get_mut(flow) else { return };
         let news = delivered - std::mem::replace(&mut connection.delivered, delivered);
@@ -223,7 +226,7 @@ impl Reckoned {
         recorder.on_tcp_received(end, flow, connection.packets(news));
     }
 
-    /// Records what the receiver of flow number `flow`, a flow pair, read at `at`.
+    /// Records what the receiver of flow number `flow`, a flow pair, read from TCP at `at`.
     fn record_read(&self, at: Span, flow: usize, read: Size, recorder: &mut Recorder) {
         if let Some(connection) = self.connections.get(flow) {
             recorder.on_tcp_received(at, flow, connection.packets(read));
@@ -232,7 +235,7 @@ impl Reckoned {
 }
 
 impl Connection {
-    /// Size of the packets that carry so much data, if they are full.
+    /// Total size of the packets that carry this amount of data, if all packets are full.
     fn packets(&self, data: Size) -> Size {
         let (packet, full) = (self.packet.as_bytes() as f64, (self.packet - TCP_HEADERS).as_bytes() as f64);
         Size::from_bytes((data.as_bytes() as f64 * packet / full).round() as u64)
@@ -240,7 +243,7 @@ impl Connection {
 }
 
 impl Watch {
-    /// Records what comes within `wait`; false once nobody is left to tell anything, or nothing came.
+    /// Waits for at most `wait` and records all notes. Returns false if no note came or all senders are gone.
     fn take_in(&mut self, wait: Duration, progress: &mut dyn FnMut(Progress)) -> bool {
         match self.inbox.recv_timeout(wait) {
             Ok(note) => self.record(note, progress),
@@ -252,14 +255,14 @@ impl Watch {
         true
     }
 
-    /// Tells the intervals that were over before `at`.
+    /// Reports the intervals that ended before `at`.
     fn tell_rows(&mut self, at: Span, progress: &mut dyn FnMut(Progress)) {
         for row in self.recorder.take_rows(at) {
             progress(Progress::Interval(row));
         }
     }
 
-    /// A packet of flow number `flow` has come to its receiver at `at`.
+    /// Records and reports that a packet of flow number `flow` arrived at `at`.
     fn waited(&mut self, (at, flow): (Span, usize), waited: Span, progress: &mut dyn FnMut(Progress)) {
         self.recorder.on_waited(flow, once((at, waited)));
         progress(Progress::Waited { at, flow, waited });
@@ -302,7 +305,8 @@ impl Watch {
     }
 }
 
-/// The flows' results, TCP connections' under the name of what the kernel had, flow pairs' with what their hosts let them do.
+/// Completes the results of the flows: TCP connections get the name of the kernel's congestion control, flow pairs the
+/// window settings of their hosts.
 fn flows(scenario: &Scenario, mut results: Vec<FlowResult>, pair_hosts: Vec<(usize, PairHost)>) -> Vec<FlowResult> {
     for (flow, result) in scenario.flows.iter().zip(&mut results) {
         if let FlowKind::Tcp(tcp) = &flow.kind {
@@ -317,7 +321,7 @@ fn flows(scenario: &Scenario, mut results: Vec<FlowResult>, pair_hosts: Vec<(usi
     results
 }
 
-/// The links' directions that are watched, with samples of the run's time.
+/// The results of the watched link directions, with the samples taken during the run.
 fn links(
     scenario: &Scenario,
     emulator: &EmulatorReport,
@@ -338,7 +342,7 @@ fn links(
     scenario.watched_links().into_iter().filter_map(result).collect()
 }
 
-/// The stalls that fall into the run.
+/// The stalls that overlap the run.
 fn stalls(found: &Stalls, origin: Time, lasted: Span) -> Vec<Stall> {
     let inside = found.list.iter().map(|stall| (stall.start - origin, stall.end - origin));
     inside
@@ -362,7 +366,8 @@ fn emulator_result(report: &EmulatorReport) -> EmulatorResult {
 mod tests {
     use super::*;
 
-    /// The kernel is read at about the end of each interval, sometimes before it: each reading is of one interval all the same.
+    /// The kernel is read at about the end of each interval, sometimes before it. Each reading still counts for one
+    /// interval.
     #[test]
     fn what_a_connection_received_is_reckoned_by_interval() {
         let scenario = Scenario::parse(
@@ -381,7 +386,8 @@ mod tests {
         assert_eq!(rates, [120_000, 240_000, 0]);
     }
 
-    /// A pair's stream is read when it comes: each reading is of its own moment, and of the size of its packets.
+    /// A pair's stream is read when data arrives. Each reading counts at its own time, with the packet size of the
+    /// pair's segments.
     #[test]
     fn what_a_flow_pair_received_over_tcp_is_reckoned_when_it_is_read() {
         let scenario = Scenario::parse(

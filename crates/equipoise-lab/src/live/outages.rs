@@ -4,16 +4,17 @@ use equipoise_session::{Endpoint, Input, Output, PathChange, PathId, Wake, WakeR
 
 use crate::scenario::Path;
 
-/// The sending end of a session over several paths, from which paths are taken away at their times: to it this is as if the
-/// system had said so of an interface.
+/// The sending end of a session over several paths, with scheduled outages of paths. It sees an outage as if the system
+/// had reported that an interface is down.
 pub(super) struct Outages {
     sender: Sender,
-    /// What is to come, the last first.
+    /// Future changes, the latest first.
     changes: Vec<(Instant<SenderClock>, PathId, PathChange)>,
 }
 
 impl Outages {
-    /// Of the paths of a flow, in the order of their numbers, in a run that begins at `origin`.
+    /// Schedules the changes of the paths of a flow, given in the order of their numbers, in a run that starts at
+    /// `origin`.
     pub(super) fn new<'a>(sender: Sender, paths: impl Iterator<Item = &'a Path>, origin: Instant<SenderClock>) -> Self {
         let of = |(number, path): (u16, &'a Path)| {
             path.changes().into_iter().map(move |(at, change)| (origin + at, PathId(number), change))

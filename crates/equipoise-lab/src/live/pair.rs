@@ -1,4 +1,4 @@
-//! Flow pairs over the kernel's TCP, in the words of scenarios and results.
+//! Runs flow pairs over the kernel's TCP; translates from scenarios and to results.
 
 use std::sync::mpsc::Sender as Post;
 
@@ -12,10 +12,10 @@ use crate::ends;
 use crate::result::PairHost;
 use crate::scenario::{Flow, PairFlow};
 
-/// The port of the first flow, at both hosts; below those that the kernel gives out itself.
+/// The port of the first flow, at both hosts; below the kernel's ephemeral ports.
 const FIRST_PORT: u16 = 5004;
 
-/// The hosts of flow number `index`, whose window is set by whom the run's setup names.
+/// The hosts of flow number `index`, with the window control of the run's setup.
 pub(super) fn hosts(flow: &Flow, pair: &PairFlow, index: usize, ground: &Ground<'_>) -> PairHosts {
     let tcp = tcp::hosts(flow, &pair.tcp, pair.segment);
     PairHosts {
@@ -42,7 +42,7 @@ pub(super) fn run(
     })
 }
 
-/// What the host let the pair do.
+/// The window settings of the pair's host.
 pub(super) fn host(state: &PairState) -> PairHost {
     PairHost {
         congestion_control: state.congestion_control.clone(),
@@ -70,7 +70,7 @@ mod tests {
         report_interval = \"1 s\"\nwindow = { name = \"reno\" }\nkernel = \"cubic\"\ntcp = { receive_window = 11 }\n\
         pair = { adu = \"5120 B\", segment = \"1000 B\" }\n";
 
-    /// If it fails, a pair's TCP is not the one that the scenario asks for, or nobody is asked to set its window.
+    /// If it fails, a pair's TCP is not the one in the scenario, or its window is never set.
     #[test]
     fn the_hosts_are_those_of_the_scenario_each_flow_has_a_port_and_the_window_is_set_for_the_kernels_control() {
         let scenario = Scenario::parse(TEXT).expect("right");
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(found.window_control.expect("there is one").congestion_control(), "cubic_preset");
     }
 
-    /// If it fails, a part of what a pair does is missing from the trace, or stands under another flow.
+    /// If it fails, events of a pair are missing from the trace or recorded for another flow.
     #[test]
     fn what_an_end_sees_is_posted_with_its_time_and_flow() {
         let (post, notes) = mpsc::channel();

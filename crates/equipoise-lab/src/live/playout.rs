@@ -5,9 +5,9 @@ use crate::playout::SharedPlayout;
 use crate::record::LinkRecord;
 use crate::result::LinkResult;
 
-/// Samples of the playout buffers, which stand in the emulator's place.
+/// Samples the playout buffers, because the emulator does not run the links that they replace.
 pub(super) struct PlayoutWatch {
-    /// For each link the buffer in its place.
+    /// For each link, the buffer that replaces it, if any, with its samples.
     buffers: Vec<Option<(SharedPlayout, LinkRecord)>>,
     every: Span,
     next: Span,
@@ -20,7 +20,8 @@ impl PlayoutWatch {
         Self { buffers: buffers.iter().map(recorded).collect(), every, next: every, origin }
     }
 
-    /// Takes the samples that are due: as many as the emulator takes of its links, if a little later.
+    /// Takes the samples that are due. There are as many as for the emulator's links, but they are taken slightly
+    /// later.
     pub(super) fn look(&mut self, at: Span) {
         while self.next <= at {
             self.next = self.next + self.every;
@@ -30,7 +31,7 @@ impl PlayoutWatch {
         }
     }
 
-    /// The link at which there is a buffer, with its samples.
+    /// The result of a link that is replaced by a buffer, with its samples; `None` for any other link.
     pub(super) fn result(&mut self, number: usize, name: &str, lasted: Span) -> Option<LinkResult> {
         let (buffer, record) = self.buffers.get_mut(number)?.take()?;
         let stats = buffer.stats((self.origin + lasted).assume_clock());

@@ -1,4 +1,4 @@
-//! TCP connections of the kernel, in the words of scenarios and records.
+//! Runs TCP connections of the kernel; translates from scenarios and to records.
 
 use equipoise::control::window::WindowSnapshot;
 use equipoise::units::{Size, Span};
@@ -13,7 +13,7 @@ use crate::ends::{self, EndsError};
 use crate::record::{TcpReading, WebReading};
 use crate::scenario::{Direction, Flow, Scenario, TcpFlow};
 
-/// The hosts of a flow's connection with packets of a size.
+/// The hosts of a flow's connection; `packet` is the size of its IP packets.
 pub(super) fn hosts(flow: &Flow, tcp: &TcpFlow, packet: Size) -> TcpHosts {
     TcpHosts {
         sender: sender(flow),
@@ -23,7 +23,7 @@ pub(super) fn hosts(flow: &Flow, tcp: &TcpFlow, packet: Size) -> TcpHosts {
     }
 }
 
-/// The host that sends what goes in a flow's direction.
+/// The host that sends the data of a flow.
 pub(super) const fn sender(flow: &Flow) -> TestHost {
     match flow.direction {
         Direction::Forward => TestHost::Near,
@@ -31,10 +31,10 @@ pub(super) const fn sender(flow: &Flow) -> TestHost {
     }
 }
 
-/// What the application of a connection gives to the kernel.
+/// The data that the application of a connection writes.
 pub(super) fn supply(flow: &Flow, tcp: &TcpFlow, (index, seed): (usize, u64)) -> Result<TcpSupply, EndsError> {
     Ok(match ends::tcp_supply(flow, tcp, index, seed)? {
-        // A scenario's connection is not written to.
+        // Only the TCP half of a flow pair has the supply `Written`, and it does not use this function.
         Supply::Unlimited | Supply::Written => TcpSupply::Unlimited,
         Supply::Transfer(data) => TcpSupply::Transfer(data),
         Supply::Rate(rate) => TcpSupply::Rate(rate),

@@ -1,6 +1,8 @@
-//! What the emulator knows of a packet and its receiver does not, how long it waited in queues, joined with what the receiver says of it.
+//! Joins two reports about each packet: only the emulator knows how long the packet waited in queues, and only the
+//! receiver knows that it arrived.
 //!
-//! The emulator tells of a packet before it sends it, and its receiver of the same packet later: the main thread takes in both in this order.
+//! The emulator reports a packet before it sends it, and the receiver reports it later. The main thread gets the two
+//! reports in this order.
 
 use std::collections::VecDeque;
 
@@ -11,13 +13,13 @@ use equipoise_session::wire::is_rtcp;
 use super::ground::{Note, Said};
 use crate::scenario::{Direction, DuplexPart, Flow, FlowKind, Scenario};
 
-/// Whose packets take a route of the emulator.
+/// The flow that uses a route of the emulator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RouteOf {
     flow: usize,
-    /// The flow sends from the route's receiver to its sender.
+    /// Whether the flow sends from the route's receiver to its sender.
     goes_back: bool,
-    /// Media go the other way, too, as those of the flow behind it.
+    /// Whether media also go in the opposite direction; they belong to the next flow.
     is_duplex: bool,
 }
 
@@ -27,8 +29,8 @@ impl RouteOf {
         Self { flow: index, goes_back, is_duplex: flow.part == Some(DuplexPart::There) }
     }
 
-    /// What the main thread is told of a packet, as the simulator counts it: one that goes with a flow's media comes to its receiver, any
-    /// other one back to its sender.
+    /// The note for the main thread about a packet. As in the simulator, a packet in the direction of a flow's media
+    /// arrives at the receiver of the flow, any other packet at its sender.
     pub(super) fn note(&self, passed: &Passed<'_>) -> Note {
         let goes_with = passed.is_back == self.goes_back;
         let media = passed.datagram.filter(|datagram| !is_rtcp(datagram));
@@ -54,16 +56,17 @@ fn sequence(datagram: &[u8]) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.try_into().ok()?))
 }
 
-/// Packets of a flow that have left the emulator and of which the receiver has said nothing yet.
+/// Packets of a flow that have left the emulator and that the receiver has not reported yet.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
-    /// Those of other flows are known by their receivers as soon as they leave.
+    /// Whether the receiver reports packets. Without such reports, a packet counts as received when it leaves the
+    /// emulator.
     has_events: bool,
     packets: VecDeque<(u16, Span)>,
 }
 
-/// Packets under way at the most, between the emulator and a receiver that is on the same machine; older ones were lost there. Ours: far from
-/// the 65536 after which sequence numbers come again.
+/// Maximum number of packets in flight between the emulator and a receiver on the same machine; older ones were lost
+/// there. Ours: far below 65536, after which sequence numbers repeat.
 const MOST_UNDER_WAY: usize = 1024;
 
 impl UnderWay {
@@ -76,13 +79,13 @@ impl UnderWay {
         scenario.flows.iter().map(of).collect()
     }
 
-    /// A packet left the emulator after it waited for so long. What is to be recorded at once: the waits of packets whose receiver says
-    /// nothing of them.
+    /// Handles a packet that left the emulator after it waited for `waited` in queues. Returns the wait if it has to be
+    /// recorded now, because the receiver will not report the packet.
     pub(super) fn on_passed(&mut self, waited: Span, sequence: Option<u16>) -> Option<Span> {
         if !self.has_events {
             return Some(waited);
         }
-        // What has no number is no media.
+        // A packet without a sequence number is not media.
         let sequence = sequence?;
         if self.packets.len() == MOST_UNDER_WAY {
             self.packets.pop_front();
@@ -91,7 +94,7 @@ impl UnderWay {
         None
     }
 
-    /// What the media packet waited that has come to the receiver, if the emulator has told of it.
+    /// The wait of a media packet that arrived at the receiver, if the emulator has reported the packet.
     pub(super) fn on_received(&mut self, sequence: u64) -> Option<Span> {
         let place = self.packets.iter().position(|&(number, _)| number == sequence as u16)?;
         self.packets.remove(place).map(|(_, waited)| waited)
@@ -110,11 +113,11 @@ mod tests {
         Passed { at, route: 0, is_back, size, waited: Span::from_millis(7), datagram }
     }
 
-    /// RTP of payload type 96 and number 258, and a receiver report.
+    /// An RTP packet with payload type 96 and sequence number 258, and a receiver report.
     const MEDIA: &[u8] = &[0x80, 96, 1, 2, 0, 0];
     const REPORT: &[u8] = &[0x80, 201, 0, 1, 0, 0];
 
-    /// What came to the receiver of which flow, or back to its sender.
+    /// What arrived at the receiver of a flow, or at its sender; with the number of the flow.
     #[derive(Debug, PartialEq, Eq)]
     enum Told {
         Media(usize, u16),
@@ -131,7 +134,7 @@ mod tests {
         }
     }
 
-    /// If it fails, feedback counts as media, or the waits of one direction go to the other's flow.
+    /// If it fails, feedback counts as media, or waits are recorded for the flow of the opposite direction.
     #[test]
     fn what_goes_with_the_media_comes_to_the_receiver_and_all_else_to_the_sender() {
         let route = |goes_back, is_duplex| RouteOf { flow: 3, goes_back, is_duplex };
