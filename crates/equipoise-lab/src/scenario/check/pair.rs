@@ -14,7 +14,7 @@ use crate::scenario::{PairFlow, RunningLaw, TcpFlow};
 /// The largest reduction factor; a larger one treats every loss as total loss.
 const MOST_REDUCTION_FACTOR: f64 = 1000.0;
 
-/// The surroundings of a flow pair.
+/// What the checks of a flow pair need of the rest of the scenario.
 pub(super) struct Around {
     pub(super) start: Span,
     pub(super) duration: Span,
