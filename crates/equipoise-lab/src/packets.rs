@@ -1,4 +1,4 @@
-//! Every packet of a run as a line of CSV, with when it was sent, when it came, and whether it was lost.
+//! Every packet of a run as a line of CSV: when it was sent, when it arrived, and whether it was lost.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,29 @@ use equipoise_session::{Ecn, Event};
 
 use crate::csv::Row;
 
-/// Puts together what both ends of the flows say of their packets. What is lost, or was never seen to arrive, is kept to the end.
+/// Joins what both ends of the flows record of their packets. Lost packets and packets not seen to arrive are kept until the end.
 #[derive(Debug, Default)]
 pub struct PacketLines {
-    /// In the order of their names.
+    /// By name.
     flows: BTreeMap<String, UnderWay>,
     line: String,
 }
 
-/// The packets of a flow that were sent and have not come.
+/// The packets of a flow that are in flight: sent, and not yet arrived.
 #[derive(Debug, Default)]
 struct UnderWay {
     packets: BTreeMap<Key, Sent>,
     paths: Vec<String>,
 }
 
-/// What tells a packet from others of its flow.
+/// Identifies a packet within its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     /// Sender and receiver extend it to 64 bits from different starting points.
     sequence: u16,
     /// The sender's number.
     number: u64,
-    /// Its path's place among those of the flow; `None` of a flow that has one.
+    /// Index of its path in the flow; `None` for a flow with one path.
     path: Option<usize>,
 }
 
@@ -41,10 +41,10 @@ struct Sent {
 }
 
 impl PacketLines {
-    /// Names of the columns. What a packet does not have stays empty.
+    /// Names of the columns. A field that does not apply to a packet is empty.
     pub const HEADER: &str = "flow,path,number,sent_s,received_s,delay_s,size_bytes,marked,lost\n";
 
-    /// The line of a packet that has come; `None` for every other event. Times count from the run's start, which was at `origin`.
+    /// Returns the line of a packet that has arrived; `None` for every other event. Times count from the run's start at `origin`.
     pub fn line(
         &mut self,
         at: Span,
@@ -84,7 +84,7 @@ impl PacketLines {
         }
     }
 
-    /// The lines of what did not come, flow by flow in the order in which it was sent.
+    /// Returns the lines of the packets that did not arrive, flow by flow, in the order of sending.
     pub fn finish(self) -> String {
         let mut text = String::new();
         for (flow, UnderWay { packets, paths }) in self.flows {
@@ -110,7 +110,7 @@ impl PacketLines {
 }
 
 impl UnderWay {
-    /// The place of a path among those of the flow, of which there are few.
+    /// Returns the index of a path in its flow. A linear search is enough: a flow has few paths.
     fn place_of(&mut self, path: &str) -> usize {
         self.paths.iter().position(|known| known == path).unwrap_or_else(|| {
             self.paths.push(path.to_owned());
@@ -118,7 +118,7 @@ impl UnderWay {
         })
     }
 
-    /// A packet has come that was sent at this time: takes it out, and returns the sender's number of it.
+    /// Removes the packet sent at this time, which has arrived, and returns its number at the sender.
     fn take(&mut self, sequence: u64, sent: Span) -> Option<u64> {
         let sequence = sequence as u16;
         let first = Key { sequence, number: 0, path: None };
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::{DEMO_SHORT, Progress, scenario::Scenario, sim};
 
-    /// As many lines as the result has packets, and the mean of their delays.
+    /// One line for each packet of the result, with the same mean delay.
     #[test]
     fn the_lines_are_the_packets_of_the_result() {
         let text = DEMO_SHORT.replace("queue = \"1000 packets\"", "queue = \"4 packets\"");

@@ -1,8 +1,8 @@
-//! Simulated datagrams as a capture that other programs read: pcapng with two interfaces, one at each end.
+//! Simulated datagrams as a capture for other programs: pcapng with two interfaces, one at each end.
 //!
-//! Source: draft-ietf-opsawg-pcapng-02, Sec. 4.1, 4.2 and 4.3. A datagram gets the headers of IPv4 and UDP that it would have. Times are those
-//! of the simulation, in nanoseconds since its start. Segments of TCP are left out: the simulator's have a header of its own, which no other
-//! program reads.
+//! Source: draft-ietf-opsawg-pcapng-02, Sec. 4.1, 4.2 and 4.3. Each datagram is written with the IPv4 and UDP headers that it would have.
+//! Times are those of the simulation, in nanoseconds since its start. TCP segments are left out: the simulator's segments have a header of
+//! their own, which no other program can read.
 
 use std::io::{self, Write};
 
@@ -10,30 +10,30 @@ use equipoise::units::Span;
 use equipoise_session::{Carrier, PathId};
 use equipoise_sim::{Datagram, Side, Way};
 
-/// Writes a capture while a run goes on.
+/// Writes a capture during a run.
 #[derive(Debug)]
 pub struct Pcapng<W> {
     out: W,
-    /// Of the next IPv4 packet (RFC 791, Sec. 3.1).
+    /// Identification of the next IPv4 packet (RFC 791, Sec. 3.1).
     identification: u16,
     block: Vec<u8>,
 }
 
-/// The port of both ends of each session: that of RTP in RFC 3551, Sec. 8. RTCP shares it (RFC 5761).
+/// UDP port of both ends of each session: the RTP port of RFC 3551, Sec. 8. RTCP shares it (RFC 5761).
 const PORT: u16 = 5004;
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
-/// Byte order, as a reader finds it out.
+/// Byte-order magic: it shows a reader the byte order of the file.
 const BYTE_ORDER: u32 = 0x1A2B_3C4D;
 /// Raw IP: a packet begins with its IP header.
 const RAW_IP: u16 = 101;
 const IPV4_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 const HOP_LIMIT: u8 = 64;
-/// Number of the protocol (RFC 791, Sec. 3.1).
+/// Protocol number (RFC 791, Sec. 3.1).
 const UDP: u8 = 17;
-/// Packets that are sent are marked as such, those that came as well (Sec. 4.3.1).
+/// Direction flags of packets that arrive and packets that are sent (Sec. 4.3.1).
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
@@ -55,10 +55,10 @@ impl<W: Write> Pcapng<W> {
         for name in ["near", "far"] {
             let mut body = Vec::new();
             body.extend(RAW_IP.to_le_bytes());
-            // Reserved, and no limit of a packet's length.
+            // Reserved, and no limit on a packet's length.
             body.extend([0; 6]);
             option(&mut body, 2, name.as_bytes());
-            // Nanoseconds.
+            // Resolution: nanoseconds.
             option(&mut body, 9, &[9]);
             option(&mut body, 0, &[]);
             capture.block(INTERFACE_DESCRIPTION, &body)?;
@@ -66,7 +66,7 @@ impl<W: Write> Pcapng<W> {
         Ok(capture)
     }
 
-    /// A datagram left one end or came to one, at `at` after the run's start; segments of TCP are passed over.
+    /// Writes a datagram that left or reached one end `at` after the run's start; TCP segments are ignored.
     ///
     /// # Errors
     /// [`io::Error`] of the writer.
@@ -90,7 +90,7 @@ impl<W: Write> Pcapng<W> {
         self.block(ENHANCED_PACKET, &body)
     }
 
-    /// Ends the capture, and gives back where it was written to.
+    /// Ends the capture, and returns its writer.
     ///
     /// # Errors
     /// [`io::Error`] of the writer.
@@ -99,12 +99,12 @@ impl<W: Write> Pcapng<W> {
         Ok(self.out)
     }
 
-    /// The IP packet.
+    /// Returns the IP packet.
     fn packet(&mut self, datagram: &Datagram<'_>) -> Vec<u8> {
         let datagram_length = UDP_HEADER + datagram.head.len() + datagram.media;
         let length = IPV4_HEADER + datagram_length;
         let mut packet = Vec::with_capacity(length);
-        // Version 4 without options; no class of service, and what is said of congestion (RFC 3168, Sec. 5).
+        // Version 4 without options; no class of service; the ECN field (RFC 3168, Sec. 5).
         packet.extend([0x45, datagram.ecn as u8]);
         packet.extend(clipped(length).to_be_bytes());
         packet.extend(self.identification.to_be_bytes());
@@ -140,12 +140,12 @@ impl<W: Write> Pcapng<W> {
     }
 }
 
-/// A length as a header holds it; no simulated packet is longer.
+/// Returns a length as its header field stores it; no simulated packet is longer.
 fn clipped(length: usize) -> u16 {
     u16::try_from(length).unwrap_or(u16::MAX)
 }
 
-/// Of a header whose own checksum is zero (RFC 1071).
+/// Checksum of a header whose own checksum field is zero (RFC 1071).
 fn checksum(header: &[u8]) -> u16 {
     let words = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low)));
     let mut sum: u32 = words.sum();
@@ -155,7 +155,7 @@ fn checksum(header: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Adds an option (draft-ietf-opsawg-pcapng-02, Sec. 3.5); 0 ends them.
+/// Appends an option (draft-ietf-opsawg-pcapng-02, Sec. 3.5); code 0 ends the list.
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.extend(code.to_le_bytes());
     body.extend(clipped(value.len()).to_le_bytes());
@@ -167,7 +167,7 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
 mod tests {
     use super::*;
 
-    /// The example that RFC 1071's readers use: a header whose sum is known.
+    /// A widely used example for RFC 1071: a header with a known checksum.
     #[test]
     fn the_checksum_of_a_header_makes_its_sum_all_ones() {
         let header = [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xC0, 0xA8, 0, 1, 0xC0, 0xA8, 0, 0xC7];

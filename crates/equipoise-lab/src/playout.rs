@@ -8,19 +8,19 @@ use equipoise_session::rtp::PlayoutBuffer;
 
 use crate::scenario::Scenario;
 
-/// The buffer in front of a link at which sessions leave the network: one for all whose playout it is.
+/// The playout buffer in front of a link at which sessions leave the network: all sessions with their playout there share it.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedPlayout(Arc<Mutex<FifoLink<ReceiverClock>>>);
 
 impl SharedPlayout {
-    /// For each link of a scenario its buffer, where any flow has its playout there; the run begins at `origin`.
+    /// Returns the buffer of each link of a scenario, `None` if no flow has its playout there; the run begins at `origin`.
     pub(crate) fn of(scenario: &Scenario, origin: Instant<ReceiverClock>) -> Vec<Result<Option<Self>, LinkError>> {
         let is_playout = |link| scenario.flows.iter().any(|flow| flow.playout() == Some(link));
         let buffer = |(number, link): (usize, &crate::scenario::Link)| {
             if !is_playout(number) {
                 return Ok(None);
             }
-            // A scenario's playout is a link on which nothing happens by chance.
+            // A playout link has no random behaviour.
             let Some(config) = link.forward.as_link() else { return Ok(None) };
             let fifo = FifoLink::new(config, origin)?;
             Ok(Some(Self(Arc::new(Mutex::new(fifo)))))
@@ -28,7 +28,7 @@ impl SharedPlayout {
         scenario.links.iter().enumerate().map(buffer).collect()
     }
 
-    /// The link's counters at `now`.
+    /// Returns the link's counters at `now`.
     pub(crate) fn stats(&self, now: Instant<ReceiverClock>) -> LinkStats {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).stats(now)
     }

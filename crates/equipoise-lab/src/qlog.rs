@@ -1,8 +1,8 @@
-//! What one end of a session does and sees, as qlog: a JSON text sequence that other programs draw.
+//! What one end of a session does and observes, as qlog: a JSON text sequence that other programs can draw.
 //!
-//! Source: draft-ietf-quic-qlog-main-schema-14, Sec. 5 and 11.2 (RFC 7464), draft-ietf-quic-qlog-quic-events-13. An event has a name of QUIC's where it
-//! is the same thing there: a packet sent, received or taken for lost, metrics of recovery, a congestion controller's state, ECN that failed. All else
-//! has a name of the namespace `equipoise`, and what [`trace`](crate::trace) says of it.
+//! Source: draft-ietf-quic-qlog-main-schema-14, Sec. 5 and 11.2 (RFC 7464), draft-ietf-quic-qlog-quic-events-13. An event that QUIC has,
+//! too, has its name from QUIC's schema: a packet sent, received or declared lost, recovery metrics, a congestion controller's state,
+//! failure of ECN. Every other event has a name in the namespace `equipoise` and the data that [`trace`](crate::trace) writes of it.
 
 use std::fmt::{self, Write as _};
 
@@ -17,60 +17,60 @@ use crate::trace::{Details, details};
 
 /// Before each record (RFC 7464, Sec. 2.2).
 const RECORD_SEPARATOR: u8 = 0x1E;
-/// Events of QUIC in this draft of theirs, what we add to them, and ours. Nobody owns a domain below `invalid` (RFC 2606, Sec. 2).
+/// QUIC's events in this draft, our additions to them, and our own. No domain below `invalid` has an owner (RFC 2606, Sec. 2).
 const SCHEMAS: [&str; 3] = [
     "urn:ietf:params:qlog:events:quic-13",
     "https://equipoise.invalid/112026/quic#rtp",
     "https://equipoise.invalid/112026/equipoise",
 ];
-/// The packets are no QUIC's.
+/// Not a packet type of QUIC's.
 const PACKET_TYPE: &str = "rtp";
 
-/// The records of one end of a flow, made while a run goes on: what it keeps does not grow with the run.
+/// The records of one end of a flow, made during a run. Its memory does not grow with the run.
 #[derive(Debug)]
 pub struct Qlog {
     records: Vec<u8>,
-    /// Whether losses are told packet by packet; else each report tells their sum.
+    /// Whether losses are reported packet by packet; otherwise each report has their sum.
     by_packet: bool,
-    /// One, or that of each path, and what is of all together.
+    /// The only path, or each path and one entry for all of them together.
     paths: Vec<PathState>,
-    /// Packets that were sent and not yet taken for lost: no report makes more of them.
+    /// Packets sent and not yet declared lost: an upper limit to the losses that a report may add.
     not_lost: u64,
 }
 
-/// What the last events of a path told.
+/// State of a path as of its last events.
 #[derive(Debug)]
 struct PathState {
-    /// `None` of all together.
+    /// `None` for all paths together.
     name: Option<String>,
-    /// The most packets that a report called lost.
+    /// The largest number of lost packets in any report.
     lost: u64,
     reason: Option<&'static str>,
 }
 
-/// Whose records they are.
+/// Identifies the end that the records belong to.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
     /// The flow, one of the scenario's.
     pub flow: &'a Flow,
-    /// Which of its ends.
+    /// Which end of the flow.
     pub half: Half,
     /// The seed of the run.
     pub seed: u64,
-    /// Where it runs.
+    /// The world in which it runs.
     pub world: World,
 }
 
 impl Qlog {
-    /// Whether a flow has ends that tell of themselves: sessions and flow pairs have. Background traffic has no sessions, and TCP's connections are
-    /// sampled.
+    /// Returns whether the ends of a flow have events: those of sessions and flow pairs do. Background traffic has no sessions, and TCP
+    /// connections are sampled instead.
     pub const fn is_of(flow: &Flow) -> bool {
         matches!(flow.kind, FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Pair(_))
     }
 
-    /// The records of an end, and the first of them, which says whose they are.
+    /// Begins the records of an end, and returns the first one, which identifies the end.
     pub fn begin(origin: &Origin<'_>) -> (Self, Vec<u8>) {
         let by_packet = matches!(&origin.flow.kind, FlowKind::Session { reporting: Some(_), .. });
         let mut qlog = Self { records: Vec::new(), by_packet, paths: Vec::new(), not_lost: 0 };
@@ -79,7 +79,7 @@ impl Qlog {
         (qlog, head)
     }
 
-    /// The records of an event of this end, none or some, at `at` after the run's start, which was at `origin`.
+    /// Returns the records of an event of this end, possibly none, `at` after the run's start at `origin`.
     pub fn records(&mut self, at: Span, path: Option<&str>, origin: Instant<SenderClock>, event: &Event) -> &[u8] {
         self.records.clear();
         let at = Moment { time: at.as_nanos() as f64 / 1e6, path };
@@ -129,7 +129,8 @@ impl Qlog {
         &self.records
     }
 
-    /// How many packets more are lost by a report of a path than by those before; a late packet makes fewer of them, and none is found again here.
+    /// Returns how many more packets a path's report counts as lost than all reports before. A late packet lowers the count; no loss is
+    /// taken back.
     fn newly_lost(&mut self, path: Option<&str>, lost: u64) -> u64 {
         let most = &mut self.path(path).lost;
         let newly = lost.saturating_sub(*most);
@@ -145,7 +146,7 @@ impl Qlog {
         &mut self.paths[place]
     }
 
-    /// A record for each packet that is taken for lost. Which they are is not told.
+    /// Writes a record for each packet declared lost. A report does not say which packets they are.
     fn lose(&mut self, at: Moment<'_>, packets: u64) {
         #[derive(Serialize)]
         struct Nothing {}
@@ -162,7 +163,7 @@ impl Qlog {
 
     fn record(&mut self, record: &impl Serialize) {
         self.records.push(RECORD_SEPARATOR);
-        // Plain numbers and texts, which always fit into memory.
+        // Plain numbers and strings, which always fit into memory.
         serde_json::to_writer(&mut self.records, record).expect("records are plain numbers and texts");
         self.records.push(b'\n');
     }
@@ -184,7 +185,7 @@ struct Record<'a, D> {
     data: D,
 }
 
-/// The name of an event, with its namespace.
+/// An event's name and its namespace.
 #[derive(Clone, Copy)]
 enum Name {
     Quic(&'static str),
@@ -215,7 +216,7 @@ impl Serialize for Name {
     }
 }
 
-/// Data of `quic:packet_sent` and `quic:packet_received`, with what we add.
+/// Data of `quic:packet_sent` and `quic:packet_received`, with our additions.
 #[derive(Serialize)]
 struct Packet {
     header: Header,
@@ -238,7 +239,7 @@ struct Raw {
 }
 
 impl Packet {
-    /// A packet of IP of this size: what it carries in UDP has the length.
+    /// Data of an IP packet of this size; the length is that of its UDP payload.
     fn new(packet_number: u64, size: Size) -> Self {
         let length = size.as_bytes().saturating_sub(Size::IPV4_UDP.as_bytes());
         let header = Header { packet_type: PACKET_TYPE, packet_number };
@@ -253,7 +254,7 @@ struct Metrics {
     latest_rtt: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pacing_rate: Option<u64>,
-    /// Ours: why the rate is what it is.
+    /// Ours: the reason for the current rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
 }
@@ -332,7 +333,7 @@ struct VantagePoint {
 
 fn head<'a>(origin: &Origin<'a>) -> Head<'a> {
     let Origin { scenario, flow, half, seed, world } = *origin;
-    // Who sends the media begins the session.
+    // The sender of the media begins the session.
     let (end, side) = match half {
         Half::Sending => ("sender", "client"),
         Half::Receiving => ("receiver", "server"),
@@ -363,7 +364,7 @@ mod tests {
     use crate::result::Run;
     use crate::{DEMO_SHORT, Progress, sim};
 
-    /// What both ends of a flow write in a run: the records of each, read again.
+    /// What both ends of a flow write in a run, parsed again.
     fn ran(text: &str, flow: &str) -> (Run, [Vec<Value>; 2]) {
         let scenario = Scenario::parse(text).expect("a right scenario");
         let place = scenario.flows.iter().position(|found| found.name == flow).expect("the flow");
@@ -403,7 +404,7 @@ mod tests {
         counts
     }
 
-    /// A queue that is too short for the demo, so that packets are lost.
+    /// A queue too short for the demo, so that packets are lost.
     fn lossy() -> String {
         DEMO_SHORT.replace("queue = \"1000 packets\"", "queue = \"4 packets\"")
     }

@@ -1,7 +1,7 @@
-//! What a run gives: the one form in which both worlds' results are kept, compared, drawn and written.
+//! The results of a run: the one form in which the results of both worlds are stored, compared, drawn and written.
 //!
-//! Field names carry their unit, because this is where types end (`report.json`). `None`, written as `null`, stands for
-//! what was not measured. Times of a run count from its start.
+//! Field names include their unit, because types end here (`report.json`). `None`, written as `null`, means not measured.
+//! Times of a run count from its start.
 
 mod csv;
 mod frames;
@@ -27,32 +27,32 @@ pub use web::WebResult;
 
 use crate::scenario::{FlowKind, Outage, Path, Scenario};
 
-/// All runs of one scenario, as `report.json` holds them.
+/// All runs of one scenario, as in `report.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Name of the scenario.
     pub scenario: String,
     /// Seed of the first run; the n-th uses `seed + n`.
     pub seed: u64,
-    /// Version of Equipoise that made it.
+    /// Version of Equipoise that wrote it.
     pub version: String,
-    /// The scenario's own words on what it shows.
+    /// The scenario's own description.
     pub description: String,
-    /// The scenario file, whole.
+    /// The whole scenario file.
     pub scenario_text: String,
-    /// Start of the part that counts for the means, in seconds.
+    /// Start of the part that the means are over, in seconds.
     pub warm_up_s: f64,
     /// Planned length of a run, in seconds.
     pub duration_s: f64,
     /// Steps of load and of capacity, for the charts.
     pub steps: Vec<Step>,
-    /// When paths are taken away, for the charts; left out where there are none.
+    /// Outages of paths, for the charts; left out without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<OutageResult>,
-    /// Means over the runs of each world that has several; else left out.
+    /// Means over the runs of each world that has several; left out otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub summary: Vec<WorldSummary>,
-    /// The runs, simulated ones first, each world's in the order of their seeds.
+    /// The runs, simulated ones first, each world's in order of their seeds.
     pub runs: Vec<Run>,
 }
 
@@ -69,7 +69,7 @@ pub struct Step {
     pub rate_bps: u64,
 }
 
-/// A time in which a path is taken away.
+/// A time span in which a path is unavailable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutageResult {
     /// The path.
@@ -91,7 +91,7 @@ pub enum StepKind {
     Load,
 }
 
-/// The world that a run took place in.
+/// The world in which a run took place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum World {
@@ -102,7 +102,7 @@ pub enum World {
 }
 
 impl World {
-    /// The world in a lower-case word, as JSON and CSV have it.
+    /// The world as a lower-case word, as in JSON and CSV.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
@@ -114,54 +114,54 @@ impl World {
 /// One run of the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Where it ran.
+    /// The world in which it ran.
     pub world: World,
     /// Its seed.
     pub seed: u64,
-    /// How long it really lasted, in seconds.
+    /// Actual length, in seconds.
     pub lasted_s: f64,
     /// Whether it lasted as long as planned.
     pub complete: bool,
-    /// What the delays were measured with: "simulated time", "kernel receive timestamps" and so on.
+    /// How the delays were measured: "simulated time", "kernel receive timestamps" and so on.
     pub clock: String,
-    /// Moments in which the machine itself stalled (live runs).
+    /// Time spans in which the machine itself stalled (live runs).
     pub stalls: Vec<Stall>,
-    /// What the emulated bottleneck says of itself (live runs).
+    /// What the emulated bottleneck reports of itself (live runs).
     pub emulator: Option<EmulatorResult>,
-    /// One entry a flow, in the scenario's order.
+    /// One entry per flow, in the scenario's order.
     pub flows: Vec<FlowResult>,
-    /// One entry a link, in the scenario's order: its forward direction.
+    /// One entry per link, in the scenario's order: its forward direction.
     pub links: Vec<LinkResult>,
-    /// What all media did together, and in each phase; left out if no flow sends media.
+    /// The results of all media together, and in each phase; left out if no flow sends media.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media: Option<MediaResult>,
 }
 
-/// How well the emulated bottleneck did its work.
+/// How precisely the emulated bottleneck worked.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EmulatorResult {
-    /// Datagrams from strangers, which were dropped.
+    /// Datagrams dropped because they were not from the run's flows.
     pub packets_foreign: u64,
-    /// Datagrams dropped by the machine and not by a link: for want of memory, or at a socket.
+    /// Datagrams dropped by the machine and not by a link: for lack of memory, or at a socket.
     pub packets_lost: u64,
-    /// Median of how much later than ideal datagrams left, in seconds.
+    /// Median of the lateness with which datagrams left, compared with an ideal link, in seconds.
     pub late_p50_s: Option<f64>,
-    /// 99th percentile of the same, in seconds.
+    /// 99th percentile of this lateness, in seconds.
     pub late_p99_s: Option<f64>,
-    /// Largest of the same, in seconds.
+    /// Maximum of this lateness, in seconds.
     pub late_max_s: Option<f64>,
 }
 
-/// A time in which the machine ran nothing.
+/// A time span in which the machine ran nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
-    /// Since the run's start, in seconds.
+    /// Its start, since the run's start, in seconds.
     pub start_s: f64,
-    /// Since the run's start, in seconds.
+    /// Its end, since the run's start, in seconds.
     pub end_s: f64,
 }
 
-/// What one flow did.
+/// The results of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
     /// The flow's name.
@@ -170,16 +170,16 @@ pub struct FlowResult {
     pub controller: Option<String>,
     /// Media packets sent in the whole run.
     pub packets_sent: u64,
-    /// Different media packets received.
+    /// Distinct media packets received.
     pub packets_received: u64,
-    /// Sent and not received.
+    /// Media packets sent and not received.
     pub packets_lost: u64,
-    /// Of those received, media packets that queues had marked (ECN); left out where none may be.
+    /// Received media packets with a congestion mark (ECN); left out if the flow is not ECN-capable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_marked: Option<u64>,
     /// Mean sending rate after the warm-up, in bit/s of IP packets.
     pub mean_rate_bps: Option<f64>,
-    /// Of this, the rate of the packets that arrived, in bit/s of IP packets; `null` for TCP connections.
+    /// The part of this rate that arrived, in bit/s of IP packets; `null` for TCP connections.
     #[serde(default)]
     pub delivered_rate_bps: Option<f64>,
     /// One-way delay of the packets sent after the warm-up.
@@ -192,82 +192,82 @@ pub struct FlowResult {
     pub cv: Option<f64>,
     /// Largest distance of an interval's mean delay from the target, in seconds (Waki 2013, Eq. 22).
     pub jitter_s: Option<f64>,
-    /// Median of the intervals' mean delays, the warm-up and the three intervals after each step left out, in seconds.
+    /// Median of the intervals' mean delays, without the warm-up and the three intervals after each step, in seconds.
     pub settled_delay_s: Option<f64>,
     /// When its delay was far above the target; `null` without a target.
     #[serde(default)]
     pub excursions: Option<ExcursionResult>,
-    /// Share of the decisions after the warm-up in which the application or a limit of the rate decided, and not the law; `null`
-    /// without decisions.
+    /// Share of the decisions after the warm-up that the application or a limit of the rate made, not the law; `null` without
+    /// decisions.
     #[serde(default)]
     pub limited_share: Option<f64>,
-    /// Datagrams that the flow's two ends dropped, by reason; reasons that did not occur are left out.
+    /// Datagrams dropped by the flow's two ends, by reason; reasons that did not occur are left out.
     pub ignored: BTreeMap<String, u64>,
-    /// How often the sender began a new schedule instead of catching up.
+    /// How often the pacer restarted its schedule instead of catching up.
     pub pacing_resets: u64,
     /// How often three reports in a row were missing.
     pub reports_missing: u64,
-    /// How often each circuit breaker stopped the media (RFC 8083, Sec. 4), by its name; those that did not are left out.
+    /// How often each circuit breaker stopped the media (RFC 8083, Sec. 4), by its name; breakers that did not are left out.
     #[serde(default)]
     pub circuit_broken: BTreeMap<String, u64>,
     /// How often the congestion breaker cut the rate to a tenth.
     #[serde(default)]
     pub circuit_strained: u64,
-    /// How often each reason decided the rate.
+    /// Number of rate decisions by reason.
     pub decisions: BTreeMap<String, u64>,
     /// AP's coefficient of response b at the last decision, in 1/(s·Mbit/s); `null` for other controllers.
     pub response: Option<f64>,
     /// The control intervals.
     pub intervals: Vec<IntervalResult>,
-    /// Complementary distribution of the one-way delay after the warm-up, from all packets down to one in a thousand, or to the
-    /// last one if there are fewer.
+    /// Complementary distribution of the one-way delay after the warm-up, from all packets down to one in a thousand; with fewer packets
+    /// down to the last one.
     #[serde(default)]
     pub distribution: Vec<DelayShare>,
-    /// How long its packets that arrived after the warm-up waited in queues; left out if none arrived.
+    /// Queueing delays of its packets that arrived after the warm-up; left out if none arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queueing: Option<QueueingResult>,
-    /// What became of the frames of a session's live video; left out for other flows.
+    /// Results of the frames of a session's live video; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<FramesResult>,
-    /// What became of the frames of its live audio.
+    /// Results of the frames of its live audio; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audio: Option<FramesResult>,
-    /// What only a session with a playout buffer has; left out for other flows.
+    /// Results of a session's playout buffer; left out for other flows.
     #[serde(rename = "egress", default, skip_serializing_if = "Option::is_none")]
     pub playout: Option<PlayoutResult>,
-    /// What only a TCP connection has; left out for other flows.
+    /// Results of a TCP connection; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpResult>,
-    /// What only a flow pair has, whose packets, rates, delays and intervals are those of its RTP half; left out for other
-    /// flows.
+    /// Results of a flow pair; left out for other flows. Packets, rates, delays and intervals of a flow pair are those of its RTP
+    /// half.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<PairResult>,
-    /// Rates of IP packets at the receiver, a sample an interval, of flow pairs and where the scenario asks for them; else left
-    /// out.
+    /// Rates of IP packets at the receiver, one sample per interval, for flow pairs and if the scenario requests them; left out
+    /// otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub received: Vec<ReceivedSample>,
-    /// What its law believed of the path, a sample each tenth of a second and where a reason changed; left out for laws that do not
-    /// say.
+    /// What its law estimated of the path, sampled every tenth of a second and when a reason changed; left out for laws that do not
+    /// report it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beliefs: Vec<BeliefResult>,
-    /// Name of what divides the total of a flow over several paths; left out for other flows.
+    /// Name of the scheduler that divides the total of a flow over several paths; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<String>,
-    /// What a flow over several paths did on each of them, in the order of their numbers; left out for other flows.
+    /// Results of a flow over several paths for each path, in their order; left out for other flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathResult>,
 }
 
-/// What a flow did on one of its paths.
+/// The results of a flow on one of its paths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathResult {
     /// The path's name.
     pub name: String,
     /// Media packets sent on it in the whole run.
     pub packets_sent: u64,
-    /// Different media packets received from it.
+    /// Distinct media packets received on it.
     pub packets_received: u64,
-    /// Sent and not received.
+    /// Media packets sent and not received.
     pub packets_lost: u64,
     /// Mean sending rate after the warm-up, in bit/s of IP packets.
     pub mean_rate_bps: Option<f64>,
@@ -275,130 +275,130 @@ pub struct PathResult {
     pub delay: DelayResult,
     /// How often three reports in a row were missing.
     pub reports_missing: u64,
-    /// How often each circuit breaker took media off it while other paths carried on (RFC 8083, Sec. 4), by its name; those that did
-    /// not are left out.
+    /// How often each circuit breaker stopped media on this path while other paths carried on (RFC 8083, Sec. 4), by its name; breakers
+    /// that did not are left out.
     #[serde(default)]
     pub circuit_broken: BTreeMap<String, u64>,
-    /// How often each reason decided its share.
+    /// Number of decisions on its share by reason.
     pub decisions: BTreeMap<String, u64>,
-    /// Its coefficient of response b at the last split by `ap`, in 1/(s·Mbit/s); `null` for other splits.
+    /// Its coefficient of response b at the last split by `ap`, in 1/(s·Mbit/s); `null` for other schedulers.
     pub response: Option<f64>,
     /// The report intervals.
     pub intervals: Vec<IntervalResult>,
 }
 
-/// What became of a session's packets in its playout buffer.
+/// Results of a session's playout buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlayoutResult {
-    /// Packets that it took.
+    /// Packets that it accepted.
     pub packets_buffered: u64,
-    /// Packets that found it full.
+    /// Packets discarded because it was full.
     pub packets_discarded: u64,
-    /// When the last packet of a finite content had been served and had come to the end of the path, in seconds since the
-    /// run's start; `null` where it has no end or none was reached.
+    /// When the last packet of finite content had been served and had reached the end of the path, in seconds since the run's start;
+    /// `null` if the content has no end, or if the run ended before.
     pub finished_s: Option<f64>,
 }
 
-/// What came to a flow's receiver between two samples.
+/// The rate at a flow's receiver between two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReceivedSample {
-    /// End of the time that it stands for, in seconds since the run's start.
+    /// End of the time span that it covers, in seconds since the run's start.
     pub at_s: f64,
     /// Mean rate since the last sample, in bit/s of IP packets.
     pub rate_bps: f64,
 }
 
-/// What a law believed of its path at a decision.
+/// What a law estimated of its path at a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BeliefResult {
-    /// When, in seconds since the run's start.
+    /// Time of the decision, in seconds since the run's start.
     pub at_s: f64,
-    /// How it went by what it believed: `delay`, `rival` or `policed`.
+    /// Its mode, which follows from its estimates: `delay`, `rival` or `policed`.
     pub mode: String,
-    /// What decided the rate.
+    /// The reason for the rate.
     pub reason: Option<String>,
     /// The rate, in bit/s of IP packets.
     pub rate_bps: u64,
-    /// Rate at which the bottleneck served while it was busy, in bit/s; `null` if it was not lately.
+    /// Service rate of the bottleneck while it was busy, in bit/s; `null` if it was not busy recently.
     pub capacity_bps: Option<f32>,
-    /// Rate at which trains of packets came through, in bit/s; `null` without trains.
+    /// Arrival rate of packet trains, in bit/s; `null` without trains.
     pub available_bps: Option<f32>,
-    /// Round trip of the empty path, in seconds.
+    /// Round-trip time of the empty path, in seconds.
     pub base_s: f32,
-    /// How rough delays were that are no queue, in seconds.
+    /// Variation of delays that no queue causes, in seconds.
     pub noise_s: f32,
     /// Queueing delay of the last packet reported, in seconds.
     pub queue_s: f32,
-    /// Queueing delay aimed at, in seconds.
+    /// Target queueing delay, in seconds.
     pub target_s: f32,
 }
 
-/// What a TCP connection did; of web traffic, all its connections together.
+/// Results of a TCP connection; for web traffic, of all its connections together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpResult {
-    /// Mean rate of new data at the receiver, in bit/s without headers: from the start, or the end of the warm-up if that is
-    /// later, to the end of the transfer or of the run. `null` if the transfer was complete before the end of the warm-up.
+    /// Mean rate of new data at the receiver, in bit/s without headers: from the start or the end of the warm-up, whichever is later, to
+    /// the end of the transfer or of the run. `null` if the transfer was complete before the end of the warm-up.
     pub goodput_bps: Option<f64>,
     /// New data at the receiver in the whole run, in bytes without headers.
     pub delivered_bytes: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
-    /// Of these, segments sent again in fast recovery; `null` for the kernel's connections, where it does not tell.
+    /// Segments retransmitted in fast recovery; `null` for the kernel's connections, which do not report it.
     pub resent_in_recovery: Option<u64>,
-    /// Segments sent again after the timer had run out; `null` for the kernel's connections.
+    /// Segments retransmitted after a timeout; `null` for the kernel's connections.
     pub resent_after_timeout: Option<u64>,
-    /// How often fast recovery began; `null` for the kernel's connections.
+    /// Number of fast recoveries; `null` for the kernel's connections.
     pub recoveries: Option<u64>,
-    /// How often the retransmission timer ran out; `null` where the kernel does not tell (before Linux 6.7).
+    /// Number of retransmission timeouts; `null` if the kernel does not report it (before Linux 6.7).
     pub timeouts: Option<u64>,
-    /// Least round-trip time, in seconds.
+    /// Minimum round-trip time, in seconds.
     pub min_round_trip_s: Option<f64>,
     /// When the last data of a finite transfer were acknowledged, in seconds since the run's start.
     pub finished_s: Option<f64>,
-    /// What only web traffic has; left out for one connection.
+    /// Results of web traffic; left out for a single connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web: Option<WebResult>,
-    /// Its state, a sample an interval.
+    /// Its state, one sample per interval.
     pub samples: Vec<TcpSample>,
 }
 
-/// A TCP connection's state at one moment; of web traffic, windows and segments in flight are sums over the connections that are open,
-/// and round-trip times the least alone.
+/// A TCP connection's state at one time. For web traffic, windows and segments in flight are sums over the open connections, and of the
+/// round-trip times only the minimum is known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpSample {
-    /// When, in seconds since the run's start.
+    /// Time of the sample, in seconds since the run's start.
     pub at_s: f64,
     /// Congestion window.
     pub window_segments: f64,
     /// Slow start threshold; `null` before the first loss.
     pub slow_start_threshold_segments: Option<f64>,
-    /// Segments sent and not acknowledged in order.
+    /// Segments sent and not yet cumulatively acknowledged.
     pub in_flight_segments: u64,
     /// Smoothed round-trip time, in seconds.
     pub smoothed_round_trip_s: Option<f64>,
-    /// Least round-trip time so far, in seconds.
+    /// Minimum round-trip time so far, in seconds.
     pub min_round_trip_s: Option<f64>,
     /// Mean rate of new data at the receiver since the last sample, in bit/s without headers.
     pub goodput_bps: Option<f64>,
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     pub retransmissions: u64,
-    /// How often the retransmission timer has run out so far; `null` where the kernel does not tell (before Linux 6.7).
+    /// Number of retransmission timeouts so far; `null` if the kernel does not report it (before Linux 6.7).
     pub timeouts: Option<u64>,
     /// Symbiosis' γ.
     pub gamma: Option<f64>,
-    /// The capacity that the law goes by, in bit/s.
+    /// The capacity that the law uses, in bit/s.
     pub capacity_bps: Option<f64>,
-    /// The available bandwidth that the law goes by, in bit/s.
+    /// The available bandwidth that the law uses, in bit/s.
     pub available_bps: Option<f64>,
 }
 
-/// Times in which the mean delay of the intervals was above twice the target, the warm-up and the three intervals after each step
-/// left out.
+/// Time spans in which the mean delay of the intervals was above twice the target, without the warm-up and the three intervals after
+/// each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExcursionResult {
-    /// All of them together, in seconds.
+    /// Their total length, in seconds.
     pub total_s: f64,
-    /// The longest, in seconds.
+    /// Length of the longest, in seconds.
     pub longest_s: f64,
 }
 
@@ -422,7 +422,7 @@ pub struct DelayResult {
 /// The packets sent in one control interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalResult {
-    /// Start, in seconds since the run's.
+    /// Start, in seconds since the run's start.
     pub start_s: f64,
     /// End, in seconds since the run's start.
     pub end_s: f64,
@@ -444,7 +444,7 @@ pub struct IntervalResult {
     pub packets: u64,
     /// Of these, packets that never arrived.
     pub packets_lost: u64,
-    /// The machine stalled for a part of it.
+    /// Whether the machine stalled during a part of it.
     pub stalled: bool,
 }
 
@@ -453,12 +453,12 @@ pub struct IntervalResult {
 pub struct DelayShare {
     /// A delay, in seconds.
     pub delay_s: f64,
-    /// The share of the packets that took as long or longer, above 0 and up to 1.
+    /// The share of the packets with at least this delay, above 0 and up to 1.
     pub share: f64,
 }
 
 impl Report {
-    /// The runs of a scenario, the first of which has `seed`.
+    /// A report of the runs of a scenario; the first run has `seed`.
     pub fn new(scenario: &Scenario, seed: u64, mut runs: Vec<Run>) -> Self {
         runs.sort_by_key(|run| run.world);
         Self {
@@ -481,7 +481,7 @@ impl Report {
         json(self)
     }
 
-    /// The control intervals of all runs of several scenarios as CSV, a line each.
+    /// The control intervals of all runs of several scenarios as CSV, one line each.
     pub fn intervals_to_csv(reports: &[Self]) -> String {
         csv::intervals(reports)
     }
@@ -492,14 +492,14 @@ impl Report {
     }
 }
 
-/// Results as JSON, with a line break at its end: numbers, texts and maps by text always have a JSON form.
+/// Results as JSON, with a line break at its end. It cannot fail: numbers, strings and maps with string keys always have a JSON form.
 pub(crate) fn json<T: Serialize + ?Sized>(results: &T) -> String {
     let mut json = serde_json::to_string_pretty(results).expect("results are plain numbers and texts");
     json.push('\n');
     json
 }
 
-/// The same in one line.
+/// Results as JSON in one line.
 pub(crate) fn json_line<T: Serialize + ?Sized>(results: &T) -> String {
     let mut json = serde_json::to_string(results).expect("results are plain numbers and texts");
     json.push('\n');
@@ -529,10 +529,10 @@ fn steps(scenario: &Scenario) -> Vec<Step> {
     steps
 }
 
-/// Parts of a run in which a recorded capacity is drawn by its mean.
+/// Number of parts of a run; a recorded capacity is drawn as the mean of each part.
 const PARTS: i64 = 200;
 
-/// A capacity over a run, as a reader can see it; `None` where all is carried.
+/// A capacity over a run, at a resolution for charts; `None` if it is unlimited.
 fn capacity_over(capacity: &Capacity, duration: Span) -> Option<Schedule<Rate>> {
     let Capacity::Trace(_) = capacity else { return capacity.rate() };
     let part = Span::from_nanos(duration.as_nanos() / PARTS).max(Span::from_millis(100));

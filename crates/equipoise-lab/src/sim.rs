@@ -1,4 +1,4 @@
-//! A scenario in the simulated world.
+//! Runs a scenario in the simulated world.
 
 mod sample;
 mod stage;
@@ -28,29 +28,29 @@ use crate::scenario::{OverBudget, Scenario};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// There is too much to simulate.
+    /// The simulation would be too expensive.
     #[error("too much for a simulated run")]
     OverBudget(#[from] OverBudget),
-    /// A flow's ends cannot be made.
+    /// A flow's endpoints cannot be created.
     #[error("flow {flow}")]
     Ends {
         /// The flow's name.
         flow: String,
-        /// Why.
+        /// The cause.
         source: EndsError,
     },
-    /// A link cannot be made.
+    /// A link cannot be created.
     #[error("link {link}")]
     Link {
         /// The link's name.
         link: String,
-        /// Why.
+        /// The cause.
         source: equipoise_path::link::PipeError,
     },
     /// The world refused a flow.
     #[error(transparent)]
     Flow(#[from] FlowError),
-    /// The run was stopped from outside, by [`Stop`].
+    /// [`Stop`] ended the run.
     #[error("the run was stopped before its end")]
     Stopped,
     /// The threads for many runs could not be started.
@@ -58,17 +58,17 @@ pub enum SimError {
     Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
-/// Parts of a run after which progress is told.
+/// Number of parts of a run; progress is reported after each.
 const PARTS: i64 = 200;
-/// How long packets that are under way at the end are waited for.
+/// How long the simulation waits for packets in flight at the end of the run.
 const DRAIN: Span = Span::from_secs(300);
 
 /// How runs are executed. The results do not depend on it. `Some(4).into()` sets only the number of threads.
 #[derive(Clone, Debug, Default)]
 pub struct Execution {
-    /// How many threads; `None` for all cores.
+    /// Number of threads; `None` for all cores.
     pub threads: Option<usize>,
-    /// What ends the runs early.
+    /// Ends the runs early.
     pub stop: Stop,
 }
 
@@ -78,17 +78,17 @@ impl From<Option<usize>> for Execution {
     }
 }
 
-/// Ends runs from outside: all that have the same one, and soon, with [`SimError::Stopped`].
+/// Ends runs early, with [`SimError::Stopped`]: all runs that share a clone of it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Ends them.
+    /// Ends the runs.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether they are to end.
+    /// Returns whether the runs are to end.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -98,7 +98,7 @@ impl Stop {
     }
 }
 
-/// One run with `seed`, whose events are told in the order of their times.
+/// Simulates one run with `seed`, and reports its events in order of time.
 ///
 /// # Errors
 /// [`SimError::OverBudget`], and any other if the scenario was not made by [`Scenario::parse`] and cannot be run.
@@ -106,7 +106,7 @@ pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progres
     simulate_captured(scenario, seed, progress, &mut |_, _| {})
 }
 
-/// The same, where each datagram is told as it leaves an end or comes to one, at a time after the run's start and in their order.
+/// Like [`simulate`], and also reports each datagram as it leaves or reaches an end, in order, with the time since the run's start.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -119,7 +119,7 @@ pub fn simulate_captured(
     Ok(run(scenario, seed, InOrder::new(progress, datagrams), &Stop::default())?.0)
 }
 
-/// One run with `seed`, of which nobody is told while it goes on, and which can be stopped.
+/// Simulates one run with `seed`, without reports on the way; it can be stopped.
 ///
 /// # Errors
 /// As [`simulate`], and [`SimError::Stopped`].
@@ -128,7 +128,7 @@ pub(crate) fn simulate_silently(scenario: &Scenario, seed: u64, stop: &Stop) -> 
     Ok(run(scenario, seed, Silence, stop)?.0)
 }
 
-/// Whether the scenario can be simulated.
+/// Checks whether the scenario can be simulated.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -136,7 +136,7 @@ pub fn check(scenario: &Scenario) -> Result<(), SimError> {
     Stage::new(scenario, scenario.seed).map(|_| ())
 }
 
-/// A run, and who was told of it.
+/// Returns a run, and the observer that it reported to.
 fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T, stop: &Stop) -> Result<(Run, T), SimError> {
     let Stage { mut world, links, flows, playouts, .. } = Stage::new(scenario, seed)?;
     let end = Time::ZERO + scenario.duration;
@@ -197,12 +197,12 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T, stop: &Stop) -> Result<
     Ok((run, watch.tell))
 }
 
-/// So much of a run that progress is told often enough.
+/// Returns the length of a part of a run; progress is reported after each part.
 fn part_of(duration: Span) -> Span {
     Span::from_nanos(duration.as_nanos() / PARTS).max(Span::from_nanos(1))
 }
 
-/// Records what happens in the world and tells it.
+/// Records the events of the world and reports them.
 struct Watch<T> {
     recorder: Recorder,
     tell: T,
@@ -258,7 +258,7 @@ impl<T: Tell> Observer for Watch<T> {
     }
 }
 
-/// A flow's media leave its near end and come to its far one.
+/// The end of an event: a flow's media leave the near end and arrive at the far end.
 const fn of(side: Side, path: Option<PathId>) -> Of {
     let half = match side {
         Side::Near => Half::Sending,
@@ -267,14 +267,13 @@ const fn of(side: Side, path: Option<PathId>) -> Of {
     Of { half, path }
 }
 
-/// A packet at its end, as the recorder takes it.
+/// Returns a packet that has arrived in the recorder's form.
 fn received(&Packet { at, sent, size, ecn, .. }: &Packet) -> Received {
     Received { at: at - Time::ZERO, sent: sent - Time::ZERO, delay: at - sent, size, ecn }
 }
 
-/// `runs` runs with the seeds from `first_seed` on, on so many threads or all cores; of each what `keep` makes of it, in
-/// the order of their seeds and the same whatever the number of threads. `progress` is told the share of the runs that
-/// are done.
+/// Simulates `runs` runs with the seeds from `first_seed` on, on this number of threads or all cores. Returns what `keep` makes of each
+/// run, in order of the seeds and independent of the number of threads. `progress` gets the share of the runs that are complete.
 ///
 /// # Errors
 /// As [`simulate`], and [`SimError::Threads`].
@@ -299,7 +298,7 @@ pub fn simulate_many<T: Send>(
     simulate_each(&seeded.collect::<Vec<_>>(), execution, counted)
 }
 
-/// One run of each scenario with the seed beside it; else as [`simulate_many`].
+/// Simulates one run of each scenario with its seed; otherwise like [`simulate_many`].
 ///
 /// # Errors
 /// As [`simulate_many`].
@@ -313,8 +312,8 @@ pub fn simulate_each<T: Send>(
     each(scenarios, &execution, one)
 }
 
-/// One run of each scenario with the seed beside it, each with an observer of its own, which `keep` is given with the run;
-/// else as [`simulate_many`].
+/// Simulates one run of each scenario with its seed, each with an observer of its own, which `keep` gets with the run; otherwise like
+/// [`simulate_many`].
 ///
 /// # Errors
 /// As [`simulate_many`].
@@ -327,7 +326,7 @@ pub fn simulate_each_observed<T: Send, O: RunObserver>(
     observe_each(scenarios, &execution.into(), observer, |_, run, observer| keep(run, observer))
 }
 
-/// The same, where `keep` is also given the place of the run's scenario among all of them.
+/// Like [`simulate_each_observed`], and `keep` also gets the index of the run's scenario.
 pub(crate) fn observe_each<T: Send, O: RunObserver>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
     execution: &Execution,
@@ -341,7 +340,7 @@ pub(crate) fn observe_each<T: Send, O: RunObserver>(
     each(scenarios, execution, one)
 }
 
-/// One run with `seed`, whose events an observer sees; some are told ahead of those of other flows.
+/// Simulates one run with `seed` under an observer; an event may be reported before earlier events of other flows.
 ///
 /// # Errors
 /// As [`simulate`].

@@ -1,6 +1,6 @@
-//! Intervals, quantiles and lines through points: what turns runs into statements.
+//! Intervals, quantiles and regression: statistics over runs.
 
-/// Half the width of the 95 % confidence interval of a mean, from the deviation of single values; `None` below two.
+/// Half the width of the 95 % confidence interval of a mean, from the standard deviation of the values; `None` for fewer than two.
 pub fn half_width_95(values: &[f64]) -> Option<f64> {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
@@ -22,15 +22,15 @@ fn student_975(degrees: usize) -> f64 {
     })
 }
 
-/// Mean of some numbers and its 95 % confidence interval by Student's t; `None` below two numbers.
+/// Mean of values and its 95 % confidence interval by Student's t; `None` for fewer than two values.
 pub fn mean_95(values: &[f64]) -> Option<Estimate> {
     let half = half_width_95(values)?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     Some(Estimate { value: mean, ci95: [mean - half, mean + half] })
 }
 
-/// Median of some numbers and its 95 % confidence interval by order statistics, which asks nothing of their distribution
-/// (the binomial law by its normal approximation); `None` below six numbers, which cannot bound it.
+/// Median of values and its 95 % confidence interval by order statistics, which assumes nothing about their distribution
+/// (the binomial law by its normal approximation); `None` for fewer than six values, which cannot bound it.
 pub fn median_95(values: &[f64]) -> Option<Estimate> {
     let sorted = sorted(values);
     let n = sorted.len();
@@ -43,16 +43,16 @@ pub fn median_95(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: quantile(&sorted, 0.5), ci95: [sorted[low], sorted[high]] })
 }
 
-/// A number found, and the interval that holds the true one with 95 % confidence.
+/// An estimate, and the interval that contains the true value with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The number.
+    /// The estimate.
     pub value: f64,
     /// Lower and upper end of the interval.
     pub ci95: [f64; 2],
 }
 
-/// Share of `hits` among `trials` with Wilson's interval (Wilson 1927), which is right for rare events, too.
+/// Share of `hits` among `trials` with Wilson's interval (Wilson 1927), which is correct for rare events, too.
 pub fn share_95(hits: usize, trials: usize) -> Option<Estimate> {
     let (z2, n) = (1.959_964f64 * 1.959_964, trials as f64);
     let p = hits as f64 / n;
@@ -61,21 +61,21 @@ pub fn share_95(hits: usize, trials: usize) -> Option<Estimate> {
     (trials > 0).then_some(Estimate { value: p, ci95: [(centre - half).max(0.0), (centre + half).min(1.0)] })
 }
 
-/// Jain's index of fairness (Jain 1984): 1 for equal shares, one over their number where one has all.
+/// Jain's index of fairness (Jain 1984): 1 for equal shares, 1/n if one of n has everything.
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
     sum * sum / (shares.len() as f64 * squares)
 }
 
-/// Numbers in order; those that are none are left out.
+/// Values in rising order, without NaN.
 pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<_> = values.iter().copied().filter(|value| !value.is_nan()).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// A quantile of sorted numbers, by linear interpolation between neighbours (type 7 of Hyndman 1996); NaN of none.
+/// A quantile of sorted values, by linear interpolation between neighbours (type 7 of Hyndman 1996); NaN without values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * sorted.len().saturating_sub(1) as f64;
     let (below, rest) = (place.floor() as usize, place.fract());
@@ -83,10 +83,10 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     if rest > 0.0 { at(below) + rest * (at(below + 1) - at(below)) } else { at(below) }
 }
 
-/// Quantiles of several runs at one place of their common axis; NaN where fewer than half of the runs have a value.
+/// Quantiles of several runs at one position of their common axis; NaN if fewer than half of the runs have a value there.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantiles {
-    /// The place.
+    /// The position.
     pub at: f64,
     /// 10th percentile.
     pub low: f64,
@@ -96,7 +96,7 @@ pub struct Quantiles {
     pub high: f64,
 }
 
-/// Quantiles at every place that a run has a point at. Places that differ by less than a billionth are one.
+/// Quantiles at every position at which any run has a point. Positions that differ by less than a billionth count as one.
 pub fn quantiles_over<R: AsRef<[(f64, f64)]>>(runs: &[R]) -> Vec<Quantiles> {
     const SAME: f64 = 1e-9;
     let mut all: Vec<_> = runs.iter().flat_map(AsRef::as_ref).copied().filter(|(x, _)| x.is_finite()).collect();
@@ -111,7 +111,7 @@ pub fn quantiles_over<R: AsRef<[(f64, f64)]>>(runs: &[R]) -> Vec<Quantiles> {
     places.map(quantiles).collect()
 }
 
-/// The line `y = intercept + slope x` of least squares, and the slope's 95 % confidence interval.
+/// The least-squares line `y = intercept + slope x`, and the slope's 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// Its slope.
@@ -122,7 +122,7 @@ pub struct Line {
     pub r2: f64,
 }
 
-/// Ordinary least squares; `None` below three points, or where all x are one.
+/// Ordinary least squares; `None` for fewer than three points, or if all x are equal.
 pub fn regression(points: &[(f64, f64)]) -> Option<Line> {
     let n = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_two_known_values() {
-        // Mean 2, deviation sqrt(2), so 12.706 * sqrt(2) / sqrt(2).
+        // Mean 2, standard deviation sqrt(2), so 12.706 * sqrt(2) / sqrt(2).
         assert!((half_width_95(&[1.0, 3.0]).unwrap() - 12.706).abs() < 1e-9);
         assert_eq!(half_width_95(&[1.0]), None);
     }
@@ -175,7 +175,7 @@ mod tests {
         assert!((line.r2 - 0.6665).abs() < 5e-5, "{line:?}");
     }
 
-    /// Wilson's interval for 10 of 300, as published calculators have it: 1.8 % to 6.0 %; and for none of 10 000.
+    /// Wilson's interval for 10 of 300, from published calculators: 1.8 % to 6.0 %; and for 0 of 10 000.
     #[test]
     fn shares_of_rare_events() {
         let some = share_95(10, 300).expect("trials");
@@ -204,7 +204,7 @@ mod tests {
         assert!((jain(&[5.0, 0.0, 0.0, 0.0]) - 0.25).abs() < 1e-12);
     }
 
-    /// For 100 numbers the tables give the 40th and the 61st in order as bounds of the median.
+    /// For 100 values, the tables have the 40th and the 61st in order as bounds of the median.
     #[test]
     fn the_medians_interval_is_that_of_the_tables() {
         let values: Vec<f64> = (1..=100).map(f64::from).collect();
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(median_95(&values[..5]), None);
     }
 
-    /// Otherwise the few runs that have gone on would look like all of them.
+    /// Without it, the few runs that have continued would look like all runs.
     #[test]
     fn a_moment_that_fewer_than_half_of_the_runs_have_is_a_gap() {
         let runs = [vec![(0.0, 1.0), (1.0, 1.0)], vec![(0.0, 2.0), (1.0, f64::NAN)], vec![(0.0, 3.0)]];

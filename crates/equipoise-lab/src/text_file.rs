@@ -5,13 +5,13 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 const GZIP: [u8; 2] = [0x1F, 0x8B];
-/// More text than any trace has: a bound on memory, for a file may be packed a thousandfold, or have no end.
+/// More text than any trace has. It bounds the memory, because a compressed file may expand a thousandfold, or have no end.
 const LARGEST: u64 = 256 << 20;
 
-/// The text of a trace's file, compressed by gzip or not.
+/// Reads the text of a trace's file, compressed by gzip or not.
 ///
 /// # Errors
-/// [`io::Error`] where it cannot be read, is no text, or is longer than any trace.
+/// [`io::Error`] if it cannot be read, is not text, or is longer than any trace.
 pub(crate) fn read(file: &Path) -> io::Result<String> {
     let mut open = File::open(file)?;
     let mut magic = Vec::new();
@@ -21,10 +21,10 @@ pub(crate) fn read(file: &Path) -> io::Result<String> {
     if is_gzip { bounded(MultiGzDecoder::new(whole), LARGEST) } else { bounded(whole, LARGEST) }
 }
 
-/// All of it, where that is no more than `most` bytes of text.
+/// Reads all of it, if it has at most `most` bytes.
 fn bounded(from: impl io::Read, most: u64) -> io::Result<String> {
     let mut text = String::new();
-    // One byte more, so that a longer text is told from one that just fits.
+    // One byte more, so that a text that is too long is recognised.
     if from.take(most + 1).read_to_string(&mut text)? as u64 > most {
         let problem = format!("it is longer than {} MB, which no trace is", most >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));

@@ -1,4 +1,4 @@
-//! What a person watches while a run goes on: rates, waits and delays of frames in equal pieces of time.
+//! Time series for watching a run: rates, queueing delays and frame delays in bins of equal length.
 
 use equipoise::units::{Size, Span};
 use equipoise_session::{Event, Medium};
@@ -8,7 +8,7 @@ use crate::record::LiveRecord;
 use crate::scenario::Scenario;
 use crate::sim::RunObserver;
 
-/// The pieces of a run, of each flow.
+/// The bins of a run, by flow.
 #[derive(Debug)]
 pub struct Timeline {
     duration: Span,
@@ -16,7 +16,7 @@ pub struct Timeline {
     flows: Vec<FlowTimeline>,
 }
 
-/// Pieces of a run at the most: as many as a screen has columns.
+/// Maximum number of bins of a run: the number of columns of a screen.
 const MOST_PIECES: i64 = 3000;
 
 #[derive(Debug)]
@@ -35,25 +35,25 @@ struct Piece {
     slowest_frame: Option<Span>,
 }
 
-/// One flow's pieces as columns of one length, for charts. What did not happen in a piece is `None`.
+/// One flow's bins as columns of equal length, for charts. A value that was not measured in a bin is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Columns {
-    /// Ends of the pieces, in seconds after the start of the run.
+    /// Ends of the bins, in seconds after the start of the run.
     pub at_s: Vec<f64>,
-    /// IP bytes that left, in bit/s.
+    /// Rate of IP bytes sent, in bit/s.
     pub sent_bps: Vec<f64>,
-    /// IP bytes that arrived, in bit/s.
+    /// Rate of IP bytes that arrived, in bit/s.
     pub received_bps: Vec<f64>,
-    /// Mean wait in queues of the packets that arrived, in seconds.
+    /// Mean queueing delay of the packets that arrived, in seconds.
     pub wait_mean_s: Vec<Option<f64>>,
-    /// The longest of these waits, in seconds.
+    /// Maximum of these queueing delays, in seconds.
     pub wait_max_s: Vec<Option<f64>>,
-    /// The longest time from the capture of a video frame until its last packet came, among those that became complete, in seconds.
+    /// Maximum time from the capture of a video frame until its last packet arrived, of the frames completed in the bin, in seconds.
     pub frame_delay_s: Vec<Option<f64>>,
 }
 
 impl Timeline {
-    /// Nothing yet, for a run of the scenario in pieces of `piece`, or of longer ones where these would be too many.
+    /// An empty timeline for a run of the scenario, with bins of `piece`, or longer if there would be too many.
     pub fn new(scenario: &Scenario, piece: Span) -> Self {
         let least = Span::from_nanos(scenario.duration.as_nanos() / MOST_PIECES);
         let piece = piece.max(least).max(Span::from_millis(1));
@@ -62,13 +62,13 @@ impl Timeline {
         Self { duration: scenario.duration, piece, flows: scenario.flows.iter().map(flow).collect() }
     }
 
-    /// The columns of flow number `flow`; empty for a flow that there is not.
+    /// Returns the columns of flow number `flow`; empty if there is no such flow.
     pub fn columns(&self, flow: usize) -> Columns {
         let Some(flow) = self.flows.get(flow) else { return Columns::default() };
         let mut columns = Columns::default();
         for (number, piece) in (0i64..).zip(&flow.pieces) {
             let begin = self.piece * number;
-            // The last one is as short as the run's rest.
+            // The end of the run may cut the last one short.
             let end = (begin + self.piece).min(self.duration);
             let rate = |size: Size| size.as_bits() as f64 / (end - begin).as_secs_f64();
             let of_packets = |span: Span| (piece.packets > 0).then(|| span.as_secs_f64());
@@ -82,7 +82,7 @@ impl Timeline {
         columns
     }
 
-    /// The flow and its piece in which `at` is; `None` after the run's end.
+    /// Returns the flow and its bin at `at`; `None` after the run's end.
     fn at(&mut self, at: Span, flow: usize) -> Option<(&mut LiveRecord, &mut Piece)> {
         let place = usize::try_from(at.as_nanos().div_euclid(self.piece.as_nanos())).ok()?;
         let FlowTimeline { frames, pieces } = self.flows.get_mut(flow).filter(|_| at < self.duration)?;
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::sim;
 
-    /// The pieces hold what the run's own results hold in sum.
+    /// The sums over the bins are the run's own results.
     #[test]
     fn pieces_sum_up_to_the_run() {
         let scenario = Scenario::parse(crate::DEMO_OWN).expect("the demo");

@@ -1,4 +1,4 @@
-//! Every event of a run as a line of CSV: the one trace form of both worlds, written only where it is asked for.
+//! Every event of a run as a line of CSV: the common trace format of both worlds, written only on request.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use serde::Serialize;
 use crate::csv::Row;
 use crate::result::json_line;
 
-/// Names of the columns. What an event does not have stays empty.
+/// Names of the columns. A field that does not apply to an event is empty.
 pub const HEADER: &str = "time_s,flow,event,number,sent_s,delay_s,variance_s2,size_bytes,rate_bps,detail,path\n";
 
-/// An event of flow `flow`, and of one of its paths where it is of one, at `at` after the run's start, which was at
-/// `origin`; with a line break at its end.
+/// Returns the line of an event of flow `flow`, and of a path if the event belongs to one, `at` after the run's start at `origin`;
+/// with a line break at its end.
 pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<SenderClock>, event: &Event) -> String {
     let Details { number, sent_s, delay_s, variance_s2, size_bytes, rate_bps, detail } = details(origin, event);
     let mut text = String::new();
@@ -34,10 +34,10 @@ pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<Sender
     text
 }
 
-/// A decision of a rate as a line of JSON, with a line break at its end; `None` for every other event.
+/// Returns the line of a rate decision as JSON, with a line break at its end; `None` for every other event.
 ///
-/// The keys are `time_s`, `flow`, `path` of a flow that has several, `rate_bps`, `reason`, `law_step_bps`, the change of rate that the bare
-/// law asked for, and `response`, AP's coefficient b in 1/(s·Mbit/s); `null` where there is none.
+/// The keys are `time_s`, `flow`, `path` for a flow that has several, `rate_bps`, `reason`, `law_step_bps`, the change of rate that the
+/// bare law requested, and `response`, AP's coefficient b in 1/(s·Mbit/s); `null` if there is no value.
 pub fn decision(at: Span, (flow, path): (&str, Option<&str>), event: &Event) -> Option<String> {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -70,7 +70,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// A number with its power of ten.
+/// A number in exponential notation.
 struct Exponential(f64);
 
 impl fmt::Display for Exponential {
@@ -79,7 +79,7 @@ impl fmt::Display for Exponential {
     }
 }
 
-/// What an event has besides its time and its name: the columns of a line, which the book lists.
+/// Data of an event in addition to its time and name: the columns of a line, which the book lists.
 #[derive(Default, Serialize)]
 pub(crate) struct Details {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ impl Details {
     }
 }
 
-/// What an event has besides its time and its name, of a run that began at `origin`.
+/// Returns the data of an event in addition to its time and name, in a run that began at `origin`.
 pub(crate) fn details(origin: Instant<SenderClock>, event: &Event) -> Details {
     match *event {
         Event::MediaSent { sequence, size, .. } | Event::MediaRepeated { sequence, size } => {
@@ -169,7 +169,7 @@ pub(crate) fn details(origin: Instant<SenderClock>, event: &Event) -> Details {
         Event::KeyFrameWanted(request) | Event::KeyFrameAsked(request) => Details::detail(request.name()),
         Event::Ignored(reason) => Details::detail(reason.name()),
         Event::Ended { by_peer } => Details::detail(if by_peer { "by the peer" } else { "by itself" }),
-        // Those that their names say all of, and what sessions may learn to tell of.
+        // Events without data, and events that sessions may add later.
         _ => Details::default(),
     }
 }

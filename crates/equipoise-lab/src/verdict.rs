@@ -1,35 +1,35 @@
-//! Did it hold? What becomes of the target of a session, by one rule for the report, the terminal and the exit code.
+//! Whether a session held its target, by one rule for the report, the terminal and the exit code.
 
 use equipoise::units::Span;
 
 use crate::report::{millis, signed_percent};
 use crate::result::{ExcursionResult, FlowResult, Run, World};
 
-/// How near the settled delay has to be to its target for the session to have held it (ours).
+/// Largest relative distance of the settled delay from its target for a session that held it (ours).
 const HELD_WITHIN: f64 = 0.15;
-/// How many times the target a delay has to be above to count as an excursion (ours).
+/// Ratio to the target from which a delay counts as an excursion (ours).
 pub(crate) const EXCURSION_FROM: f64 = 2.0;
-/// The longest excursion of a session that held its target (ours): some words of a call.
+/// Longest excursion of a session that held its target (ours): a few words of a call.
 const LONGEST_EXCURSION: Span = Span::from_secs(2);
-/// The share of decisions from which a session counts as limited by something else than its law (ours).
+/// Share of decisions not made by the law from which a session counts as limited (ours).
 const LIMITED_FROM: f64 = 0.5;
 
-/// What became of the target of a flow in a run.
+/// Whether a flow held its target in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// The flow has no target, as TCP and a session at a fixed rate.
+    /// The flow has no target, like TCP and a session at a fixed rate.
     NoTarget,
     /// Nothing was measured after the warm-up.
     NotMeasured,
     /// The settled delay is at the target, and no excursion was long.
     Held,
-    /// The settled delay is below the target because the session is limited by what it has to send, or by its highest rate. Less
-    /// delay than asked for is no failure then.
+    /// The settled delay is below the target because the session is app-limited, or limited by its maximum rate. A delay below the target
+    /// is then no failure.
     Limited,
     /// The settled delay is too far from the target.
     Missed,
-    /// The settled delay is right, but an excursion lasted too long.
+    /// The settled delay is good, but an excursion lasted too long.
     Excursion,
 }
 
@@ -55,7 +55,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the target was held; `None` if there is none.
+    /// Returns whether the target was held; `None` without a target.
     pub const fn is_held(self) -> Option<bool> {
         match self {
             Self::NoTarget => None,
@@ -65,19 +65,19 @@ impl Verdict {
     }
 }
 
-/// What became of the target of a flow in several runs, in words.
+/// Whether a flow held its target in several runs, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// Whether it was held in all of them; `None` if there is no target.
+    /// Whether it was held in all of them; `None` without a target.
     pub is_held: Option<bool>,
-    /// The sentence that says so.
+    /// The sentence for the reader.
     pub sentence: String,
 }
 
-/// A judgement with the flow that it is on.
+/// The judgement of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowJudgement {
-    /// Where the flow's runs took place.
+    /// The world of the flow's runs.
     pub world: World,
     /// The flow's name.
     pub flow: String,
@@ -85,7 +85,7 @@ pub struct FlowJudgement {
     pub judgement: Judgement,
 }
 
-/// The judgements on all flows that have a target, each over all runs of a world.
+/// Returns the judgements of all flows with a target, each over all runs of a world.
 pub fn judge(runs: &[Run]) -> Vec<FlowJudgement> {
     let in_world = |world| {
         let runs: Vec<_> = runs.iter().filter(|run| run.world == world).collect();
@@ -100,7 +100,7 @@ pub fn judge(runs: &[Run]) -> Vec<FlowJudgement> {
 }
 
 impl Judgement {
-    /// The judgement on a session by its results in all runs of a world.
+    /// Returns the judgement of a session from its results in all runs of a world.
     pub fn of(runs: &[&FlowResult]) -> Self {
         let verdicts: Vec<_> = runs.iter().map(|flow| Verdict::of(flow)).collect();
         let is_held = verdicts.iter().filter_map(|verdict| verdict.is_held()).reduce(|all, held| all && held);
@@ -121,7 +121,7 @@ impl Judgement {
     }
 }
 
-/// Whether it was held, and why not or why all the same.
+/// Returns whether it was held, and the reason.
 fn held(verdicts: &[Verdict]) -> String {
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let (within, longest) = (HELD_WITHIN * 100.0, LONGEST_EXCURSION);
@@ -147,7 +147,7 @@ fn held(verdicts: &[Verdict]) -> String {
 
 const LIMITED: &str = "less delay than asked for, because what it has to send or its highest rate limits it";
 
-/// How long the delay was far above the target, if it ever was.
+/// Returns how long the delay was far above the target, if it ever was.
 fn excursions(runs: &[&FlowResult]) -> String {
     let all: Vec<ExcursionResult> = runs.iter().filter_map(|flow| flow.excursions).collect();
     let longest = all.iter().map(|found| found.longest_s).fold(0.0, f64::max);

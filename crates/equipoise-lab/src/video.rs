@@ -1,4 +1,4 @@
-//! Traces of frame sizes as files.
+//! Reads traces of frame sizes from files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::text_file;
 
-/// Why there is no video.
+/// Why a video is not available.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -18,18 +18,18 @@ pub enum TraceError {
     Read {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It is no trace.
+    /// The file is not a trace.
     #[error("{} is no trace of frame sizes", file.display())]
     Trace {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         source: VideoError,
     },
-    /// There is no video of these moments.
+    /// No video has these moments.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
 }
@@ -37,7 +37,7 @@ pub enum TraceError {
 /// Reads a trace in any format of [`Video::parse`], compressed by gzip or not.
 ///
 /// # Errors
-/// [`TraceError`] where the file cannot be read or is no trace.
+/// [`TraceError`] if the file cannot be read or is not a trace.
 pub fn read(file: &Path, terse_interval: Span) -> Result<Video, TraceError> {
     let text = text_file::read(file).map_err(|source| TraceError::Read { file: file.to_owned(), source })?;
     Video::parse(text.lines(), terse_interval).map_err(|source| TraceError::Trace { file: file.to_owned(), source })
@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// Name, frames, mean and largest frame in bytes, coefficient of variation, as the folder's own list has them.
+    /// Name, frames, mean and largest frame in bytes, coefficient of variation, from the list in the folder of the traces.
     const KNOWN: [(&str, usize, f64, u64, f64); 7] = [
         ("star-wars-iv", 89_998, 1376.0, 9370, 0.66),
         ("jurassic-park", 89_998, 3831.0, 16_745, 0.59),

@@ -1,4 +1,4 @@
-//! What links leave to media over time, and how much of it media can use.
+//! The capacity that links leave to media over time, and how much of it media can use.
 
 use equipoise::control::{Parameters, Value};
 use equipoise::units::{Rate, Schedule, Size, Span};
@@ -9,12 +9,12 @@ use equipoise_session::wire::rtp::RtpHeader;
 use super::{MOST_STEPS, ways};
 use crate::scenario::{Direction, Flow, FlowKind, LiveChoice, MultipathFlow, Scenario, VideoChoice};
 
-/// The directions of links that media pass, and the background traffic on them.
+/// The link directions that media pass, and their background traffic.
 pub(super) struct Capacities<'a> {
     links: Vec<Passed<'a>>,
 }
 
-/// A direction of a link that media pass.
+/// A link direction that media pass.
 struct Passed<'a> {
     place: usize,
     capacity: &'a Capacity,
@@ -43,7 +43,7 @@ impl<'a> Capacities<'a> {
         Self { links: places.into_iter().filter_map(passed).collect() }
     }
 
-    /// When capacities and loads take planned steps; those of what varies all the time are left out.
+    /// Returns when capacities and loads take planned steps; continuously varying ones are left out.
     pub(super) fn changes(&self, duration: Span) -> Vec<Span> {
         let mut changes = Vec::new();
         let mut add = |times: Vec<Span>| {
@@ -64,13 +64,13 @@ impl<'a> Capacities<'a> {
         changes
     }
 
-    /// Whether a planned step at this moment leaves less to media on a link.
+    /// Returns whether a planned step at this time reduces the capacity that a link leaves to media.
     pub(super) fn falls_at(&self, at: Span) -> bool {
         let before = at - Span::from_nanos(1);
         self.links.iter().any(|link| link.at(at).zip(link.at(before)).is_some_and(|(now, then)| now < then))
     }
 
-    /// What a direction of a link leaves to media in the mean of a stretch of time, in bit/s; `None` where all is carried.
+    /// Returns the mean capacity that a link direction leaves to media in a time span, in bit/s; `None` if the link has no limit.
     pub(super) fn left_bps(&self, place: usize, (from, to): (Span, Span)) -> Option<f64> {
         let link = self.links.iter().find(|link| link.place == place)?;
         let carried = link.capacity.bits(from, to)?;
@@ -84,7 +84,7 @@ impl<'a> Capacities<'a> {
 }
 
 impl Passed<'_> {
-    /// What is planned to be left at a moment, in bit/s, of a link whose rate takes steps.
+    /// Returns the planned remaining capacity at a time, in bit/s, of a link whose rate takes steps.
     fn at(&self, at: Span) -> Option<f64> {
         let Capacity::Rate(rate) = self.capacity else { return None };
         let loads = self.loads.iter().filter(|(start, _)| *start <= at);
@@ -93,7 +93,7 @@ impl Passed<'_> {
     }
 }
 
-/// The greatest rate of a flow's media in bit/s of IP packets; `None` where it has no limit.
+/// Returns the maximum rate of a flow's media in bit/s of IP packets; `None` if it has no limit.
 pub(super) fn greatest_bps(flow: &Flow) -> Option<f64> {
     let controller = match &flow.kind {
         FlowKind::Session { controller, .. } | FlowKind::Multipath(MultipathFlow { controller, .. }) => controller,
@@ -104,7 +104,7 @@ pub(super) fn greatest_bps(flow: &Flow) -> Option<f64> {
     of_law.into_iter().chain(of_media).reduce(f64::min)
 }
 
-/// The limit of a controller, or the rate of one that keeps to it.
+/// Returns a controller's maximum rate, or its rate if that is fixed.
 fn max_rate(parameters: &Parameters) -> Option<Rate> {
     let of = |key: &str| {
         parameters.iter().find_map(|(name, value)| match value {
@@ -115,7 +115,7 @@ fn max_rate(parameters: &Parameters) -> Option<Rate> {
     of("max_rate").or_else(|| of("rate"))
 }
 
-/// The greatest rate of live media with the headers of its packets: a frame takes whole packets.
+/// Returns the maximum rate of live media, packet headers included: a frame takes whole packets.
 fn live_bps(live: &LiveChoice, packet: Size) -> Option<f64> {
     let header = RtpHeader { send_time: Some(NtpTime::from_bits(0)), ..RtpHeader::default() };
     let header = Size::IPV4_UDP + Size::from_bytes(header.encoded_len() as u64);

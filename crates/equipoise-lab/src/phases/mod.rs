@@ -1,8 +1,8 @@
-//! The stretches of a run between the planned changes of a scenario, and what the scenario leaves to media in each of them.
+//! The time spans of a run between the planned changes of a scenario, and the capacity that the scenario leaves to media in each.
 //!
-//! RFC 8867, Sec. 4.1 and RFC 8868, Sec. 3 ask for their metrics by such stretches: convergence "after the available link capacity
-//! changes, or when new flows get added", fairness "during static periods". They follow from the scenario alone, so that both worlds and
-//! all runs have the same.
+//! RFC 8867, Sec. 4.1 and RFC 8868, Sec. 3 define their metrics on such spans: convergence "after the available link capacity changes, or
+//! when new flows get added", fairness "during static periods". The spans follow from the scenario alone, so that they are equal in both
+//! worlds and all runs.
 
 mod capacity;
 pub(crate) mod steady;
@@ -14,7 +14,7 @@ use equipoise::units::Span;
 use crate::scenario::{Direction, Flow, FlowKind, Outage, Scenario};
 use capacity::Capacities;
 
-/// What changes more often than this in a run bounds no phases: it is a varying capacity and no series of changes. Ours.
+/// A capacity that changes more often than this in a run is a varying capacity and bounds no phases. Ours.
 pub(crate) const MOST_STEPS: usize = 64;
 /// A scenario with more changes than this is one phase. Ours.
 const MOST_PHASES: usize = 256;
@@ -22,52 +22,52 @@ const MOST_PHASES: usize = 256;
 /// The phases of a scenario in which media are sent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// In the order of time, without gaps, from the start of the run to its planned end.
+    /// In order of time, without gaps, from the start of the run to its planned end.
     pub(crate) phases: Vec<Phase>,
-    /// When the capacity falls that is left to media on a link of theirs, in the order of time.
+    /// When the capacity left to media falls on one of their links, in order of time.
     pub(crate) falls: Vec<Span>,
 }
 
-/// A stretch of a run in which nothing is planned to change.
+/// A time span of a run without planned changes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Phase {
     pub(crate) start: Span,
     pub(crate) end: Span,
-    /// The flows that send media in it, by their numbers.
+    /// Indices of the flows that send media in it.
     pub(crate) media: Vec<usize>,
-    /// The TCP connections in it, by their numbers.
+    /// Indices of the TCP connections in it.
     pub(crate) tcp: Vec<usize>,
-    /// The narrowest link of each way that media take; none where nothing is narrow.
+    /// The bottleneck link of each route of media; empty if no link limits them.
     pub(crate) bottlenecks: Vec<Bottleneck>,
 }
 
-/// A direction of a link that is the narrowest of a way of media.
+/// A link direction that is the bottleneck of a route of media.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bottleneck {
-    /// Its name, as [`Scenario::watched_links`] has it.
+    /// Its name, as in [`Scenario::watched_links`].
     pub(crate) link: String,
-    /// What it leaves to media and to TCP: its mean rate in the phase less the planned rate of background traffic, in bit/s of IP packets.
+    /// Capacity left to media and to TCP: its mean rate in the phase less the planned rate of background traffic, in bit/s of IP packets.
     pub(crate) capacity_bps: f64,
-    /// How much of this media can use: no more than the sum of their greatest rates, in bit/s.
+    /// The part of the capacity that this media can use: at most the sum of their maximum rates, in bit/s.
     pub(crate) usable_bps: f64,
-    /// The ways of media that pass it.
+    /// The routes of media that pass it.
     pub(crate) ways: Vec<Way>,
 }
 
-/// A way of a flow's media by the flow's number and the number of the path, 0 of a flow that has only one.
+/// A route of a flow's media: the index of the flow and that of the path, 0 for a flow with one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) flow: usize,
     pub(crate) path: usize,
 }
 
-/// What a flow is to the phases.
+/// The role of a flow in the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It sends media at the rate of a controller.
+    /// Sends media at a controller's rate.
     Media,
     Tcp,
-    /// Background traffic, and flow pairs, which are some of both.
+    /// Background traffic, and flow pairs, which are both media and TCP.
     Other,
 }
 
@@ -75,21 +75,21 @@ impl Kind {
     pub(crate) const fn of(flow: &Flow) -> Self {
         match &flow.kind {
             FlowKind::Session { .. } | FlowKind::Multipath(_) => Self::Media,
-            // Web traffic is silent most of the time: its rate is nobody's share.
+            // Web traffic is idle most of the time, so it has no share of the capacity.
             FlowKind::Tcp(tcp) if tcp.web.is_none() => Self::Tcp,
             FlowKind::Tcp(_) | FlowKind::Background { .. } | FlowKind::Pair(_) => Self::Other,
         }
     }
 }
 
-/// The ways of a flow's media over the directions of links, by their places.
+/// Returns the routes of a flow's media as indices of link directions.
 fn ways(scenario: &Scenario, flow: &Flow) -> Vec<Vec<usize>> {
     let several: Vec<_> = scenario.paths_of(flow).map(|path| scenario.way(&path.links, flow.direction)).collect();
     if several.is_empty() { vec![scenario.way(flow.network(), flow.direction)] } else { several }
 }
 
 impl Plan {
-    /// The phases of a scenario; `None` if no flow of it sends media.
+    /// Returns the phases of a scenario; `None` if none of its flows sends media.
     pub(crate) fn new(scenario: &Scenario) -> Option<Self> {
         let media: Vec<_> = scenario.flows.iter().filter(|flow| Kind::of(flow) == Kind::Media).collect();
         if media.is_empty() {
@@ -112,7 +112,7 @@ impl Plan {
     }
 }
 
-/// When flows come and go: media and TCP start, media pause, TCP ends, and paths are taken away.
+/// Returns when flows start and stop: media and TCP start, media pause, TCP ends, and paths are removed.
 fn comings(scenario: &Scenario) -> Vec<Span> {
     let mut changes = Vec::new();
     let outage = |outage: &Outage| [Some(outage.at), outage.until].into_iter().flatten();
@@ -127,7 +127,7 @@ fn comings(scenario: &Scenario) -> Vec<Span> {
     changes
 }
 
-/// Whether an outage leaves nothing of a stretch of time.
+/// Returns whether an outage covers a whole time span.
 fn covers(outage: &Outage, (start, end): (Span, Span)) -> bool {
     outage.at <= start && outage.until.is_none_or(|until| until >= end)
 }
@@ -146,7 +146,7 @@ impl Phase {
     }
 }
 
-/// Whether a flow may send in a stretch of time.
+/// Returns whether a flow may send in a time span.
 fn is_active(flow: &Flow, stretch: (Span, Span)) -> bool {
     let is_over = match &flow.kind {
         FlowKind::Tcp(tcp) => tcp.stop.is_some_and(|stop| stop <= stretch.0),
@@ -155,7 +155,7 @@ fn is_active(flow: &Flow, stretch: (Span, Span)) -> bool {
     flow.start < stretch.1 && !is_over && !flow.pauses.iter().any(|pause| covers(pause, stretch))
 }
 
-/// The narrowest links of the ways that media take in a stretch of time.
+/// Returns the bottleneck links of the routes of media in a time span.
 fn bottlenecks(
     scenario: &Scenario,
     capacities: &Capacities<'_>,
@@ -191,7 +191,7 @@ fn bottlenecks(
     found.into_iter().map(bottleneck).collect()
 }
 
-/// The name of a direction of a link by its place.
+/// Returns the name of a link direction by its index.
 fn name(scenario: &Scenario, place: usize) -> String {
     let links = scenario.links.len();
     let (number, direction) =

@@ -1,7 +1,7 @@
-//! Whether and when rates settle, how they swing, and how evenly they are shared: what is said of a series of rates.
+//! Whether and when rates converge, how they oscillate, and how fairly they are shared, from series of rates.
 //!
-//! Source: RFC 8868, Sec. 3, metrics 1 and 7 to 9. Rates are those of bins of 200 ms (metric 1). Where the text gives no numbers, the
-//! readings are ours and stand at their constants.
+//! Source: RFC 8868, Sec. 3, metrics 1 and 7 to 9. Rates are means over bins of 200 ms (metric 1). Where the text has no numbers, they are
+//! ours; each constant says so.
 
 use equipoise::units::Span;
 
@@ -9,39 +9,39 @@ use crate::statistics::jain;
 
 /// Length of a bin (RFC 8868, Sec. 3, metric 1).
 pub(crate) const BIN: Span = Span::from_millis(200);
-/// The same, in seconds.
+/// Length of a bin, in seconds.
 pub(crate) const BIN_S: f64 = 0.2;
-/// Bins of the windows whose means tell whether a rate is stable: a second, as in the plots of RFC 8868, Sec. 3. Ours.
+/// Bins in a window whose mean shows whether a rate is stable: one second, as in the plots of RFC 8868, Sec. 3. Ours.
 const WINDOW: usize = 5;
-/// The end of a phase that is taken as settled, as its part. Ours.
+/// The last third of a phase is taken as settled. Ours.
 const SETTLED_PART: usize = 3;
-/// How far a window's mean may lie from the settled mean, as its share: wider than an encoder's spread and a law's own swing around what it
-/// holds, narrower than any step of RFC 8867, Sec. 5. Ours.
+/// Largest relative distance of a window's mean from the settled mean: wider than an encoder's variation and a law's own oscillation around
+/// its target, narrower than any step of RFC 8867, Sec. 5. Ours.
 const BAND: f64 = 0.2;
 /// The low watermark as a share of the settled mean; the high one is four times as high (RFC 8868, Sec. 3, metric 9, "4x interval").
 const LOW_WATERMARK: f64 = 0.5;
 /// High over low watermark.
 const WATERMARK_INTERVAL: f64 = 4.0;
-/// Bins within which a rate goes from one watermark to the other: 500 ms (RFC 8868, Sec. 3, metric 9).
+/// Largest number of bins in which a rate goes from one watermark to the other: 500 ms (RFC 8868, Sec. 3, metric 9).
 const SWING_BINS: usize = 2;
-/// The least ratio of two flows' rates that counts as fair (RFC 8868, Sec. 3, metric 7: "bounded between 0.333 and 3").
+/// Smallest ratio of two flows' rates that counts as fair (RFC 8868, Sec. 3, metric 7: "bounded between 0.333 and 3").
 const LEAST_FAIR: f64 = 1.0 / 3.0;
 
-/// What a rate did in a phase.
+/// How a rate behaved in a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Steadiness {
     /// Mean of the settled part.
     pub(crate) settled_bps: Option<f64>,
-    /// From the start of the phase until the rate is stable, in seconds.
+    /// Time from the start of the phase until the rate is stable, in seconds.
     pub(crate) convergence_s: Option<f64>,
-    /// Coefficient of variation of the means of a second in the settled part.
+    /// Coefficient of variation of the one-second means in the settled part.
     pub(crate) cv: Option<f64>,
-    /// Times that it went from one watermark to the other.
+    /// Number of times that it went from one watermark to the other.
     pub(crate) oscillations: u64,
 }
 
 impl Steadiness {
-    /// Of the rates in the bins of a phase; of fewer than three seconds only the oscillations are known.
+    /// Evaluates the rates in the bins of a phase. A phase shorter than three seconds has oscillations only.
     pub(crate) fn of(rates: &[f64]) -> Self {
         let settled_from = rates.len() - rates.len() / SETTLED_PART;
         let settled = rates.get(settled_from..).unwrap_or_default();
@@ -61,17 +61,18 @@ impl Steadiness {
     }
 }
 
-/// The start of the first window from which on all means stay within the band; `None` if it lies in the settled part, and without a rate.
+/// Returns the start of the first window after which all means stay within the band; `None` if it lies in the settled part or without a
+/// rate.
 fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f64> {
     let is_outside = |mean: &f64| (mean - centre).abs() > BAND * centre;
     let first = windows.iter().rposition(is_outside).map_or(0, |last| last + 1);
     (centre > 0.0 && first <= settled_from).then_some(first as f64 * BIN_S)
 }
 
-/// How often a rate goes from `low` or less to four times as much or more, or back, within 500 ms.
+/// Returns how often a rate goes from at most `low` to at least four times that, or back, within 500 ms.
 fn oscillations(rates: &[f64], low: f64) -> u64 {
     let mut count = 0;
-    // Where it was last at a watermark, and whether at the high one.
+    // The last bin at a watermark, and whether it was the high one.
     let mut last: Option<(usize, bool)> = None;
     for (place, rate) in rates.iter().enumerate() {
         let is_high = *rate >= WATERMARK_INTERVAL * low;
@@ -84,22 +85,22 @@ fn oscillations(rates: &[f64], low: f64) -> u64 {
     count
 }
 
-/// How several flows share what they get, in windows of one length.
+/// How several flows share their total rate, in windows of one length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sharing {
-    /// Whole windows in the phase.
+    /// Number of whole windows in the phase.
     pub(crate) windows: u64,
     /// Mean of Jain's index over the windows.
     pub(crate) jain: f64,
-    /// Mean over the windows of the least flow's rate over the greatest's.
+    /// Mean over the windows of the lowest flow rate divided by the highest.
     pub(crate) ratio: f64,
-    /// Share of the windows in which this ratio is a third or more.
+    /// Share of the windows in which this ratio is at least a third.
     pub(crate) fair_share: f64,
 }
 
 impl Sharing {
-    /// Of flows' rates in the bins of a phase, in windows of so many bins; windows in which nobody got anything do not count. `None` below two
-    /// flows, and where no window fits.
+    /// Evaluates flows' rates in the bins of a phase, in windows of `window` bins. Windows in which all rates are zero do not count. `None`
+    /// for fewer than two flows, and if the phase is shorter than a window.
     pub(crate) fn of(flows: &[Vec<f64>], window: usize) -> Option<Self> {
         let bins = flows.iter().map(Vec::len).min().filter(|_| flows.len() > 1)?;
         let mut found = Self { windows: 0, jain: 0.0, ratio: 0.0, fair_share: 0.0 };
@@ -127,12 +128,12 @@ impl Sharing {
     }
 }
 
-/// Mean of some numbers; `None` of none.
+/// Mean; `None` without values.
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Standard deviation over mean, the deviation's divisor being n; `None` of none, and of zeros.
+/// Standard deviation over mean, with divisor n; `None` without values or if the mean is zero.
 fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
     let centre = mean(values).filter(|centre| *centre > 0.0)?;
     let squares: Vec<_> = values.iter().map(|value| (value - centre) * (value - centre)).collect();
@@ -143,8 +144,8 @@ fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// 9 s: 2 s at 0.4, a second at 1.5, then at 1 Mbit/s. The last window that leaves the band of 0.8 to 1.2 begins at 2.4 s: two bins of 1.5
-    /// and three of 1 are 1.2 to the bit, so that the one of three and two at 2.4 s is outside, the one at 2.6 s at the edge.
+    /// 9 s: 2 s at 0.4, 1 s at 1.5, then at 1 Mbit/s. The last window outside the band of 0.8 to 1.2 begins at 2.4 s: two bins of 1.5 and
+    /// three of 1 have a mean of exactly 1.2. The window at 2.4 s, of three and two, is outside; the window at 2.6 s is at the edge.
     #[test]
     fn a_rate_converges_when_its_means_of_a_second_stay_in_the_band() {
         let mut rates = vec![0.4e6; 10];
@@ -162,7 +163,7 @@ mod tests {
         let mut rates = vec![1e6; 25];
         rates.extend([1e6, 1e6, 1e6, 1e6, 1e6, 2e6, 2e6, 2e6, 2e6, 2e6]);
         assert_eq!(Steadiness::of(&rates).convergence_s, None);
-        // Below three seconds, of nothing, and of silence nothing is known.
+        // Nothing is known of less than three seconds, of no rates, and of rates of zero.
         for rates in [vec![1e6; 14], Vec::new(), vec![0.0; 40]] {
             let found = Steadiness::of(&rates);
             assert_eq!((found.convergence_s, found.cv, found.oscillations), (None, None, 0));
@@ -170,7 +171,7 @@ mod tests {
     }
 
     /// Settled at 1 Mbit/s: watermarks at 0.5 and 2 Mbit/s. Low to high within one bin, high to low within two, low to high within three,
-    /// which is too slow, and a stay at the high one.
+    /// which is too slow, and then constant at the high one.
     #[test]
     fn swings_between_the_watermarks_count_if_they_are_fast() {
         let mut rates = vec![0.5e6, 2e6, 1e6, 0.4e6, 1e6, 1e6, 2.5e6, 2.5e6, 1e6];

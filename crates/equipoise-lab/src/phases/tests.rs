@@ -7,7 +7,7 @@ fn plan(text: &str) -> Plan {
     Plan::new(&scenario).expect("media")
 }
 
-/// A session over the path with these keys in addition.
+/// A session over the path, with these additional keys.
 fn session(name: &str, keys: &str) -> String {
     format!(
         "[[flow]]\nname = \"{name}\"\npath = [\"path\"]\npacket_size = \"1200 B\"\nreport_interval = \"100 ms\"\n\
@@ -50,7 +50,7 @@ fn flows_that_come_pause_and_stop_bound_phases() {
     assert!(found.falls.is_empty(), "TCP takes what it takes");
 }
 
-/// RFC 8867, Sec. 4.1: capacity may be varied by traffic that does not adapt.
+/// RFC 8867, Sec. 4.1: traffic that does not adapt may vary the capacity.
 #[test]
 fn planned_background_traffic_takes_its_part_of_the_capacity() {
     let load = "[[flow]]\nname = \"load\"\npath = [\"path\"]\npacket_size = \"1000 B\"\nstart = \"5 s\"\n\
@@ -61,12 +61,12 @@ fn planned_background_traffic_takes_its_part_of_the_capacity() {
         .iter()
         .map(|phase| (phase.start.as_secs_f64(), phase.bottlenecks[0].capacity_bps.round() as u64))
         .collect();
-    // Steps count from the start of the flow.
+    // The times of steps count from the start of the flow.
     assert_eq!(left, [(0.0, 1_000_000), (5.0, 750_000), (25.0, 900_000), (45.0, 300_000)]);
     assert_eq!(found.falls, [Span::from_secs(5), Span::from_secs(45)]);
 }
 
-/// 30 frames/s of 50 000 bits in six packets of 56 bytes of headers, and 50 frames/s of 400 bits in one each.
+/// 30 frames/s of 50 000 bits in six packets with 56 bytes of headers each, and 50 frames/s of 400 bits in one packet each.
 #[test]
 fn live_media_use_no_more_than_their_greatest_rate_with_its_headers() {
     let live =
@@ -77,7 +77,7 @@ fn live_media_use_no_more_than_their_greatest_rate_with_its_headers() {
     assert!((usable - (1.5e6 + 20e3 + headers)).abs() < 1.0, "{usable}");
 }
 
-/// RFC 8867, Sec. 5.3: one flow each way; both directions are bottlenecks of their own.
+/// RFC 8867, Sec. 5.3: one flow in each direction; each direction is a bottleneck of its own.
 #[test]
 fn flows_both_ways_have_a_bottleneck_each() {
     let back = session("back", "direction = \"back\"").replace("800", "300");
@@ -90,7 +90,7 @@ fn flows_both_ways_have_a_bottleneck_each() {
     assert_eq!(found, [("path", 1000.0, 800.0), ("path (back)", 500.0, 300.0)]);
 }
 
-/// RFC 8867, Sec. 6.3: a flow over both bottlenecks counts on its narrowest and on that of another flow.
+/// RFC 8867, Sec. 6.3: a flow over both bottlenecks counts on its narrowest link and on another flow's bottleneck.
 #[test]
 fn each_flows_narrowest_link_is_a_bottleneck() {
     let wide = "[[link]]\nname = \"wide\"\nrate = \"8 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"300 ms\"\n";

@@ -4,15 +4,15 @@ use equipoise::units::{Rate, Span};
 use crate::result::BeliefResult;
 use crate::scenario::MOST_INTERVALS;
 
-/// What a flow's law believed, and why it decided as it did, a sample each tenth of a second.
+/// What a flow's law estimated, and the reasons for its decisions, sampled every tenth of a second.
 #[derive(Debug, Default)]
 pub(super) struct BeliefRecord {
-    /// The decision that the beliefs of the next event belong to.
+    /// The decision that belongs to the beliefs of the next event.
     decided: (Option<Rate>, Option<&'static str>),
     samples: Vec<BeliefResult>,
 }
 
-/// From one sample to the next: a change of the reason is taken at once.
+/// Time between samples; a change of the reason is sampled at once.
 const EVERY: Span = Span::from_millis(100);
 
 impl BeliefRecord {

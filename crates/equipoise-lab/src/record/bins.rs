@@ -4,19 +4,19 @@ use crate::phases::Phase;
 use crate::phases::steady::{BIN, BIN_S};
 use crate::scenario::MOST_INTERVALS;
 
-/// Bytes over time, in bins of 200 ms that begin anew with each phase. Most packets only add to the bin of the one before them.
+/// Bytes over time, in bins of 200 ms that restart with each phase. Most packets fall into the bin of the packet before.
 #[derive(Debug, Default)]
 pub(super) struct Bins {
-    /// Of the phases so far, each with all its bins up to the last that has something.
+    /// Of the phases so far, each with all its bins up to the last non-empty one.
     phases: Vec<Vec<u32>>,
-    /// Where the last packet went, and the end of that bin.
+    /// The bin of the last packet, and the end of that bin.
     bin: usize,
     until: Span,
     total: u64,
 }
 
 impl Bins {
-    /// A packet of `size` at `at`, no earlier than those before it; after the last phase it does not count.
+    /// Adds a packet of `size` at `at`, no earlier than those before it; a packet after the last phase does not count.
     #[inline]
     pub(super) fn push(&mut self, at: Span, size: Size, phases: &[Phase]) {
         if at >= self.until && !self.turn(at, phases) {
@@ -27,7 +27,7 @@ impl Bins {
         }
     }
 
-    /// Turns to the bin of `at`; false if there is none.
+    /// Moves to the bin of `at`; returns false if there is none.
     fn turn(&mut self, at: Span, phases: &[Phase]) -> bool {
         let mut number = self.phases.len().saturating_sub(1);
         while phases.get(number).is_some_and(|phase| phase.end <= at) {
@@ -40,7 +40,7 @@ impl Bins {
         let Some(bins) = self.phases.last_mut() else { return false };
         let more = (place + 1).saturating_sub(bins.len());
         self.total += more as u64;
-        // More than any run may have.
+        // More bins than any run may have.
         if self.total > MOST_INTERVALS {
             return false;
         }
@@ -50,7 +50,7 @@ impl Bins {
         true
     }
 
-    /// The rates in bit/s of the whole bins of a phase of this length.
+    /// Returns the rates in bit/s of the whole bins of a phase of this length.
     pub(super) fn rates(&self, phase: usize, length: Span) -> Vec<f64> {
         let whole = (length / BIN).and_then(|whole| usize::try_from(whole).ok()).unwrap_or(0);
         let bytes = |place: usize| self.phases.get(phase).and_then(|bins| bins.get(place)).copied().unwrap_or(0);
@@ -74,7 +74,7 @@ mod tests {
         };
         let phases = [phase(0, 500), phase(500, 1300)];
         let mut bins = Bins::default();
-        // Bins of the first phase: 0 to 200, 200 to 400, and 400 to 500, which is none; of the second 500 to 700 and so on.
+        // Bins of the first phase: 0 to 200, 200 to 400, and 400 to 500, which is not whole; of the second 500 to 700 and so on.
         for at in [0, 199, 200, 450, 699, 700, 1299, 1300] {
             bins.push(ms(at), Size::from_bytes(1000), &phases);
         }

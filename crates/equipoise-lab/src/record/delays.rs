@@ -5,27 +5,27 @@ use equipoise::units::Span;
 use super::histogram::Histogram;
 use crate::result::{DelayResult, DelayShare};
 
-/// One-way delays: exact moments, and quantiles to three digits.
+/// One-way delays: exact moments, and quantiles to three significant digits.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     moments: Moments,
     histogram: Histogram,
 }
 
-/// What quantiles tell apart; a shorter delay counts as this.
+/// Resolution of the quantiles; a shorter delay counts as this.
 const LEAST_NS: u64 = 1_000;
-/// How far down a distribution goes, in powers of ten, and how many points each of them has.
+/// Range of a distribution, in powers of ten, and the number of points in each of them.
 const DECADES: u32 = 3;
 const POINTS_A_DECADE: u32 = 20;
 
 impl Delays {
-    /// Takes one more delay; one below a microsecond counts as that in the quantiles.
+    /// Adds a delay; in the quantiles a delay below a microsecond counts as one microsecond.
     #[inline]
     pub fn push(&mut self, delay: Span) {
         self.push_all(once(delay));
     }
 
-    /// Takes some delays; the sums of the moments stay in registers meanwhile.
+    /// Adds several delays; meanwhile the sums of the moments stay in registers.
     #[inline]
     pub(super) fn push_all(&mut self, delays: impl Iterator<Item = Span> + Clone) {
         let Some(first) = delays.clone().next() else { return };
@@ -37,13 +37,13 @@ impl Delays {
         self.moments = moments;
     }
 
-    /// Takes all delays of another.
+    /// Adds all delays of another.
     pub(super) fn merge(&mut self, other: &Self) {
         self.moments.merge(&other.moments);
         self.histogram.merge(&other.histogram);
     }
 
-    /// Mean, variance and quantiles of all that it took; each is `None` of none.
+    /// Returns mean, variance and quantiles of all delays; each is `None` without delays.
     pub fn result(&self) -> DelayResult {
         let total = self.histogram.count();
         let ranks = [0.5, 0.95, 0.99, 1.0].map(|share: f64| (share * total as f64).ceil() as u64);
@@ -53,13 +53,13 @@ impl Delays {
         DelayResult { mean_s, variance_s2, p50_s, p95_s, p99_s, max_s }
     }
 
-    /// The complementary distribution: for shares from all packets down to one in a thousand, the delay that this share of them
-    /// reached or exceeded. It ends with the longest delay if there are fewer packets.
+    /// Returns the complementary distribution: for shares from all packets down to one in a thousand, the delay that this share of
+    /// them reached or exceeded. With fewer packets it ends with the longest delay.
     pub(super) fn distribution(&self) -> Vec<DelayShare> {
         let total = self.histogram.count();
         let rank = |step: u32| {
             let share = 10f64.powf(-f64::from(step) / f64::from(POINTS_A_DECADE));
-            // The number of packets that reach it: a whole number, and one at the least.
+            // The number of packets that reach it: a whole number, at least one.
             let reaching = ((share * total as f64).round() as u64).max(1);
             total - reaching.min(total)
         };
@@ -78,25 +78,25 @@ impl Delays {
     }
 }
 
-/// Count, mean and variance of whole numbers of nanoseconds, without any rounding until they are asked for: parts that are put
-/// together tell what the whole does.
+/// Count, mean and variance of integers in nanoseconds. Nothing is rounded before the results are read, so that parts that are
+/// merged have the same results as the whole.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     count: u64,
-    /// The first of the numbers, from which the others are not far.
+    /// The first number; the others are assumed to be near it.
     from: i64,
-    /// Sums of the distances from there and of their squares; the latter stays at its greatest value.
+    /// Sums of the distances from `from` and of their squares; the latter saturates.
     sum: i128,
     squares: u128,
 }
 
 impl Moments {
-    /// The same; if there was no number yet, this is where distances are counted from.
+    /// Returns the moments; without numbers so far, distances count from `first`.
     const fn begun(self, first: i64) -> Self {
         if self.count == 0 { Self { from: first, ..self } } else { self }
     }
 
-    /// Takes one more number, once [`Moments::begun`].
+    /// Adds a number, after [`Moments::begun`].
     #[inline]
     fn add(&mut self, nanos: i64) {
         let distance = nanos.saturating_sub(self.from);
@@ -118,23 +118,23 @@ impl Moments {
         self.count += other.count;
     }
 
-    /// The mean distance, rounded down, and what that leaves of the sum.
+    /// Returns the mean distance, rounded down, and the remainder of the sum.
     fn division(&self) -> (i128, i128) {
         let count = i128::from(self.count).max(1);
         (self.sum.div_euclid(count), self.sum.rem_euclid(count))
     }
 
-    /// `None` of none.
+    /// `None` without numbers.
     fn mean_s(&self) -> Option<f64> {
         let (whole, rest) = self.division();
         let nanos = (i128::from(self.from) + whole) as f64 + rest as f64 / self.count as f64;
         (self.count > 0).then_some(nanos / 1e9)
     }
 
-    /// Divisor n − 1; `None` below two numbers.
+    /// With divisor n − 1; `None` for fewer than two numbers.
     fn variance_s2(&self) -> Option<f64> {
         let (whole, rest) = self.division();
-        // Around the mean but for its fraction, so that nothing large is taken from anything large in floating point.
+        // Around the integer part of the mean, so that no large numbers are subtracted from each other in floating point.
         let less = whole.saturating_mul(self.sum.saturating_add(rest)).unsigned_abs();
         let around = self.squares.saturating_sub(less);
         let squares = around as f64 - rest as f64 * rest as f64 / self.count as f64;
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Of 1 to n ms, those of k ms or more are n - k + 1.
+    /// Of 1 to n ms, n - k + 1 are at least k ms.
     #[test]
     fn the_distribution_goes_down_to_one_in_a_thousand_or_to_the_last_packet() {
         for (packets, last_share, last_ms) in [(2000, 1e-3, 1999.0), (100, 0.01, 100.0), (1, 1.0, 1.0)] {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Two passes over all numbers are the textbook's other form.
+        /// The textbook's two-pass form over all numbers.
         #[test]
         fn moments_of_parts_are_those_of_the_whole(
             far in -4_000_000_000_000_000_000i64..4_000_000_000_000_000_000,

@@ -18,7 +18,7 @@ use crate::result::{ExcursionResult, FlowResult, IntervalResult, Stall};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::verdict;
 
-/// What one flow did so far.
+/// The record of one flow so far.
 #[derive(Debug)]
 pub(super) struct FlowRecord {
     name: String,
@@ -27,17 +27,17 @@ pub(super) struct FlowRecord {
     start: Span,
     interval: Span,
     warm_up: Span,
-    /// Load and capacity steps on the flow's path, and when any of its paths goes or comes back.
+    /// Times of load and capacity steps on the flow's path, and of each removal or return of one of its paths.
     steps: Vec<Span>,
     media: MediaRecord,
-    /// Packets that came with a mark of congestion; `None` where none may.
+    /// Packets that arrived with a congestion mark; `None` if none can have one.
     marked: Option<u64>,
-    /// The intervals before this one have been given out as rows.
+    /// Intervals before this one have been returned as rows.
     shown: usize,
     ignored: BTreeMap<&'static str, u64>,
     decisions: BTreeMap<&'static str, u64>,
     last_decision: Option<&'static str>,
-    /// Decisions after the warm-up, and those of them in which the law had no say.
+    /// Decisions after the warm-up, and those of them not made by the law.
     settled_decisions: u64,
     limited_decisions: u64,
     response: Option<f64>,
@@ -47,26 +47,26 @@ pub(super) struct FlowRecord {
     circuit_broken: BTreeMap<&'static str, u64>,
     circuit_strained: u64,
     packet: Size,
-    /// Of a session that sends live media.
+    /// `None` unless the session sends live media.
     live: Option<LiveRecord>,
-    /// Of a session with a playout buffer.
+    /// `None` unless the session has a playout buffer.
     playout: Option<PlayoutRecord>,
-    /// Of a TCP connection, which has no events.
+    /// `None` unless the flow is a TCP connection, which has no events.
     tcp: Option<TcpRecord>,
-    /// Of a flow pair.
+    /// `None` unless the flow is a flow pair.
     pair: Option<PairRecord>,
-    /// Of a flow whose rates at the receiver are sampled.
+    /// `None` unless the rates at the flow's receiver are sampled.
     received: Option<ReceivedRecord>,
-    /// Of a TCP connection: segments sent until the warm-up was over.
+    /// For a TCP connection: segments sent before the end of the warm-up.
     unsettled: u64,
-    /// Of a flow over several paths: what divides it, and what it did on each by their numbers.
+    /// For a flow over several paths: the scheduler between them, and the record of each path by its index.
     split: Option<String>,
     paths: Vec<PathRecord>,
 }
 
-/// How long after its end an interval is shown, so that its last packets have arrived.
+/// An interval is returned as a row this long after its end, when its last packets have arrived.
 const SHOWN_AFTER: Span = Span::from_secs(1);
-/// Intervals after a step that do not count as settled.
+/// Number of intervals after a step that do not count as settled.
 const SETTLING: i64 = 3;
 
 impl FlowRecord {
@@ -127,7 +127,7 @@ impl FlowRecord {
         }
     }
 
-    /// Packets are most of what happens.
+    /// Most events are packets.
     #[expect(clippy::inline_always, reason = "where it is known which event it is, a fifth of it is left")]
     #[inline(always)]
     pub(super) fn on_event(&mut self, at: Span, origin: Instant<SenderClock>, event: &Event) {
@@ -148,13 +148,13 @@ impl FlowRecord {
         }
     }
 
-    /// Media packets leave one after the other, each at a time and with a size.
+    /// Records media packets sent one after the other, each with its time and size.
     #[inline]
     pub(super) fn on_sent(&mut self, packets: impl Lot<(Span, Size)>) {
         self.media.on_sent(packets);
     }
 
-    /// Media packets arrive one after the other.
+    /// Records media packets that arrive one after the other.
     #[inline]
     pub(super) fn on_packets(&mut self, packets: impl Lot<Received>) {
         self.media.on_received(packets.clone());
@@ -215,7 +215,7 @@ impl FlowRecord {
         }
     }
 
-    /// Something of one path, which is of the flow as well; what becomes of a share or breaks is the path's alone.
+    /// Records an event of one path, which counts for the flow as well; a changed share or a broken path counts for the path only.
     pub(super) fn on_path_event(&mut self, at: Span, origin: Instant<SenderClock>, path: PathId, event: &Event) {
         if let Some(record) = self.paths.get_mut(usize::from(path.0)) {
             record.on_event(at, origin, event);
@@ -281,7 +281,7 @@ impl FlowRecord {
         rows
     }
 
-    /// The results. An interval that the end of the run cut short is left out.
+    /// Returns the results. An interval that the end of the run cut short is left out.
     pub(super) fn finish(self, lasted: Span, stalls: &[Stall]) -> FlowResult {
         let intervals = self.media.interval_results(lasted, stalls);
         let warm_up_s = self.warm_up.as_secs_f64();
@@ -337,7 +337,7 @@ impl FlowRecord {
         }
     }
 
-    /// When the intervals' mean delays were far above the target. An interval without a delay ends no excursion.
+    /// Returns when the intervals' mean delays were far above the target. An interval without a delay ends no excursion.
     fn excursions(&self, intervals: &[IntervalResult], target_s: f64) -> ExcursionResult {
         let (mut found, mut stretch_s) = (ExcursionResult::default(), 0.0);
         for interval in intervals.iter().filter(|interval| interval.start_s >= self.warm_up.as_secs_f64()) {
@@ -355,7 +355,7 @@ impl FlowRecord {
         found
     }
 
-    /// Whether an interval lies in the three after a step, or holds one.
+    /// Returns whether an interval is one of the three after a step, or contains a step.
     fn is_settling(&self, interval: &IntervalResult) -> bool {
         self.steps.iter().any(|&step| {
             let until = step + self.interval * SETTLING;
@@ -364,20 +364,20 @@ impl FlowRecord {
     }
 }
 
-/// Mean of some numbers; `None` of none.
+/// Mean; `None` without values.
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// Standard deviation over mean (Waki 2013, Eq. 19 to 21); the deviation's divisor is n there, and here.
+/// Standard deviation over mean (Waki 2013, Eq. 19 to 21); the divisor of the deviation is n, as there.
 fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
     let centre = mean(values.iter().copied())?;
     let variance = mean(values.iter().map(|value| (value - centre) * (value - centre)))?;
     (centre > 0.0).then(|| variance.sqrt() / centre)
 }
 
-/// The middle number, or the mean of the two in the middle.
+/// The middle value, or the mean of the two in the middle.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let upper = values.get(values.len() / 2)?;

@@ -12,17 +12,17 @@ use crate::scenario::LiveChoice;
 pub(crate) struct LiveRecord {
     audio: Option<FramesRecord>,
     video: Option<FramesRecord>,
-    /// What of which frame each of the last packets carries, from packet number `first` on.
+    /// The frame fragment in each of the last packets, from packet number `first` on.
     packets: VecDeque<Option<Fragment>>,
     first: u64,
 }
 
-/// What a packet that arrived was of.
+/// What a packet that arrived carried.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrived {
-    /// The medium; `None` of what is no part of a frame.
+    /// The medium; `None` if the packet is no part of a frame.
     pub(crate) medium: Option<Medium>,
-    /// When the frame was captured that is complete with it.
+    /// When the frame was captured that this packet completes.
     pub(crate) completed: Option<Span>,
 }
 
@@ -39,7 +39,7 @@ struct FramesRecord {
     waits: Delays,
     /// When the last frame was captured.
     captured: Option<Span>,
-    /// When a freeze would begin: when the last frame became complete, or the first after a pause was captured.
+    /// When a freeze would begin: when the last frame was completed, or when the first frame after a pause was captured.
     moving: Option<Span>,
 }
 
@@ -54,14 +54,15 @@ struct Frame {
     is_over: bool,
 }
 
-/// No complete frame for so long is a freeze: a person sees it.
+/// A time without a complete frame from this on is a freeze: a viewer sees it.
 const FREEZE: Span = Span::from_millis(200);
-/// Packets that are kept, each under another number of 16 bits, and frames: those of some minutes. What comes later is lost.
+/// Limits of the packets kept, each with another 16-bit number, and of the frames: some minutes. A packet that arrives later counts as
+/// lost.
 const MOST_PACKETS: usize = 1 << 16;
 const MOST_FRAMES: usize = 1 << 13;
 
 impl LiveRecord {
-    /// Of a session that may send both media, from the start of the run on.
+    /// Of a session that may send both media, from the start of the run.
     pub(crate) fn of_both() -> Self {
         let frames = || Some(FramesRecord::new(Span::ZERO, LiveChoice::DEADLINE));
         Self { audio: frames(), video: frames(), packets: VecDeque::new(), first: 0 }
@@ -87,7 +88,7 @@ impl LiveRecord {
         if self.packets.is_empty() {
             self.first = sequence;
         }
-        // Numbers follow each other; another sender's would begin anew.
+        // Numbers are consecutive; those of another sender would restart.
         if sequence != self.first + self.packets.len() as u64 {
             self.packets.clear();
             self.first = sequence;
@@ -104,14 +105,14 @@ impl LiveRecord {
     }
 
     pub(crate) fn on_received(&mut self, at: Span, sequence: u64) -> Arrived {
-        // The two ends count on over the wraps from different beginnings: what they share are the 16 bits on the wire.
+        // The two ends extend the number from different starting points: they share only the 16 bits on the wire.
         let place = usize::from((sequence as u16).wrapping_sub(self.first as u16));
         let Some(fragment) = self.packets.get(place).copied().flatten() else { return Arrived::default() };
         let completed = self.of(fragment.medium).and_then(|frames| frames.on_received(at, fragment.frame));
         Arrived { medium: Some(fragment.medium), completed }
     }
 
-    /// What became of the frames of video and of audio in a run that lasted so long.
+    /// Returns what happened to the frames of video and of audio in a run of length `lasted`.
     pub(super) fn finish(self, lasted: Span) -> [Option<FramesResult>; 2] {
         [self.video, self.audio].map(|frames| frames.map(|frames| frames.finish(lasted)))
     }
@@ -140,7 +141,7 @@ impl FramesRecord {
     }
 
     fn on_captured(&mut self, at: Span, is_skipped: bool) {
-        // Nothing was to be seen in a pause: it is no freeze.
+        // A pause has no frames to show: it is no freeze.
         if self.captured.is_none_or(|before| at - before >= FREEZE) {
             self.moving = self.moving.max(Some(at));
         }
@@ -168,7 +169,7 @@ impl FramesRecord {
         }
     }
 
-    /// Returns when the frame was captured that is complete with this packet, if one is.
+    /// If this packet completes a frame, returns when that frame was captured.
     fn on_received(&mut self, at: Span, number: u64) -> Option<Span> {
         let frame = self.frame(number)?;
         frame.received += 1;
@@ -186,7 +187,7 @@ impl FramesRecord {
         Some(captured)
     }
 
-    /// Pictures stood until `at`, if for long enough.
+    /// Records a freeze until `at`, if it lasted long enough.
     fn freeze_until(&mut self, at: Span) {
         let Some(since) = self.moving.map(|since| since.max(self.warm_up)) else { return };
         let stood = at - since;
@@ -280,10 +281,10 @@ mod tests {
             record.on_received(at(millis), number * 2);
             record.on_received(at(millis), number * 2 + 1);
         };
-        // Until 400 ms in time, then none until 700 ms, of which the first 300 are a freeze.
+        // In time until 400 ms, then no frame until 700 ms; the first 300 ms without one are a freeze.
         (0..10).for_each(|number| deliver(&mut record, number, 40 * number as i64 + 40));
         (10..20).for_each(|number| deliver(&mut record, number, 40 * number as i64 + 300));
-        // A pause of two seconds, and after it a frame that takes 250 ms.
+        // A pause of two seconds, then a frame that takes 250 ms.
         frame(&mut record, 20, 3000);
         deliver(&mut record, 20, 3250);
         let result = video(record, 4000);

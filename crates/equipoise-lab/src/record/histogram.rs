@@ -1,29 +1,29 @@
 use std::ops::Range;
 
-/// How often each length of time was found, to three digits.
+/// Histogram of durations, to three significant digits.
 ///
-/// Cells are as wide as those of `hdrhistogram`, so that quantiles are the same; but only the cells between the least and the
-/// greatest time found are there. That of a second of media has some hundred, where all of them are 20 000: the time that it takes
-/// to make, to sum up and to forget one counts, as there is one for every interval of every flow.
+/// Cells are as wide as those of `hdrhistogram`, so that quantiles are equal, but only the cells between the shortest and the longest
+/// duration are allocated. One second of media needs some hundreds; all cells would be 20 000. Creating, summing and freeing a histogram
+/// must be cheap, because every interval of every flow has one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
-    /// Number of the first cell that is there.
+    /// Number of the first allocated cell.
     first: usize,
     cells: Vec<u64>,
     count: u64,
 }
 
-/// What is told apart, in nanoseconds: half a microsecond to 1000 s. What is longer counts there.
+/// Resolution, in nanoseconds. The range is half a microsecond to 1000 s; a longer duration counts as the longest.
 const LEAST: u64 = 1_000;
 const MOST: u64 = 1_000_000_000_000;
-/// Cells of one width, but for the first ones twice as many: the power of two that is not below 10 to the power of the digits.
+/// Number of cells of one width, twice as many for the first: the smallest power of two not below 10 to the power of the digits.
 const HALF_BITS: u32 = 10;
-/// The least width, as a power of two.
+/// Smallest width, as a power of two.
 const UNIT_BITS: u32 = LEAST.ilog2();
-/// Cells are added in lots of so many.
+/// Number of cells allocated at a time.
 const LOT: usize = 64;
 
-/// The number of the cell of a time, and how wide it is as a power of two.
+/// Returns the number of a duration's cell, and the cell's width as a power of two.
 #[inline]
 const fn cell(nanos: u64) -> (usize, u32) {
     let leading = (nanos | (1 << (UNIT_BITS + HALF_BITS))).leading_zeros() ^ 63;
@@ -32,7 +32,7 @@ const fn cell(nanos: u64) -> (usize, u32) {
     (number as usize, width)
 }
 
-/// The longest time that belongs to a cell, in nanoseconds.
+/// Returns the longest duration in a cell, in nanoseconds.
 const fn longest(number: usize) -> u64 {
     let half = 1 << HALF_BITS;
     let doublings = (number / half).saturating_sub(1);
@@ -51,7 +51,7 @@ impl Histogram {
         }
     }
 
-    /// Takes some times, nearly all of which have a cell that is there.
+    /// Adds durations; nearly all have an allocated cell.
     #[inline]
     pub(super) fn push_all(&mut self, mut times: impl Iterator<Item = u64>) {
         while let Some(other) = self.push_known(&mut times) {
@@ -59,7 +59,7 @@ impl Histogram {
         }
     }
 
-    /// Takes times as long as they have a cell that is there; returns the first that has none.
+    /// Adds durations until one has no allocated cell; returns that one.
     #[inline]
     fn push_known(&mut self, times: &mut impl Iterator<Item = u64>) -> Option<u64> {
         let (first, cells) = (self.first, self.cells.as_mut_slice());
@@ -76,7 +76,7 @@ impl Histogram {
         other
     }
 
-    /// Makes room for some cells, and gives them.
+    /// Allocates cells, and returns them.
     #[cold]
     fn at(&mut self, numbers: Range<usize>) -> &mut [u64] {
         let (from, until) = (numbers.start / LOT * LOT, numbers.end.next_multiple_of(LOT));
@@ -93,7 +93,7 @@ impl Histogram {
         &mut self.cells[numbers.start - self.first..numbers.end - self.first]
     }
 
-    /// Takes all that another has found.
+    /// Adds all durations of another.
     pub(super) fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -107,7 +107,7 @@ impl Histogram {
         self.count
     }
 
-    /// For each of some numbers of times, in rising order, the longest of that many shortest times, in nanoseconds and to three digits.
+    /// Returns for each of some counts, in rising order, the longest of that many shortest durations, in nanoseconds and to three digits.
     pub(super) fn longest_of<const N: usize>(&self, counts: [u64; N]) -> [u64; N] {
         let mut lots = self.cells.chunks(LOT);
         let (mut lot, mut first, mut below) = (lots.next().unwrap_or_default(), self.first, 0);
@@ -127,7 +127,7 @@ impl Histogram {
         })
     }
 
-    /// The longest time of each cell in nanoseconds, and how many are in it, for all cells that hold any.
+    /// Returns all non-empty cells: the longest duration of each in nanoseconds, and the number of durations in it.
     pub(super) fn found(&self) -> impl Iterator<Item = (u64, u64)> {
         let cells = self.cells.iter().enumerate().filter(|(_, count)| **count > 0);
         cells.map(|(place, count)| (longest(self.first + place), *count))
@@ -153,13 +153,13 @@ mod tests {
         }
     }
 
-    /// As many nanoseconds as have some bits.
+    /// Nanoseconds with any number of bits.
     fn any_time() -> impl Strategy<Value = u64> {
         (1u32..40).prop_flat_map(|bits| (1u64 << (bits - 1))..(1 << bits)).prop_map(|nanos| nanos.min(MOST))
     }
 
     proptest! {
-        /// The same quantiles and the same cells as the library's, put together from two parts.
+        /// Equal quantiles and cells to those of the library, after merging two parts.
         #[test]
         fn it_tells_the_same_as_a_library(
             times in proptest::collection::vec(any_time(), 1..300),

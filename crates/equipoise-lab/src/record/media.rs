@@ -12,10 +12,10 @@ pub(super) struct MediaRecord {
     interval: Span,
     warm_up: Span,
     intervals: Vec<Interval>,
-    /// The intervals before this one are closed, and it will be at that time.
+    /// Intervals before this one are closed; this one closes at that time.
     closed: usize,
     closes: Span,
-    /// Where the last packet that was sent belongs, and the last that was received.
+    /// The interval of the last packet sent, and that of the last packet received.
     sending: Place,
     receiving: Place,
     pub(super) sent: u64,
@@ -24,11 +24,11 @@ pub(super) struct MediaRecord {
     pub(super) settled_bytes: Size,
     /// Of these, bytes that arrived.
     delivered_bytes: Size,
-    /// Delays of packets sent after the warm-up, but for those in intervals that are open.
+    /// Delays of packets sent after the warm-up, except those in open intervals.
     settled: Delays,
 }
 
-/// Which interval it is that has the packets sent from a moment on until another.
+/// The interval of all packets sent from one time until another.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     index: usize,
@@ -52,14 +52,14 @@ enum Summary {
     Empty,
     /// Packets may still arrive.
     Open(Box<Delays>),
-    /// What there was to say; packets that come later count as received, and no more.
+    /// The results; packets that arrive later only count as received.
     Closed(DelayResult),
 }
 
-/// Packets that take longer than this no longer count for their interval's quantiles.
+/// A packet that takes longer than this does not count in its interval's quantiles.
 const OPEN_FOR: Span = Span::from_secs(10);
 impl MediaRecord {
-    /// Of a stream that begins at `start` and is summed up in intervals; only what is sent from `warm_up` on is settled.
+    /// A stream that begins at `start` and is summed up in intervals; only what is sent from `warm_up` on is settled.
     pub(super) fn new(start: Span, interval: Span, warm_up: Span) -> Self {
         Self {
             start,
@@ -78,7 +78,7 @@ impl MediaRecord {
         }
     }
 
-    /// Packets leave one after the other, each at a time and with a size: counted for each interval at once.
+    /// Records packets sent one after the other, each with its time and size, one interval at a time.
     #[inline]
     pub(super) fn on_sent(&mut self, mut packets: impl Lot<(Span, Size)>) {
         while let Some((first, _)) = packets.clone().next() {
@@ -87,7 +87,7 @@ impl MediaRecord {
             }
             let is_settled = first >= self.warm_up;
             let until = if is_settled { self.sending.until } else { self.sending.until.min(self.warm_up) };
-            // As they leave in the order of time, the last one tells of all.
+            // They are in order of time, so the last one decides for all.
             let alike = match packets.clone().next_back() {
                 Some((last, _)) if last < until => packets.len(),
                 _ => packets.clone().take_while(|(at, _)| *at < until).count().max(1),
@@ -109,7 +109,7 @@ impl MediaRecord {
         }
     }
 
-    /// Packets arrive one after the other: looked up and counted once for all in a row that were sent in one interval.
+    /// Records packets that arrive one after the other. Consecutive packets that were sent in one interval are counted at once.
     #[inline]
     pub(super) fn on_received(&mut self, mut packets: impl Lot<Received>) {
         while let Some(first) = packets.clone().next() {
@@ -121,7 +121,7 @@ impl MediaRecord {
             let alike = if is_settled { from.max(self.warm_up)..until } else { from..until.min(self.warm_up) };
             let mut interval = self.intervals.get_mut(index);
             let mut open = interval.as_mut().and_then(|interval| interval.delays.open());
-            // The interval's are taken together when it closes, unless the warm-up ends in it.
+            // The delays of the interval are added together when it closes, unless the warm-up ends in it.
             let settles = is_settled && (open.is_none() || from < self.warm_up);
             let count = packets.clone().take_while(|packet| alike.contains(&packet.sent)).count().max(1);
             let delays = packets.clone().take(count).map(|packet| packet.delay);
@@ -143,11 +143,11 @@ impl MediaRecord {
         }
     }
 
-    /// The interval in which a packet that left at `at` belongs; made if it is new.
+    /// Returns the interval of a packet sent at `at`; creates it if it is new.
     #[cold]
     fn place(&mut self, at: Span) -> Place {
         let index = ((at - self.start).max(Span::ZERO) / self.interval).and_then(|index| usize::try_from(index).ok());
-        // More than any run may have: the clock of a host has gone wild.
+        // More intervals than any run may have: a host's clock is wrong.
         let Some(index) = index.filter(|index| (*index as u64) < MOST_INTERVALS) else { return Place::NOWHERE };
         if index >= self.intervals.len() {
             self.intervals.resize_with(index + 1, Interval::default);
@@ -164,7 +164,7 @@ impl MediaRecord {
         settled
     }
 
-    /// Adds an interval's delays to those that are settled, if they are.
+    /// Adds an interval's delays to the settled ones, if they are settled.
     fn settle(&self, index: usize, interval: &Interval, settled: &mut Delays) {
         if let Summary::Open(delays) = &interval.delays
             && self.start_of(index) >= self.warm_up
@@ -173,12 +173,12 @@ impl MediaRecord {
         }
     }
 
-    /// Intervals so far, the last of which may go on.
+    /// Number of intervals so far, including one that may not have ended.
     pub(super) const fn len(&self) -> usize {
         self.intervals.len()
     }
 
-    /// Start of an interval since the run's.
+    /// Start of an interval, since the run's start.
     pub(super) fn start_of(&self, index: usize) -> Span {
         self.start + self.interval * i64::try_from(index).unwrap_or(i64::MAX)
     }
@@ -218,13 +218,13 @@ impl MediaRecord {
         }
     }
 
-    /// The intervals of a run that lasted so long. One that its end cut short is left out.
+    /// Returns the intervals of a run of length `lasted`. One that the end of the run cut short is left out.
     pub(super) fn interval_results(&self, lasted: Span, stalls: &[Stall]) -> Vec<IntervalResult> {
         let whole = ((lasted - self.start) / self.interval).and_then(|whole| usize::try_from(whole).ok()).unwrap_or(0);
         (0..whole.min(self.len())).map(|index| self.interval_result(index, stalls)).collect()
     }
 
-    /// Mean rate after the warm-up of a run that lasted so long, in bit/s.
+    /// Mean rate after the warm-up of a run of length `lasted`, in bit/s.
     pub(super) fn mean_rate_bps(&self, lasted: Span) -> Option<f64> {
         self.settled_rate_bps(self.settled_bytes, lasted)
     }
@@ -241,7 +241,7 @@ impl MediaRecord {
 }
 
 impl Place {
-    /// Of no packet.
+    /// The interval of no packet.
     const NOWHERE: Self = Self { index: usize::MAX, from: Span::MAX, until: Span::MIN };
 
     fn has(&self, at: Span) -> bool {
@@ -250,7 +250,7 @@ impl Place {
 }
 
 impl Summary {
-    /// The delays so far, if there may be more.
+    /// Returns the delays so far, if the interval is open.
     #[inline]
     fn open(&mut self) -> Option<&mut Delays> {
         if matches!(self, Self::Empty) {
@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// If it fails, results depend on how far the network is calculated in one go.
+        /// If it fails, results depend on how far the network is computed at once.
         #[test]
         fn packets_that_leave_together_count_as_one_by_one(
             gaps_ms in proptest::collection::vec(0i64..400, 1..200),
@@ -302,7 +302,7 @@ mod tests {
             prop_assert_eq!(found, results(1));
         }
 
-        /// The same for packets that arrive together, some of them out of order.
+        /// As above, for packets that arrive together, some of them out of order.
         #[test]
         fn packets_that_arrive_together_count_as_one_by_one(
             gaps_ms in proptest::collection::vec((0i64..400, 0i64..900), 1..200),

@@ -1,8 +1,8 @@
-//! From events to metrics, in one pass: what a run did, by flow and control interval.
+//! From events to metrics, in one pass: what happened in a run, by flow and control interval.
 //!
 //! Both worlds feed the same recorder with the same events. A packet belongs to the interval in which it was *sent*
-//! (Waki 2013, Sec. 6.2). Only intervals whose packets may still be under way hold a histogram, so that memory is
-//! bounded by what is written out in the end.
+//! (Waki 2013, Sec. 6.2). Only intervals whose packets may still be in flight have a histogram, so that memory is bounded by the size of
+//! the results.
 
 mod beliefs;
 mod bins;
@@ -36,7 +36,7 @@ pub(crate) use tcp::LinkRecord;
 pub use tcp::{TcpReading, WebReading};
 pub(crate) use waits::Waits;
 
-/// Takes the events of a run and gives its results.
+/// Takes the events of a run and returns its results.
 #[derive(Debug)]
 pub struct Recorder {
     origin: Instant<SenderClock>,
@@ -51,8 +51,7 @@ impl Recorder {
         Self { origin, flows, phases: PhaseRecord::new(scenario) }
     }
 
-    /// One end of flow number `flow` did or saw something at `at` after the run's start; events of unknown flows are
-    /// passed over.
+    /// Records an event of one end of flow number `flow`, `at` after the run's start; events of unknown flows are ignored.
     #[inline]
     pub fn on_event(&mut self, at: Span, flow: usize, event: &Event) {
         if let Some(record) = self.flows.get_mut(flow) {
@@ -61,8 +60,8 @@ impl Recorder {
         self.phases.on_event(at, flow, PathId::default(), event);
     }
 
-    /// Packets of the background traffic that is flow number `flow` left one after the other, each at a time and with a size: the same as an
-    /// event for each.
+    /// Records that packets of background traffic, flow number `flow`, left one after the other, each with its time and size: equivalent to
+    /// an event for each.
     #[inline]
     pub fn on_departures(&mut self, flow: usize, packets: impl Lot<(Span, Size)>) {
         if let Some(record) = self.flows.get_mut(flow) {
@@ -70,7 +69,7 @@ impl Recorder {
         }
     }
 
-    /// Packets of the background traffic that is flow number `flow` came to its receiver one after the other: the same as an event for each.
+    /// Records that packets of background traffic, flow number `flow`, arrived one after the other: equivalent to an event for each.
     #[inline]
     pub fn on_arrivals(&mut self, flow: usize, packets: impl Lot<Received>) {
         if let Some(record) = self.flows.get_mut(flow) {
@@ -78,7 +77,7 @@ impl Recorder {
         }
     }
 
-    /// The same on one of the paths of a flow that has several.
+    /// Like [`Recorder::on_event`], on one of the paths of a flow that has several.
     pub fn on_path_event(&mut self, at: Span, flow: usize, path: PathId, event: &Event) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_path_event(at, self.origin, path, event);
@@ -86,43 +85,43 @@ impl Recorder {
         self.phases.on_event(at, flow, path, event);
     }
 
-    /// Packets come to the receiver of flow number `flow`, each at a time and after it waited in the queues of its way for so long. The event of
-    /// a session's packet follows before the next packet is told of. Where this is never said, nobody knows what packets waited.
+    /// Records that packets arrive at the receiver of flow number `flow`, each with its time and its total queueing delay. The event of a
+    /// session's packet follows before the next packet is recorded. Without these calls, queueing delays are unknown.
     #[inline]
     pub fn on_waited(&mut self, flow: usize, waits: impl Lot<(Span, Span)>) {
         self.phases.on_waited(flow, waits);
     }
 
-    /// An IP packet of this size comes back to the sender of flow number `flow`: feedback, or an acknowledgement.
+    /// Records that an IP packet of this size arrives at the sender of flow number `flow`: feedback, or an acknowledgement.
     pub fn on_returned(&mut self, flow: usize, size: Size) {
         self.phases.on_returned(flow, size);
     }
 
-    /// The TCP connection that is flow number `flow` says this of itself at `at`, behind all that it said before; of flows
-    /// of another kind it is passed over.
+    /// Records a reading of the TCP connection with flow number `flow` at `at`, not before its last reading; a flow of another kind is
+    /// ignored.
     pub fn on_tcp(&mut self, at: Span, flow: usize, reading: &TcpReading) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_tcp(at, reading);
         }
     }
 
-    /// The web traffic that is flow number `flow` says this of itself at `at`, behind all that it said before; of flows of another
-    /// kind it is passed over.
+    /// Records a reading of the web traffic with flow number `flow` at `at`, not before its last reading; a flow of another kind is
+    /// ignored.
     pub fn on_web(&mut self, at: Span, flow: usize, reading: WebReading) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_web(at, reading);
         }
     }
 
-    /// A fetch of the web traffic that is flow number `flow` is complete, whose connection was opened at `opened`.
+    /// Records that a fetch of the web traffic with flow number `flow` is complete; its connection was opened at `opened`.
     pub fn on_fetch(&mut self, flow: usize, opened: Span, completed: Span) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_fetch(opened, completed);
         }
     }
 
-    /// IP packets of TCP with this size, headers included, came to the receiver of flow number `flow` since the last such call;
-    /// those of RTP are events. It is passed over if the rates at the flow's receiver are not sampled.
+    /// Records that TCP packets of this IP size in total, headers included, arrived at the receiver of flow number `flow` since the last
+    /// such call; RTP packets are events instead. Ignored if the rates at the flow's receiver are not sampled.
     pub fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_received(at, size);
@@ -130,17 +129,17 @@ impl Recorder {
         self.phases.on_tcp_received(at, flow, size);
     }
 
-    /// The sessions' intervals that have ended before `at`, each given out once.
+    /// Returns the sessions' intervals that have ended before `at`, each only once.
     pub fn take_rows(&mut self, at: Span) -> Vec<IntervalRow> {
         self.flows.iter_mut().flat_map(|flow| flow.take_rows(at)).collect()
     }
 
-    /// What all media did together, and in each phase, in a run that lasted so long; `None` if no flow sends media.
+    /// Returns the results of all media together, and in each phase, in a run of length `lasted`; `None` if no flow sends media.
     pub fn media(&self, lasted: Span) -> Option<MediaResult> {
         self.phases.finish(lasted)
     }
 
-    /// The results of a run that lasted so long, in which the machine stalled so often.
+    /// Returns the results of a run of length `lasted` with these stalls of the machine.
     pub fn finish(self, lasted: Span, stalls: &[Stall]) -> Vec<FlowResult> {
         let Self { flows, phases, .. } = self;
         let result = |(number, flow): (usize, FlowRecord)| FlowResult {

@@ -3,7 +3,7 @@ use equipoise_session::{Event, Transport};
 
 use crate::result::{PairPeriod, PairResult, PairTransport, ReceivedSample};
 
-/// What a flow pair did so far over both transports.
+/// The record of a flow pair so far, over both transports.
 #[derive(Debug, Default)]
 pub(super) struct PairRecord {
     result: PairResult,
@@ -26,7 +26,7 @@ impl PairRecord {
         }
     }
 
-    /// The results of a run that lasted so long, with what came to the receiver in it.
+    /// Returns the results of a run of length `lasted`, with the bytes received in it.
     pub(super) fn finish(self, warm_up: Span, lasted: Span, received: &[ReceivedSample]) -> PairResult {
         let mut result = self.result;
         let (warm_up_s, lasted_s) = (warm_up.as_secs_f64(), lasted.as_secs_f64());

@@ -8,7 +8,7 @@ use super::media::MediaRecord;
 use super::received::Received;
 use crate::result::{PathResult, Stall};
 
-/// What a flow did so far on one of its paths.
+/// The record of one path of a flow so far.
 #[derive(Debug)]
 pub(super) struct PathRecord {
     name: String,
@@ -67,7 +67,7 @@ impl PathRecord {
     }
 }
 
-/// Counts by reason, as results have them.
+/// Counts by reason, as the results store them.
 pub(super) fn owned(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
     counts.iter().map(|(&name, &count)| (name.to_owned(), count)).collect()
 }

@@ -1,4 +1,4 @@
-//! What packets waited, and what media did in each phase of the run.
+//! Queueing delays of packets, and the metrics of media in each phase of the run.
 
 use equipoise::units::{Size, Span};
 use equipoise_session::{Event, PathId};
@@ -20,13 +20,13 @@ pub(super) struct PhaseRecord {
     pub(super) media: Option<MediaState>,
 }
 
-/// What media did so far.
+/// The record of media so far.
 #[derive(Debug)]
 pub(super) struct MediaState {
     pub(super) plan: Plan,
-    /// Parts of phases, in the order of time.
+    /// Parts of phases, in order of time.
     pub(super) segments: Vec<Segment>,
-    /// Of the media packets that arrived in each segment.
+    /// Queueing delays of the media packets that arrived in each segment.
     pub(super) waits: Vec<Option<Waits>>,
 }
 
@@ -42,8 +42,8 @@ pub(super) struct Segment {
     pub(super) is_calm: bool,
 }
 
-/// How long after a fall of the capacity a queue is not calm. Ours: a law that is told of it within a round trip or two has reacted, and
-/// what stood in the queue is gone.
+/// Time after a fall of the capacity in which a queue does not count as calm. Ours: a law that learns of it within a round trip or two has
+/// reacted by then, and the queue has drained.
 const UNREST: Span = Span::from_secs(1);
 
 /// A flow so far.
@@ -51,15 +51,15 @@ const UNREST: Span = Span::from_secs(1);
 pub(super) struct FlowState {
     pub(super) name: String,
     role: Role,
-    /// Of the packet that has just arrived, until its event says whether it was media.
+    /// Queueing delay of the packet that has just arrived, until its event shows whether it was media.
     waited: Option<Span>,
     waits: Option<Waits>,
     pub(super) packets_sent: u64,
     pub(super) packets_received: u64,
     pub(super) sent: Size,
-    /// What came back to the sender.
+    /// Bytes that arrived at the sender.
     pub(super) returned: Option<Size>,
-    /// Bytes received in each segment, of each path.
+    /// Bytes received in each segment, by path.
     pub(super) received: Vec<u64>,
     pub(super) paths: usize,
     /// The segment of the last arrival.
@@ -68,16 +68,16 @@ pub(super) struct FlowState {
     pub(super) received_bins: Bins,
 }
 
-/// How a flow's packets are told.
+/// How a flow's packets are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// By events, and they are media.
+    /// By events; they are media.
     Media,
-    /// By events: a flow pair's half over RTP.
+    /// By events: the RTP half of a flow pair.
     Half,
-    /// All that arrives counts, and its bytes are told by samples.
+    /// Everything that arrives counts; its bytes are recorded by samples.
     Tcp,
-    /// All that arrives counts: background and web traffic.
+    /// Everything that arrives counts: background and web traffic.
     Background,
 }
 
@@ -118,7 +118,7 @@ impl PhaseRecord {
         Self { warm_up: scenario.warm_up, duration: scenario.duration, flows, media }
     }
 
-    /// Packets came to the receiver of flow number `flow`, each at a time and after it had waited in queues for so long; those of media one
+    /// Records that packets arrived at the receiver of flow number `flow`, each with its time and total queueing delay; media packets one
     /// by one.
     pub(super) fn on_waited(&mut self, flow: usize, mut waits: impl Lot<(Span, Span)>) {
         let Some(state) = self.flows.get_mut(flow) else { return };
@@ -126,7 +126,7 @@ impl PhaseRecord {
             state.waited = waits.next_back().map(|(_, wait)| wait);
             return;
         }
-        // They come in the order of time: the first and the last tell of all.
+        // They are in order of time: the first and the last decide for all.
         let timely = self.warm_up..self.duration;
         let early = waits.clone().take_while(|(at, _)| *at < timely.start).count();
         let late = waits.clone().rev().take_while(|(at, _)| *at >= timely.end).count();
@@ -137,18 +137,18 @@ impl PhaseRecord {
         }
     }
 
-    /// A packet came back to the sender of flow number `flow`.
+    /// Records that a packet arrived at the sender of flow number `flow`.
     pub(super) fn on_returned(&mut self, flow: usize, size: Size) {
         if let Some(state) = self.flows.get_mut(flow) {
             state.returned = Some(state.returned.unwrap_or_default() + size);
         }
     }
 
-    /// TCP packets of this size came to the receiver of flow number `flow` until `at`.
+    /// Records that TCP packets of this size in total arrived at the receiver of flow number `flow` until `at`.
     pub(super) fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
         let (Some(state), Some(media)) = (self.flows.get_mut(flow), &self.media) else { return };
         if state.role == Role::Tcp {
-            // What came at the end of a phase is of the phase.
+            // A packet that arrives at the end of a phase belongs to that phase.
             state.count(media, at - Span::from_nanos(1), 0, size);
         }
     }
@@ -184,12 +184,12 @@ impl PhaseRecord {
         }
     }
 
-    /// What packets of flow number `flow` waited that arrived after the warm-up; `None` where nobody knows.
+    /// Returns the queueing delays of the packets of flow number `flow` that arrived after the warm-up; `None` if they are unknown.
     pub(super) fn queueing(&self, flow: usize) -> Option<QueueingResult> {
         Some(self.flows.get(flow)?.waits.as_ref()?.result())
     }
 
-    /// What all media did in a run that lasted so long.
+    /// Returns the results of all media in a run of length `lasted`.
     pub(super) fn finish(&self, lasted: Span) -> Option<MediaResult> {
         Some(self.media.as_ref()?.result(&self.flows, lasted))
     }
@@ -204,7 +204,7 @@ impl FlowState {
         self.role == Role::Media
     }
 
-    /// Counts what arrived at `at` by a path; returns its segment, if it was not after the end of the run.
+    /// Counts bytes that arrived at `at` by a path; returns the segment, `None` after the end of the run.
     fn count(&mut self, media: &MediaState, at: Span, path: usize, size: Size) -> Option<usize> {
         while media.segments.get(self.place)?.end <= at {
             self.place += 1;
@@ -219,7 +219,7 @@ impl FlowState {
         Some(self.place)
     }
 
-    /// Bits received in a segment, by one path or by all.
+    /// Bits received in a segment, by one path or by all paths.
     pub(super) fn received_bits(&self, segment: usize, path: Option<usize>) -> f64 {
         let paths = path.map_or(0..self.paths, |path| path..path + 1);
         let bytes = paths.filter_map(|path| self.received.get(segment * self.paths + path));

@@ -7,9 +7,9 @@ use crate::scenario::{Direction, Flow, Scenario};
 #[derive(Debug)]
 pub(super) struct PlayoutRecord {
     pub(super) result: PlayoutResult,
-    /// Packets of a finite content.
+    /// Number of packets of finite content.
     content: Option<u64>,
-    /// From the buffer to the end of the path.
+    /// Delay from the buffer to the end of the path.
     behind: Span,
 }
 
@@ -21,12 +21,12 @@ impl PlayoutRecord {
         Some(Self { result: PlayoutResult::default(), content: None, behind })
     }
 
-    /// The sender has so many packets to send.
+    /// The sender has this many packets to send.
     pub(super) const fn on_content(&mut self, packets: u64) {
         self.content = Some(packets);
     }
 
-    /// A packet was taken, and will have been served at `served`.
+    /// A packet was accepted, and will have been served at `served`.
     pub(super) fn on_buffered(&mut self, served: Span) {
         self.result.packets_buffered += 1;
         if self.content == Some(self.result.packets_buffered) {

@@ -4,31 +4,31 @@ use equipoise_session::Ecn;
 use crate::result::ReceivedSample;
 use crate::scenario::MOST_INTERVALS;
 
-/// A packet that has come to its receiver.
+/// A packet that has arrived at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// When it came, since the run's start.
+    /// When it arrived, since the run's start.
     pub at: Span,
-    /// When it left, since the run's start by the sender's clock.
+    /// When it was sent, since the run's start, by the sender's clock.
     pub sent: Span,
     /// Its one-way delay.
     pub delay: Span,
-    /// Of the IP packet.
+    /// Size of the IP packet.
     pub size: Size,
-    /// What its IP header said of congestion.
+    /// ECN field of its IP header.
     pub ecn: Ecn,
 }
 
-/// Packets that are recorded together, in the order of time: each as often as it is needed.
+/// Packets that are recorded together, in order of time. They may be iterated several times.
 pub trait Lot<T>: DoubleEndedIterator<Item = T> + ExactSizeIterator + Clone {}
 
 impl<T, I: DoubleEndedIterator<Item = T> + ExactSizeIterator + Clone> Lot<T> for I {}
 
-/// IP packets at a flow's receiver by sample interval.
+/// Bytes of IP packets at a flow's receiver by sample interval.
 #[derive(Debug)]
 pub(super) struct ReceivedRecord {
     interval: Span,
-    /// A packet that comes at the end of an interval belongs to it.
+    /// A packet that arrives at the end of an interval belongs to it.
     bytes: Vec<Size>,
 }
 
@@ -37,11 +37,11 @@ impl ReceivedRecord {
         Self { interval, bytes: Vec::new() }
     }
 
-    /// IP packets of this size came at `at`, or since the last such call.
+    /// IP packets of this size arrived at `at`, or since the last such call.
     pub(super) fn push(&mut self, at: Span, size: Size) {
         let index =
             ((at - Span::from_nanos(1)).max(Span::ZERO) / self.interval).and_then(|at| usize::try_from(at).ok());
-        // More than any run may have: the clock of a host has gone wild.
+        // More intervals than any run may have: a host's clock is wrong.
         let Some(index) = index.filter(|index| (*index as u64) < MOST_INTERVALS) else { return };
         if index >= self.bytes.len() {
             self.bytes.resize(index + 1, Size::ZERO);
@@ -51,7 +51,7 @@ impl ReceivedRecord {
         }
     }
 
-    /// The samples of a run that lasted so long, the last of which its end may have cut short.
+    /// Returns the samples of a run of length `lasted`; its end may have cut the last one short.
     pub(super) fn finish(self, lasted: Span) -> Vec<ReceivedSample> {
         let mut samples = Vec::new();
         let mut since = Span::ZERO;

@@ -1,11 +1,11 @@
 use serde::Serialize;
 
-/// A control interval of a session that has just ended, for those who watch.
+/// A control interval of a session that has just ended, for live display.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IntervalRow {
     /// The flow's name.
     pub flow: String,
-    /// Start, in seconds since the run's.
+    /// Start, in seconds since the run's start.
     pub start_s: f64,
     /// End, in seconds since the run's start.
     pub end_s: f64,
@@ -15,12 +15,12 @@ pub struct IntervalRow {
     pub delay_mean_s: Option<f64>,
     /// 95th percentile of the one-way delay, in seconds.
     pub delay_p95_s: Option<f64>,
-    /// The target, in seconds.
+    /// Target delay, in seconds.
     pub target_s: Option<f64>,
     /// Packets sent.
     pub packets: u64,
     /// Of these, packets that have not arrived so far.
     pub packets_lost: u64,
-    /// What decided the rate last.
+    /// The reason for the last decision on the rate.
     pub reason: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The results of phases from what was recorded.
+//! The results of phases, computed from the record.
 
 use equipoise::units::Span;
 
@@ -13,7 +13,7 @@ use crate::statistics::jain;
 const FAIRNESS_BINS: [usize; 3] = [5, 25, 100];
 
 impl MediaState {
-    /// What all media did in a run that lasted so long.
+    /// Returns the results of all media in a run of length `lasted`.
     pub(super) fn result(&self, flows: &[FlowState], lasted: Span) -> MediaResult {
         let sums = Sums { state: self, flows, lasted };
         let media = || flows.iter().filter(|flow| flow.is_media());
@@ -36,7 +36,7 @@ impl MediaState {
     }
 }
 
-/// What is summed up.
+/// The input of the sums.
 struct Sums<'a> {
     state: &'a MediaState,
     flows: &'a [FlowState],
@@ -44,7 +44,7 @@ struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// The segments of some kind that the run came to, each with its number and its length in seconds.
+    /// Returns the segments that `keep` selects and that the run reached, each with its index and its length in seconds.
     fn segments<'b>(&'b self, keep: impl Fn(&Segment) -> bool + 'b) -> impl Iterator<Item = (usize, &'b Segment, f64)> {
         let all = self.state.segments.iter().enumerate().filter(|(_, segment)| segment.start < self.lasted);
         let kept = all.filter(move |(_, segment)| keep(segment));
@@ -55,7 +55,7 @@ impl<'a> Sums<'a> {
         self.state.plan.phases.get(segment.phase)
     }
 
-    /// Bits that media brought over a bottleneck in a segment.
+    /// Bits of media that a bottleneck carried in a segment.
     fn through(&self, bottleneck: &Bottleneck, segment: usize) -> f64 {
         let ways = bottleneck.ways.iter();
         ways.filter_map(|way| Some(self.flows.get(way.flow)?.received_bits(segment, Some(way.path)))).sum()
@@ -77,9 +77,9 @@ impl<'a> Sums<'a> {
         Some(Waits::all(waits)?.result())
     }
 
-    /// Mean throughput of a media flow over that of a connection, in the segments of phases that have both.
+    /// Mean throughput of a media flow over that of a TCP connection, in the segments of phases that have both.
     fn tcp_ratio(&self, keep: impl Fn(&Segment) -> bool) -> Option<f64> {
-        // Bits, and seconds of all flows.
+        // Bits, and seconds summed over all flows.
         let [mut media, mut tcp] = [[0.0; 2]; 2];
         for (number, segment, length_s) in self.segments(keep) {
             let Some(phase) = self.plan_of(segment).filter(|phase| !phase.media.is_empty() && !phase.tcp.is_empty())
@@ -154,7 +154,7 @@ fn fairness(received: &[Vec<f64>], bins: usize) -> Option<FairnessResult> {
     Some(FairnessResult { window_s: bins as f64 * BIN_S, windows, jain, ratio, fair_share })
 }
 
-/// A quotient; `None` if there is nothing to divide by.
+/// A quotient; `None` if the divisor is zero.
 fn ratio(dividend: f64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| dividend / divisor)
 }

@@ -6,67 +6,67 @@ use super::delays::Delays;
 use crate::result::{LinkSample, TcpResult, TcpSample, WebResult};
 use crate::scenario::TcpFlow;
 
-/// What a TCP connection says of itself at some moment; counters are since its start.
+/// State of a TCP connection at a point in time; counters are since its start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpReading {
     /// Congestion window, in segments.
     pub window: f64,
     /// Slow start threshold, in segments; `None` before the first loss.
     pub slow_start_threshold: Option<f64>,
-    /// Segments sent and not acknowledged in order.
+    /// Segments sent and not yet cumulatively acknowledged.
     pub in_flight: u64,
     /// Smoothed round-trip time.
     pub smoothed_round_trip: Option<Span>,
-    /// Least round-trip time.
+    /// Minimum round-trip time.
     pub min_round_trip: Option<Span>,
-    /// Segments sent, retransmissions among them.
+    /// Segments sent, including retransmissions.
     pub sent: u64,
     /// Retransmissions.
     pub retransmissions: u64,
-    /// Of these, retransmissions after the timer had run out; `None` where that is not told.
+    /// Retransmissions after a timeout; `None` if unknown.
     pub resent_after_timeout: Option<u64>,
-    /// Times that fast recovery began; `None` where that is not told.
+    /// Number of fast recoveries; `None` if unknown.
     pub recoveries: Option<u64>,
-    /// Times that the retransmission timer ran out; `None` where that is not told.
+    /// Number of retransmission timeouts; `None` if unknown.
     pub timeouts: Option<u64>,
-    /// Data that have come to the receiver, each byte once.
+    /// Data that have arrived at the receiver, each byte once.
     pub delivered: Size,
     /// When the last data of a finite transfer were acknowledged, since the run's start.
     pub finished: Option<Span>,
-    /// The window law's own account.
+    /// The window law's own snapshot.
     pub law: WindowSnapshot,
 }
 
-/// What web traffic says of itself at some moment, in addition to what its connections together say; since its start.
+/// State of web traffic at a point in time, in addition to that of its connections together; since its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebReading {
     /// Fetches that were begun.
     pub begun: u64,
-    /// Time that all its on/off flows together were ON.
+    /// Total time that its on/off flows were ON.
     pub time_on: Span,
 }
 
 /// A connection's samples so far.
 #[derive(Debug)]
 pub(super) struct TcpRecord {
-    /// Of web traffic.
+    /// `None` unless it is web traffic.
     web: Option<WebRecord>,
     warm_up: Span,
     samples: Vec<TcpSample>,
     last: Option<(Span, TcpReading)>,
-    /// Since when the mean goodput counts, and the data delivered until then: the start, or when the warm-up was seen to be over.
+    /// Start of the mean goodput, and the data delivered until then: the flow's start, or the first reading after the warm-up.
     settled_from: Option<(Span, Size)>,
 }
 
 impl TcpRecord {
-    /// Of a flow that begins at `start`.
+    /// The record of a flow that begins at `start`.
     pub(super) fn new(flow: &TcpFlow, start: Span, warm_up: Span) -> Self {
         let web = flow.web.as_ref().map(|web| WebRecord::new(web.flows, start));
         let settled_from = (start >= warm_up).then_some((start, Size::ZERO));
         Self { web, warm_up, samples: Vec::new(), last: None, settled_from }
     }
 
-    /// Takes what the connection says at `at`, behind all that it said before.
+    /// Records a reading of the connection at `at`, not before the last reading.
     pub(super) fn push(&mut self, at: Span, reading: &TcpReading) {
         let (since, delivered) = self.last.map_or((Span::ZERO, Size::ZERO), |(at, last)| (at, last.delivered));
         if at >= self.warm_up && self.settled_from.is_none() {
@@ -92,7 +92,7 @@ impl TcpRecord {
         self.last = Some((at, *reading));
     }
 
-    /// Takes what web traffic says at `at`.
+    /// Records a reading of web traffic at `at`.
     pub(super) fn on_web(&mut self, at: Span, reading: WebReading) {
         if let Some(web) = &mut self.web {
             web.last = Some((at, reading));
@@ -109,14 +109,14 @@ impl TcpRecord {
         }
     }
 
-    /// Segments sent, and those of them that were new.
+    /// Segments sent in total, and sent for the first time.
     pub(super) fn sent(&self) -> (u64, u64) {
         self.last.map_or((0, 0), |(_, last)| (last.sent, last.sent.saturating_sub(last.retransmissions)))
     }
 
     pub(super) fn finish(self) -> Option<TcpResult> {
         let (at, last) = self.last?;
-        // A transfer that is complete takes no more time.
+        // A transfer that is complete needs no more time.
         let until = last.finished.map_or(at, |finished| finished.min(at));
         let goodput = self
             .settled_from
@@ -138,13 +138,13 @@ impl TcpRecord {
     }
 }
 
-/// What web traffic fetched so far.
+/// The fetches of web traffic so far.
 #[derive(Debug)]
 struct WebRecord {
     flows: u32,
     start: Span,
     complete: u64,
-    /// Of the fetches that began after the warm-up.
+    /// Durations of the fetches that began after the warm-up.
     times: Delays,
     last: Option<(Span, WebReading)>,
 }
@@ -176,11 +176,11 @@ pub(crate) struct LinkRecord {
 }
 
 impl LinkRecord {
-    /// Takes the link's counters at `at`, behind all that were taken before.
+    /// Records the link's counters at `at`, not before the last ones.
     pub(crate) fn push(&mut self, at: Span, stats: LinkStats) {
         let at_s = at.as_secs_f64();
         let (since_s, last) = self.last.map_or((0.0, None), |(at, last)| (at, Some(last)));
-        // Means since the start, made means since the last sample.
+        // Turns means since the start into means since the last sample.
         let over = |of: fn(&LinkStats) -> Option<f64>| {
             let before = last.as_ref().and_then(of).unwrap_or(0.0) * since_s;
             let elapsed = at_s - since_s;

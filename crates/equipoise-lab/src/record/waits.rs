@@ -5,14 +5,14 @@ use equipoise::units::Span;
 use super::histogram::Histogram;
 use crate::result::QueueingResult;
 
-/// Times that packets waited in queues: the exact mean, and quantiles to three digits or a microsecond.
+/// Queueing delays of packets: the exact mean, and quantiles to three digits or a microsecond.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waits {
     sum_ns: u64,
     histogram: Histogram,
 }
 
-/// What is shorter is no wait.
+/// A shorter time counts as no queueing delay.
 const LEAST_NS: u64 = 1024;
 
 impl Waits {
@@ -21,7 +21,7 @@ impl Waits {
         self.push_all(once(wait));
     }
 
-    /// Takes some waits.
+    /// Adds queueing delays.
     #[inline]
     pub(super) fn push_all(&mut self, waits: impl Iterator<Item = Span>) {
         let mut sum_ns = self.sum_ns;
@@ -33,7 +33,7 @@ impl Waits {
         self.sum_ns = sum_ns;
     }
 
-    /// All of some; `None` of none.
+    /// Merges all parts; `None` without parts.
     pub(super) fn all<'a>(mut parts: impl Iterator<Item = &'a Self>) -> Option<Self> {
         let mut all = parts.next()?.clone();
         for part in parts {
@@ -58,7 +58,7 @@ impl Waits {
 mod tests {
     use super::*;
 
-    /// Of 1 to 1000 ms a twentieth is above 950 and a hundredth above 990.
+    /// Of 1 to 1000 ms a twentieth are above 950 and a hundredth above 990.
     #[test]
     fn quantiles_are_right_to_three_digits_and_zero_stays_zero() {
         let mut waits = Waits::default();

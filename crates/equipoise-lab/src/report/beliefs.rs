@@ -1,4 +1,4 @@
-//! What a law believed of its path, and why it decided as it did.
+//! What a law estimated of its path, and the reasons for its decisions.
 
 use super::chart::{Layer, Shape, Style};
 use super::charts::name_of;
@@ -8,7 +8,7 @@ use crate::result::{BeliefResult, Report};
 const COLORS: [&str; 6] =
     ["var(--series-6)", "var(--series-4)", "var(--series-5)", "var(--series-7)", "var(--series-8)", "var(--series-1)"];
 
-/// Rates and delays as the law of a flow saw them, in the first run of the first world; none for laws that do not say.
+/// Rates and delays as the law of a flow estimated them, in the first run of the first world; empty for laws that do not report them.
 pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
     let Some(first) = shown.iter().find(|shown| !shown.flow.beliefs.is_empty()) else { return Vec::new() };
     let beliefs = &first.flow.beliefs;
@@ -59,7 +59,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     ]
 }
 
-/// Points at the rate where something but the law's own step began to decide it, by reason.
+/// Points on the rate where a decision by anything but the law's own step begins, by reason.
 fn reasons(beliefs: &[BeliefResult]) -> Vec<Layer> {
     let mut layers: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
     let before = std::iter::once(None).chain(beliefs.iter().map(|it| it.reason.as_deref()));

@@ -1,4 +1,4 @@
-//! Which charts a report has: delay over time, rates over time, the delay's distribution.
+//! The charts of a report: delay over time, rates over time, the delay's distribution.
 
 use super::chart::{Axis, Chart, Layer, Mark, Shape, Style};
 use super::figure::{
@@ -40,10 +40,10 @@ fn of_flow(report: &Report, flow: usize) -> Vec<Figure> {
     figures
 }
 
-/// Dashes of a target: unlike those of the worlds and of the steps.
+/// Dashes of a target: different from those of the worlds and of the steps.
 const TARGET_DASH: &str = "14 3 2 3";
 
-/// The flow's target in milliseconds, where there is one.
+/// The flow's target in milliseconds, if it has one.
 pub(super) fn target_of(shown: &[Shown<'_>]) -> Option<f64> {
     let target = shown.iter().find_map(|shown| shown.flow.target_s);
     target.map(|target| target * 1e3).filter(|target| target.is_finite())
@@ -90,7 +90,7 @@ pub(super) fn name_of<'a>(shown: &[Shown<'a>]) -> &'a str {
     shown.first().map_or("", |shown| shown.flow.name.as_str())
 }
 
-/// Where the delay axis ends: above nearly everything, but not so far that the target sticks to its foot.
+/// Returns the upper end of the delay axis: above nearly all values, but not so high that the target is at the bottom of the chart.
 fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
     delays.retain(|delay| delay.is_finite());
     delays.sort_by(f64::total_cmp);
@@ -100,10 +100,10 @@ fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
     (top, highest > top)
 }
 
-/// How many times its median a delay without a target may reach before its axis is cut.
+/// A delay without a target may exceed its median by this factor before its axis is cut.
 const WIDEST_SPAN: f64 = 50.0;
 
-/// The value below which this share of the sorted values lies; 1 if there are none.
+/// Returns the quantile of sorted values at this share; 1 without values.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = (sorted.len() as f64 * share) as usize;
     sorted.get(place.min(sorted.len().saturating_sub(1))).copied().unwrap_or(1.0)
@@ -113,7 +113,7 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {
     /// Dashes of planned loads, and of capacities.
     const DASHES: [(StepKind, &str); 2] = [(StepKind::Load, "2 3"), (StepKind::Capacity, "10 4")];
     let mut layers = Vec::new();
-    // One of a kind is grey; of several, each has a colour that is no world's and no mark's.
+    // A single one of a kind is grey; of several, each has a colour that no world and no mark has.
     for (kind, dash) in DASHES {
         let lines = scheduled(report, kind);
         let colors = if lines.len() > 1 { &paths::COLORS[3..] } else { &["var(--context)"] };
@@ -154,7 +154,7 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
             points.push((end_s(report), last));
         }
     }
-    // An access link that is far wider than anything sent would flatten the rest.
+    // An access link much wider than everything sent would flatten the other lines.
     let widest = |points: &[(f64, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
     let narrowest = lines.iter().map(|line| widest(&line.1)).fold(f64::INFINITY, f64::min);
     lines.retain(|line| kind == StepKind::Load || widest(&line.1) <= 4.0 * narrowest);

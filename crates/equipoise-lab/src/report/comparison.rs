@@ -11,7 +11,7 @@ use crate::compare::{
 };
 use crate::result::Mean;
 
-/// Signs of the variants in their order, by the dashes that stand for them.
+/// Dashes that select the symbols of the variants, in their order.
 const SIGNS: [&str; 5] = ["", "6 3", "2 3", "9 3 2 3", "4 2 1 2"];
 
 /// The comparison as a page.
@@ -64,7 +64,7 @@ fn about(comparison: &Comparison) -> String {
     )
 }
 
-/// The chart of delay against rate; the variants that are Pareto-optimal are filled, and joined by a line.
+/// The chart of delay against rate. The Pareto-optimal variants are filled, and connected by a line.
 fn pareto(comparison: &Comparison) -> String {
     let all = || comparison.variants.iter().zip(&comparison.places);
     let missing = all().filter(|(_, place)| drawn(place).is_none()).map(|(variant, _)| escape(&variant.name));
@@ -117,7 +117,7 @@ fn layers(comparison: &Comparison, scale: &Scale) -> Vec<Layer> {
     layers
 }
 
-/// The look of a variant: the colour and, of points, the sign by the dashes that stand for it.
+/// The look of a variant: its colour and its dashes, which select the symbol of its points.
 fn style(number: usize) -> Style {
     let nth = |all: &[&'static str]| all.get(number % all.len()).copied().unwrap_or_default();
     Style { color: nth(&COLORS), dash: nth(&SIGNS), width: 1.8 }
@@ -177,7 +177,7 @@ fn course(
     format!("<figure>\n{}</figure>\n", chart.to_html())
 }
 
-/// Where a variant is drawn: lower end, mean and upper end of its rate in Mbit/s and of its delay in milliseconds.
+/// The position of a variant: lower end, mean and upper end of its rate in Mbit/s and of its delay in milliseconds.
 struct Drawn {
     x: [f64; 3],
     y: [f64; 3],
@@ -188,9 +188,9 @@ fn drawn(place: &Place) -> Option<Drawn> {
     Some(Drawn { x: ends(&rate).map(|bps| bps / 1e6), y: ends(&delay).map(|s| s * 1e3) })
 }
 
-/// The axis of the rates: from zero, unless all rates lie in the upper half.
+/// The axis of the rates: from zero, unless all rates are in the upper half.
 fn rates(points: &[Drawn]) -> Axis {
-    /// Room beside the outermost intervals, as a share of what lies between them.
+    /// Margin outside of the outermost intervals, as a share of the range between them.
     const MARGIN: f64 = 0.08;
     let least = points.iter().map(|point| point.x[0]).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|point| point.x[2]).fold(0.0, f64::max);
@@ -205,16 +205,16 @@ fn rates(points: &[Drawn]) -> Axis {
 
 /// The axis of the delays.
 enum Scale {
-    /// Up to so many milliseconds.
+    /// Up to this many milliseconds.
     Linear(f64),
-    /// From one power of ten to another, so that short delays can be told apart beside long ones.
+    /// From one power of ten to another, so that short delays stay distinct when there are long ones, too.
     Logarithmic(i32, i32),
 }
 
 impl Scale {
-    /// `None` of no points.
+    /// `None` without points.
     fn of(points: &[Drawn]) -> Option<Self> {
-        /// How many times the shortest delay the longest may have on a linear axis.
+        /// Largest ratio of the longest to the shortest delay for a linear axis.
         const LINEAR_TO: f64 = 10.0;
         let least = points.iter().map(|point| point.y[1]).reduce(f64::min)?;
         let most = points.iter().map(|point| point.y[2]).fold(0.0, f64::max);
@@ -226,7 +226,7 @@ impl Scale {
         })
     }
 
-    /// A delay as the axis has it, at its foot if it is shorter than that.
+    /// A delay in the units of the axis; a delay below the axis is at its lower end.
     fn on_axis(&self, ms: f64) -> f64 {
         match self {
             Self::Linear(_) => ms,
@@ -243,13 +243,13 @@ impl Scale {
     }
 }
 
-/// The lower end of an interval, its mean, and the upper end; the mean alone if there is no interval.
+/// The lower end of an interval, its mean, and the upper end; three times the mean if there is no interval.
 fn ends(mean: &Mean) -> [f64; 3] {
     let [low, high] = mean.ci95.unwrap_or([mean.mean; 2]);
     [low, mean.mean, high]
 }
 
-/// Means and paired differences of a flow: rows of a metric for each variant.
+/// Means and paired differences of a flow: for each variant a row per metric.
 fn differences(comparison: &Comparison, flow: &FlowComparison) -> String {
     let first = comparison.variants.first().map_or("", |variant| variant.name.as_str());
     let mut table = Table::new(&format!("Differences of {}", flow.name))
@@ -266,7 +266,7 @@ fn differences(comparison: &Comparison, flow: &FlowComparison) -> String {
     table.to_html()
 }
 
-/// Whether a variant has anything of a metric but zeros.
+/// Returns whether a variant has any value of a metric other than zero.
 fn says_something(sample: &Sample) -> bool {
     sample.values.iter().flatten().any(|value| *value != 0.0)
 }
@@ -316,7 +316,7 @@ mod tests {
         assert!(!page.contains("src=") && !page.contains("href="));
     }
 
-    /// On a linear axis a delay of 7 ms and one of 11 ms lie on each other beside one of 180 ms.
+    /// On a linear axis up to 180 ms, delays of 7 and 11 ms would overlap.
     #[test]
     fn delays_far_apart_have_a_logarithmic_axis() {
         let at = |ms: f64| Drawn { x: [1.0; 3], y: [ms - 8.0, ms, ms + 1.0] };

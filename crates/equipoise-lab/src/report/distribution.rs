@@ -7,14 +7,14 @@ use super::format::millis;
 use super::spread;
 use crate::result::{DelayShare, FlowResult};
 
-/// Exponents of the least and the largest share on the axis: 0.1 % and 100 %.
+/// Exponents of the smallest and the largest percentage on the axis: 0.1 % and 100 %.
 const LEAST_PERCENT: i32 = -1;
 const MOST_PERCENT: i32 = 2;
-/// Delays at which several runs are compared.
+/// Number of delays at which several runs are compared.
 const GRID: u32 = 200;
 
-/// The complementary distribution on a logarithmic axis: the tail, by which media is judged, has as much room as the rest, and the
-/// 95th and 99th percentiles stand where 5 % and 1 % are left.
+/// The complementary distribution on a logarithmic axis. The tail, which decides the quality of media, gets as much room as the rest, and
+/// the 95th and 99th percentiles are where 5 % and 1 % remain.
 pub(super) fn figure(flow: usize, shown: &[Shown<'_>]) -> Figure {
     let title = format!("{}: distribution of the one-way delay", name_of(shown));
     let target = target_of(shown);
@@ -57,18 +57,18 @@ pub(super) fn figure(flow: usize, shown: &[Shown<'_>]) -> Figure {
     Figure { question: Question::Cost, title, chart: Some(chart), note }
 }
 
-/// The curves of all runs that have one.
+/// The curves of all runs that have a distribution.
 fn curves(shown: &Shown<'_>) -> Vec<Vec<(f64, f64)>> {
     shown.runs.iter().map(|flow| complementary(flow)).filter(|curve| !curve.is_empty()).collect()
 }
 
-/// The exponent of the percentage of packets over the delay in milliseconds that they had at least.
+/// Points of a delay in milliseconds and the exponent of the percentage of packets with at least that delay.
 fn complementary(flow: &FlowResult) -> Vec<(f64, f64)> {
     let point = |point: &DelayShare| (point.delay_s * 1e3, (point.share * 100.0).log10());
     flow.distribution.iter().map(point).filter(|(delay, share)| delay.is_finite() && share.is_finite()).collect()
 }
 
-/// A curve at the delays of a grid: of all packets before its beginning, below the axis after its end.
+/// A curve at the delays of a grid: all packets before its first point, below the axis after its last.
 fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     let at = |place: u32| {
         let delay = least + (longest - least) * f64::from(place) / f64::from(GRID);
@@ -83,7 +83,7 @@ fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     (0..=GRID).map(at).collect()
 }
 
-/// Lines end where they leave the axis, in place of running along its foot; a band keeps its foot.
+/// Ends lines where they leave the axis, so that they do not run along its bottom; a band keeps its part at the bottom.
 fn above_the_axis(mut layers: Vec<Layer>) -> Vec<Layer> {
     let least = f64::from(LEAST_PERCENT);
     for layer in &mut layers {
@@ -107,7 +107,7 @@ mod tests {
     use crate::report::tests::flow;
     use crate::result::World;
 
-    /// Read off the chart, the 95th percentile was one of what is left of the 99th, and the tail was gone.
+    /// Without it, the 95th percentile read off the chart was that of the values left of the 99th, and the tail was missing.
     #[test]
     fn the_distribution_is_complementary_and_its_tail_is_whole() {
         let (flow, empty) = (flow(&[(1.0, 5.0), (0.05, 18.7), (0.01, 60.0), (1e-3, 192.0)]), flow(&[]));

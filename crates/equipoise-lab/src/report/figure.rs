@@ -1,14 +1,14 @@
-//! What the figures of a report have in common: how the worlds look, and the run from its start to its end.
+//! What all figures of a report share: the look of the worlds, and the time axis from the run's start to its end.
 
 use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
 use super::media;
 use super::worlds::InWorld;
 use crate::result::{FlowResult, IntervalResult, Report, World};
 
-/// What a reader asks, in this order.
+/// The questions of a reader, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Question {
-    /// Did it hold?
+    /// Was the target held?
     Held,
     /// What did it cost?
     Cost,
@@ -16,14 +16,14 @@ pub(super) enum Question {
     When,
 }
 
-/// A chart with the words that go with it.
+/// A chart with its title and note.
 pub(super) struct Figure {
-    /// Which question it answers.
+    /// The question that it answers.
     pub(super) question: Question,
     pub(super) title: String,
     /// `None` if there is nothing to draw.
     pub(super) chart: Option<Chart>,
-    /// A note below the chart, or in its place; may be empty.
+    /// A note below the chart, or instead of it; may be empty.
     pub(super) note: String,
 }
 
@@ -36,23 +36,23 @@ impl Figure {
 
 /// A flow in one world.
 pub(super) struct Shown<'a> {
-    /// The world's name, and how its lines look.
+    /// The world's name, and the look of its lines.
     pub(super) world: &'static str,
     pub(super) style: Style,
     /// The flow in the first run.
     pub(super) flow: &'a FlowResult,
-    /// The flow in all runs, the first among them.
+    /// The flow in all runs, including the first.
     pub(super) runs: Vec<&'a FlowResult>,
 }
 
 impl<'a> Shown<'a> {
-    /// Flow number `index` in the runs of a world, if they have it.
+    /// Flow number `index` in the runs of a world; `None` if they do not have it.
     pub(super) fn of(world: &InWorld<'a>, index: usize) -> Option<Self> {
         let runs: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)).collect();
         Some(Self { world: world.name, style: world.style, flow: world.runs.first()?.flows.get(index)?, runs })
     }
 
-    /// Points over time of every run that has some.
+    /// Points over time of every run that has any.
     pub(super) fn series<T>(
         &self,
         of: impl Fn(&FlowResult) -> &[T],
@@ -63,7 +63,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Finite values of the layers over time, the upper edges of bands among them.
+/// Finite values of the layers over time, including the upper edges of bands.
 pub(super) fn heights(layers: &[Layer]) -> Vec<f64> {
     let of_layer = |layer: &Layer| -> Vec<f64> {
         match &layer.shape {
@@ -75,7 +75,7 @@ pub(super) fn heights(layers: &[Layer]) -> Vec<f64> {
     layers.iter().flat_map(of_layer).filter(|value| value.is_finite()).collect()
 }
 
-/// How a world's lines look, and what it is called.
+/// The look of a world's lines, and the world's name.
 pub(super) fn look(world: World) -> (Style, &'static str) {
     match world {
         World::Sim => (Style { color: "var(--sim)", dash: "7 4", width: 1.8 }, "simulated"),
@@ -86,17 +86,17 @@ pub(super) fn look(world: World) -> (Style, &'static str) {
 /// Dashes of a step.
 pub(super) const STEP_DASH: &str = "2 3";
 
-/// When an interval is drawn, in seconds.
+/// The time at which an interval is drawn, in seconds.
 pub(super) fn middle(interval: &IntervalResult) -> f64 {
     f64::midpoint(interval.start_s, interval.end_s)
 }
 
-/// Milliseconds; not a number where nothing was measured, which the chart leaves out.
+/// Milliseconds; NaN if nothing was measured, which leaves a gap in the chart.
 pub(super) fn ms(seconds: Option<f64>) -> f64 {
     seconds.map_or(f64::NAN, |seconds| seconds * 1e3)
 }
 
-/// A chart of lines and steps over the run, from zero to a little above the highest.
+/// A chart of lines and steps over the run, from zero to a little above the largest value.
 pub(super) fn over_time(
     report: &Report,
     shown: &[Shown<'_>],
@@ -130,7 +130,7 @@ pub(super) fn time_axis(report: &Report) -> Axis {
     Axis::new("time (s)", 0.0, end_s(report))
 }
 
-/// When the last flow of all runs ended: what follows is empty. The planned end if that is not known.
+/// When the last flow of all runs ended; nothing follows after that. The planned end if unknown.
 pub(super) fn end_s(report: &Report) -> f64 {
     let last = |flow: &FlowResult| {
         let interval = flow.intervals.last().map(|interval| interval.end_s);
@@ -142,7 +142,7 @@ pub(super) fn end_s(report: &Report) -> f64 {
     ends.reduce(f64::max).map_or(report.duration_s, |end| end.min(report.duration_s))
 }
 
-/// The steps within the run, those of one moment together, and the beginnings of other phases.
+/// The steps within the run, simultaneous ones together, and the starts of other phases.
 pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
     let mut steps: Vec<_> = report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < end_s(report)).collect();
     steps.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
@@ -160,7 +160,7 @@ pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
     marks
 }
 
-/// The warm-up, what was taken away, and the intervals in which the machine stalled.
+/// The warm-up, path outages, and the intervals in which the machine stalled.
 pub(super) fn shades(report: &Report, shown: &[Shown<'_>]) -> Vec<Shade> {
     let warm_up =
         Shade { from: 0.0, to: report.warm_up_s, color: "var(--warm-up)", name: "warm-up, left out of the means" };

@@ -1,6 +1,6 @@
 //! Numbers with their units, and text made safe for HTML.
 
-/// `text` with nothing in it that HTML would take for markup.
+/// Escapes `text` for HTML: the result contains no markup.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -16,7 +16,7 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// What stands where nothing was measured.
+/// Shown if nothing was measured.
 pub const NOTHING: &str = "–";
 
 /// Milliseconds with two decimals and their unit.
@@ -24,7 +24,7 @@ pub fn millis(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
 }
 
-/// A share as a percentage with its sign; what rounds to nothing has none.
+/// A share as a percentage with its sign; a value that rounds to zero has no sign.
 pub(crate) fn signed_percent(share: f64) -> String {
     match format!("{:+.1} %", share * 100.0).as_str() {
         "+0.0 %" | "-0.0 %" => "0.0 %".to_owned(),

@@ -1,6 +1,6 @@
-//! The report: one HTML file that opens offline, prints, and reads in light, in dark and on a phone.
+//! The report: one HTML file that opens offline, can be printed, and is readable in light, in dark and on a phone.
 //!
-//! Everything that comes from a scenario is text to be escaped; nothing is fetched; equal results give equal bytes.
+//! All text from a scenario is escaped; nothing is loaded from elsewhere; equal results give equal bytes.
 
 mod beliefs;
 pub mod chart;
@@ -51,7 +51,7 @@ pub fn html_of_several(reports: &[Report]) -> String {
     page
 }
 
-/// All that a page says of one scenario. What has a name in the page has it behind `prefix`.
+/// The part of a page about one scenario. Every identifier in it begins with `prefix`.
 fn scenario(report: &Report, prefix: &str) -> String {
     let title = escape(&report.scenario);
     let mut page = format!("<h1>{title}</h1>\n<p>{}</p>\n", escape(&report.description));
@@ -76,7 +76,7 @@ fn scenario(report: &Report, prefix: &str) -> String {
     page
 }
 
-/// The beginning of a page with this title: all down to the opened body, with the style and the script of every report.
+/// The beginning of a page with this title: everything up to the opening tag of the body, with the style and the script of every report.
 pub fn head(title: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -88,7 +88,7 @@ pub fn head(title: &str) -> String {
     )
 }
 
-/// How to read the page, and what it takes for granted.
+/// How to read the page, and its assumptions.
 const READING: &str = "<h2>How to read this</h2>\n\
     <p>A packet belongs to the control interval in which it was sent. <em>Settled delay</em> is the median of the \
     intervals' mean delays, the warm-up and the three intervals after each step left out. A session <em>held</em> its \
@@ -104,7 +104,7 @@ const READING: &str = "<h2>How to read this</h2>\n\
     95 % confidence interval (Student's t), and counters are totals; charts then show at each moment the median of the runs and the \
     band between their 10th and 90th percentile, where half of the runs or more have a value, and the first run as a thin line.</p>\n";
 
-/// How to read the page, and what its charts and tables leave out.
+/// How to read the page, and what its charts and tables omit.
 fn reading(report: &Report) -> String {
     let dashes = if worlds(report).len() > 1 {
         "Simulated lines are dashed and live ones solid; the upper edge of a band is dashed or solid likewise. "
@@ -146,7 +146,7 @@ fn about(report: &Report) -> String {
     text
 }
 
-/// What became of every controlled flow of a world, in a sentence each, and what disturbed its runs.
+/// The outcome of every controlled flow of a world, in a sentence each, and what disturbed its runs.
 fn verdicts(world: &InWorld<'_>) -> String {
     let flows = world.runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
     let controlled = flows.iter().enumerate().filter(|(_, flow)| flow.controller.is_some());
@@ -175,10 +175,10 @@ fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     format!("<p class=\"{class}\"><strong>{title}, {name}</strong> ({seeds}): {sentence}</p>\n")
 }
 
-/// What a TCP connection achieved, and what it cost.
+/// What a TCP connection achieved, and at what cost.
 fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     let results: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)?.tcp.as_ref()).collect();
-    // What one run does not tell is not told of all.
+    // A value that one run lacks is not reported for all.
     let mean = |of: &dyn Fn(&TcpResult) -> Option<f64>| {
         let values: Option<Vec<_>> = results.iter().map(|tcp| of(tcp)).collect();
         values.map(|values| values.iter().sum::<f64>() / values.len().max(1) as f64)
@@ -202,7 +202,7 @@ fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String 
     )
 }
 
-/// What web traffic fetched, in the mean of the runs; nothing of other connections.
+/// What web traffic fetched, in the mean of the runs; empty for other connections.
 fn fetched(results: &[&TcpResult]) -> String {
     let webs: Option<Vec<_>> = results.iter().map(|tcp| tcp.web).collect();
     let Some(webs) = webs.filter(|webs| !webs.is_empty()) else { return String::new() };
@@ -216,7 +216,7 @@ fn fetched(results: &[&TcpResult]) -> String {
     format!("; {count} complete{}", times.unwrap_or_default())
 }
 
-/// Says which runs were shorter than planned.
+/// A sentence on the runs that were shorter than planned.
 fn early_ends(world: &InWorld<'_>) -> Option<String> {
     let lengths = world.runs.iter().filter(|run| !run.complete).map(|run| run.lasted_s);
     let shortest = lengths.clone().reduce(f64::min)?;
@@ -228,7 +228,7 @@ fn early_ends(world: &InWorld<'_>) -> Option<String> {
     })
 }
 
-/// Says how long the machine ran nothing.
+/// A sentence on how long the machine stalled.
 fn stalls(world: &InWorld<'_>) -> Option<String> {
     let lengths = world.runs.iter().flat_map(|run| &run.stalls).map(|stall| stall.end_s - stall.start_s);
     let stood = millis(lengths.clone().sum());
@@ -241,7 +241,7 @@ fn stalls(world: &InWorld<'_>) -> Option<String> {
     Some(format!("the machine itself stalled {times}, {stood} in all; {shaded} are shaded."))
 }
 
-/// Says how late the emulated bottleneck was, in the worst run.
+/// A sentence on how late the emulated bottleneck was, in the worst run.
 fn lateness(world: &InWorld<'_>) -> Option<String> {
     let late = world.runs.iter().filter_map(|run| run.emulator.and_then(|late| late.late_p50_s.zip(late.late_max_s)));
     let (median, largest) = late.reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)))?;
@@ -256,7 +256,7 @@ fn figure(Figure { title, chart, note, .. }: &Figure, prefix: &str) -> String {
     format!("<figure>\n<h3>{}</h3>\n{chart}{note}</figure>\n", escape(title))
 }
 
-/// All numbers as tables: of each controlled flow, of all media, of links, of what was counted, and of background traffic.
+/// All numbers as tables: for each controlled flow, all media, links, counters, and background traffic.
 fn numbers(report: &Report) -> String {
     let mut text = String::new();
     let mut background = String::new();
@@ -280,7 +280,7 @@ fn numbers(report: &Report) -> String {
     text
 }
 
-/// A table below its title; nothing without a table.
+/// A table below its title; empty without a table.
 fn titled(title: &str, table: &str) -> String {
     if table.is_empty() { String::new() } else { format!("<h3>{title}</h3>\n{table}") }
 }

@@ -21,7 +21,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     vec![Figure::of(Question::Cost, title, chart)]
 }
 
-/// What a flow pair achieved, and how often it ran.
+/// What a flow pair achieved, and how often it was in a running period.
 pub(super) fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     let results: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)?.pair.as_ref()).collect();
     let count = results.len().max(1) as f64;

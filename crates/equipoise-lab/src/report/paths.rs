@@ -1,11 +1,11 @@
-//! Charts of a flow over several paths: what each of them carries, and how long it takes.
+//! Charts of a flow over several paths: the rate and the delay of each.
 
 use super::chart::{Layer, Style};
 use super::figure::{Figure, Question, Shown, middle, ms, over_time};
 use super::spread;
 use crate::result::{IntervalResult, Report};
 
-/// Colours of paths and of variants in their order, as far as they go; where they begin again, the legend tells.
+/// Colours of paths and of variants in their order. If they repeat, the legend tells the lines apart.
 pub(super) const COLORS: [&str; 8] = [
     "var(--series-1)",
     "var(--series-2)",
@@ -17,7 +17,7 @@ pub(super) const COLORS: [&str; 8] = [
     "var(--series-8)",
 ];
 
-/// Rate and delay of every path; nothing for a flow over one.
+/// Rate and delay of every path; empty for a flow over one path.
 pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
     let Some(Shown { flow: first, .. }) = shown.first().filter(|shown| !shown.flow.paths.is_empty()) else {
         return Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     ]
 }
 
-/// The layers of each path and world: their colour is the path's, their dashes are the world's.
+/// The layers of each path and world: the colour is the path's, the dashes are the world's.
 fn layers(shown: &[Shown<'_>], of: &dyn Fn(&IntervalResult) -> f64) -> Vec<Layer> {
     let mut layers = Vec::new();
     for shown in shown {

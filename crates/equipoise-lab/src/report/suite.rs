@@ -8,7 +8,7 @@ use crate::suite::{
     CaseFlow, CaseResult, Estimate, FlowKind, Machine, NotRun, PhaseResult, SuiteResult, bars, rfc8867,
 };
 
-/// Wider than other pages: charts stand side by side.
+/// This page is wider than others: charts stand side by side.
 const STYLE: &str = "<style>\nbody { max-width: 100rem; }\n\
     .side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); gap: 0 1.5rem; }\n\
     .side figure { min-width: 0; }\n.side h4 { margin: 0.6rem 0 0; font-size: 0.95rem; }\n</style>\n</head>";
@@ -74,7 +74,7 @@ fn variants(case: &[CaseResult]) -> Vec<&[CaseResult]> {
     case.chunk_by(|one, other| one.variant == other.variant).collect()
 }
 
-/// One row a variant, one column a controller.
+/// One row per variant, one column per controller.
 fn overview(result: &SuiteResult) -> String {
     let controllers = result.controllers();
     let cases = cases(result);
@@ -89,7 +89,7 @@ fn overview(result: &SuiteResult) -> String {
     table.to_html()
 }
 
-/// A row for each bar, a column for each law, and the verdict; nothing where there are no bars.
+/// A row for each bar, a column for each law, and the verdict; empty without bars.
 fn judged(result: &SuiteResult) -> String {
     if result.bars.is_empty() {
         return String::new();
@@ -112,7 +112,7 @@ fn judged(result: &SuiteResult) -> String {
     format!("<h2>Bars</h2>\n<p>{all}</p>\n{}<p class=\"note\">{notes}.</p>\n", table.to_html())
 }
 
-/// What could not be run, by its reason.
+/// What could not be run, grouped by reason.
 fn not_run(all: &[NotRun]) -> String {
     if all.is_empty() {
         return String::new();
@@ -174,7 +174,7 @@ fn together(variant: &[CaseResult]) -> String {
     table.to_html()
 }
 
-/// What the machine did in the live runs of a variant; nothing without such.
+/// What disturbed the machine in the live runs of a variant; empty without live runs.
 fn machine(variant: &[CaseResult]) -> String {
     let heads = ["emulator late: 99th percentile (ms)", "latest (ms)", "stalls (s)", "packets lost by the machine"];
     let mut table = Table::new("The machine in live runs").column("live runs", Column::Text).numbers(heads);
@@ -187,13 +187,13 @@ fn machine(variant: &[CaseResult]) -> String {
     details("The machine in live runs", &table)
 }
 
-/// A table that opens when somebody asks for it.
+/// A table that is folded until the reader opens it.
 fn details(summary: &str, table: &Table) -> String {
     let table = table.to_html();
     if table.is_empty() { table } else { format!("<details>\n<summary>{summary}</summary>\n{table}</details>\n") }
 }
 
-/// A number of flows in a table: its key, its name, its scale to the unit there, and its decimals.
+/// A column of the table of flows: its key, its name, the scale to its unit there, and its decimals.
 type FlowColumn = (&'static str, &'static str, f64, usize);
 
 const FLOW_COLUMNS: &[FlowColumn] = &[

@@ -1,4 +1,4 @@
-//! The charts of a suite's case: rate, wait in queues, frame delay and loss over time, side by side, all controllers in each.
+//! The charts of a suite's case: rate, queueing delay, frame delay and loss over time, side by side, each with all controllers.
 
 use std::collections::BTreeSet;
 
@@ -38,14 +38,14 @@ pub(super) fn side_by_side(id: &str, variant: &[CaseResult]) -> String {
     format!("<div class=\"side\">\n{}</div>\n", figures.concat())
 }
 
-/// What becomes of several flows.
+/// How the values of several flows are combined.
 #[derive(Clone, Copy)]
 enum Together {
     Sum,
     Mean,
 }
 
-/// A point in the middle of each second; not a number where no flow has it.
+/// A point in the middle of each second; NaN if no flow has a value.
 fn over_flows(flows: &[&FlowSeries], of: &dyn Fn(&Second) -> Option<f64>, together: Together) -> Vec<(f64, f64)> {
     let longest = flows.iter().map(|flow| flow.seconds.len()).max().unwrap_or(0);
     let point = |place: usize| {
@@ -71,10 +71,10 @@ struct Charts<'a> {
 type Points = Vec<(f64, f64)>;
 
 impl Charts<'_> {
-    /// A line for each controller, made of its media flows.
+    /// A line for each controller, from all of its media flows.
     fn of_all(&self, what: &str, title: &str, unit: &'static str, of: &dyn Fn(&[&FlowSeries]) -> Points) -> String {
         let mut layers = Vec::new();
-        // Of several bottlenecks none is that of all media together.
+        // If there are several bottlenecks, none is that of all media together.
         if let ("rate", Some(first)) = (what, self.variant.first())
             && let [(_, points)] = capacities(first).as_slice()
         {
@@ -108,7 +108,8 @@ impl Charts<'_> {
         self.figure(&format!("flows-{number}"), &title, "rate (Mbit/s)", layers)
     }
 
-    /// The style of a controller's line. Where both worlds are, a controller has one colour and the worlds differ in dashes, as on other pages.
+    /// The style of a controller's line. If there are two worlds, a controller has one colour and the worlds differ in dashes, as on other
+    /// pages.
     fn style_of(&self, number: usize, found: &CaseResult) -> Style {
         if self.variant.iter().all(|other| other.world == World::Sim) {
             return style(number);
@@ -141,7 +142,7 @@ fn style(number: usize) -> Style {
     Style { color: nth(&COLORS), dash: nth(&DASHES), width: WIDTH }
 }
 
-/// What each bottleneck leaves to media over time, in Mbit/s, by the link's name.
+/// The capacity that each bottleneck leaves to media over time, in Mbit/s, by the link's name.
 fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
     if !found.capacity.is_empty() {
         let points = found.capacity.iter().enumerate().map(|(second, bps)| (second as f64, bps / 1e6));
@@ -154,7 +155,7 @@ fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
                 lines.push((link.clone(), Vec::new()));
                 lines.len() - 1
             });
-            // A phase in which nobody sends over a link has no capacity of it: the line ends there.
+            // If no flow sends over a link in a phase, the link has no capacity in that phase: the line ends there.
             let Some((_, points)) = lines.get_mut(at) else { continue };
             points.extend([(phase.start_s, bps / 1e6), (phase.end_s, bps / 1e6)]);
         }

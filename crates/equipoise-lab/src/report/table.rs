@@ -1,17 +1,17 @@
-//! A table of a page: rows with a name each, columns of text or numbers.
+//! A table of a page: named rows, and columns of text or numbers.
 
 use super::{NOTHING, escape};
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// Words, at the left.
+    /// Text, left-aligned.
     Text,
-    /// Numbers, at the right.
+    /// Numbers, right-aligned.
     Number,
 }
 
-/// A table that is made row by row, and fits a phone.
+/// A table that is built row by row, and fits a phone.
 #[derive(Debug)]
 pub struct Table {
     name: String,
@@ -27,45 +27,45 @@ enum Row {
     Cells(Vec<String>),
 }
 
-/// A table with more columns than this has a row below the other on a phone, with the names of the columns in it.
+/// On a phone, a table with more columns than this shows its cells one below the other, each with the name of its column.
 const MOST_ON_A_PHONE: usize = 3;
 
 impl Table {
-    /// A table whose name is for those who cannot see it.
+    /// A table with a name for screen readers.
     pub fn new(name: &str) -> Self {
         Self { name: escape(name), has_zeros: true, heads: Vec::new(), rows: Vec::new() }
     }
 
-    /// Without columns of counts that are zero in all rows.
+    /// Leaves out columns of counts that are zero in all rows.
     #[must_use]
     pub fn without_zeros(self) -> Self {
         Self { has_zeros: false, ..self }
     }
 
-    /// With a further column; the first one names the rows.
+    /// Adds a column; the first one names the rows.
     #[must_use]
     pub fn column(mut self, head: &str, kind: Column) -> Self {
         self.heads.push((escape(head), kind));
         self
     }
 
-    /// With further columns of numbers.
+    /// Adds columns of numbers.
     #[must_use]
     pub fn numbers<S: AsRef<str>>(self, heads: impl IntoIterator<Item = S>) -> Self {
         heads.into_iter().fold(self, |table, head| table.column(head.as_ref(), Column::Number))
     }
 
-    /// A further row: HTML, a cell a column.
+    /// Adds a row: HTML, one cell per column.
     pub fn push(&mut self, cells: Vec<String>) {
         self.rows.push(Row::Cells(cells));
     }
 
-    /// A name for the rows that follow.
+    /// Adds a heading for the rows that follow.
     pub fn group(&mut self, name: &str) {
         self.rows.push(Row::Group(escape(name)));
     }
 
-    /// The table without columns in which nothing was measured; nothing at all without rows.
+    /// The table without columns in which nothing was measured; an empty string without rows.
     pub fn to_html(&self) -> String {
         if self.rows.is_empty() {
             return String::new();
@@ -99,7 +99,7 @@ impl Table {
         )
     }
 
-    /// Whether a column has anything to say.
+    /// Returns whether any row has a value in a column.
     fn has_values(&self, place: usize) -> bool {
         let cells = self.rows.iter().filter_map(|row| match row {
             Row::Group(_) => None,

@@ -9,7 +9,7 @@ use crate::metrics::{self, Metric};
 use crate::result::{FlowResult, LinkResult, PathResult, Report, Run};
 use crate::statistics::half_width_95;
 
-/// Mean over the runs and, of several, the 95 % confidence interval of that mean.
+/// Mean over the runs and, for several runs, the 95 % confidence interval of that mean.
 pub(super) fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
     if values.is_empty() {
         return NOTHING.to_owned();
@@ -19,7 +19,7 @@ pub(super) fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
     format!("{:.decimals$}{interval}", mean * scale)
 }
 
-/// The heads of columns that stand for one world each.
+/// The headings of columns that stand for one world each.
 pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> Vec<String> {
     let head = |world: &InWorld<'_>| match world.runs.len() {
         1 => world.name.to_owned(),
@@ -28,7 +28,7 @@ pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> Vec<Strin
     worlds.iter().map(head).collect()
 }
 
-/// A table with a row a place and world, and the column of the worlds if there are several.
+/// A table with a row per item and world, and a column for the worlds if there are several.
 pub(super) fn of_worlds(name: &str, first: &str, worlds: &[InWorld<'_>]) -> Table {
     let table = Table::new(name).without_zeros().column(first, Column::Text);
     if worlds.len() > 1 { table.column("world", Column::Text) } else { table }
@@ -55,7 +55,7 @@ pub(super) fn metrics(report: &Report, index: usize, flow: &FlowResult) -> Strin
     table.to_html()
 }
 
-/// A row for a metric, if it was measured and is not a count of what did not occur.
+/// Adds a row for a metric, if it was measured and is not a count that is zero.
 pub(super) fn add<T>(table: &mut Table, metric: &Metric<T>, measured: &[Vec<f64>]) {
     let is_count = metric.unit.is_empty() && metric.decimals == 0;
     let mut values = measured.iter().flatten();
@@ -66,7 +66,7 @@ pub(super) fn add<T>(table: &mut Table, metric: &Metric<T>, measured: &[Vec<f64>
     }
 }
 
-/// A column of a flow's paths: its scale to the printed unit, its decimals, and where it comes from.
+/// A column of a flow's paths: its name, the scale to the printed unit, its decimals, and how to read its value.
 type PathMetric = (&'static str, f64, usize, fn(&PathResult) -> Option<f64>);
 
 const PATH_METRICS: &[PathMetric] = &[
@@ -98,7 +98,7 @@ pub(super) fn paths(report: &Report, index: usize, flow: &FlowResult) -> String 
     table.to_html()
 }
 
-/// A column of the links: its scale to the printed unit, its decimals, and where it comes from.
+/// A column of the links: its name, the scale to the printed unit, its decimals, and how to read its value.
 type LinkMetric = (&'static str, f64, usize, fn(&LinkResult) -> Option<f64>);
 
 const LINK_METRICS: &[LinkMetric] = &[
@@ -127,19 +127,19 @@ pub(super) fn links(report: &Report) -> String {
     table.to_html()
 }
 
-/// Where a counter stands in its table: the flow's place, whose name follows, then what was counted.
+/// The position of a counter in its table: the flow's index and name, then what was counted.
 type CounterKey<'a> = (usize, &'a str, String);
 
-/// The place of the emulator's counters: after all flows.
+/// The position of the emulator's counters: after all flows.
 const EMULATOR: usize = usize::MAX;
 
-/// What was counted beside the packets: dropped datagrams and decisions by reason, all runs of a world together.
+/// Counters in addition to the packets: dropped datagrams and decisions by reason, summed over all runs of a world.
 pub(super) fn counters(report: &Report) -> String {
     let worlds = worlds(report);
     let mut totals: BTreeMap<CounterKey<'_>, Vec<Option<u64>>> = BTreeMap::new();
     for (column, world) in worlds.iter().enumerate() {
         for (key, count) in world.runs.iter().flat_map(|run| counts(run)) {
-            // A reason that did not occur is left out of the results; a world without an emulator has no such count.
+            // The results omit a reason that did not occur; a world without an emulator has no such count.
             let nothing = (key.0 != EMULATOR).then_some(0);
             let total = totals.entry(key).or_insert_with(|| vec![nothing; worlds.len()]);
             if let Some(total) = total.get_mut(column) {

@@ -1,4 +1,4 @@
-//! Charts of a TCP connection, and of the links in front of which packets wait.
+//! Charts of a TCP connection, and of the links with queues.
 
 use super::chart::{Layer, Style};
 use super::charts::name_of;
@@ -7,7 +7,7 @@ use super::spread;
 use super::worlds::InWorld;
 use crate::result::{FlowResult, LinkResult, LinkSample, Report, TcpSample};
 
-/// A line of a chart: what the legend says behind the world, and the value of a sample.
+/// A line of a chart: what the legend says after the world, and the value of a sample.
 type Series<'a> = (&'a str, &'a dyn Fn(&TcpSample) -> Option<f64>);
 
 /// The figures of a connection: window, goodput, round trips.
@@ -57,7 +57,7 @@ fn samples(flow: &FlowResult) -> &[TcpSample] {
     flow.tcp.as_ref().map_or(&[], |tcp| tcp.samples.as_slice())
 }
 
-/// The layers of a line in all worlds; what stands beside the main line is drawn as context, and of the first run alone.
+/// The layers of a line in all worlds; a line that is not the main one is context, drawn thin and for the first run only.
 fn layers(shown: &[Shown<'_>], (name, value): &Series<'_>, is_main: bool) -> Vec<Layer> {
     let point = |sample: &TcpSample| (sample.at_s, value(sample).unwrap_or(f64::NAN));
     let mut layers = Vec::new();
@@ -77,18 +77,18 @@ fn layers(shown: &[Shown<'_>], (name, value): &Series<'_>, is_main: bool) -> Vec
     layers
 }
 
-/// A link in all runs of a world that have samples of it.
+/// A link in all runs of a world that sampled it.
 fn sampled<'a>(world: &InWorld<'a>, index: usize) -> impl Iterator<Item = &'a LinkResult> {
     let links = world.runs.iter().filter_map(move |run| run.links.get(index));
     links.filter(|link| !link.samples.is_empty())
 }
 
-/// The queues of the links in front of which at least a packet waited, where there are samples.
+/// The queues of the links in which at least one packet was queued, if there are samples.
 pub(super) fn queues(report: &Report, worlds: &[InWorld<'_>]) -> Vec<Figure> {
     let links = worlds.first().and_then(|world| world.runs.first()).map(|run| run.links.as_slice()).unwrap_or_default();
     let figure = |(index, link): (usize, &LinkResult)| {
         let samples = worlds.iter().flat_map(|world| sampled(world, index)).flat_map(|link| &link.samples);
-        // A queue with less than a packet in it says no more than its row in the table.
+        // A queue shorter than one packet shows no more than its row in the table.
         if !samples.filter_map(|sample| sample.queue_packets).any(|packets| packets >= 1.0) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Pages of results made by hand: what no run of a right scenario gives.
+//! Pages of handmade results, which no run of a valid scenario produces.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::result::{
     DelayResult, DelayShare, FlowResult, IntervalResult, LinkResult, Report, Run, Step, StepKind, World,
 };
 
-/// A flow with shares of its packets that had at least a delay in milliseconds, and nothing else measured.
+/// A flow with shares of its packets that had at least a delay in milliseconds, and no other measurements.
 pub(crate) fn flow(shares: &[(f64, f64)]) -> FlowResult {
     let point = |&(share, delay_ms): &(f64, f64)| DelayShare { delay_s: delay_ms / 1e3, share };
     FlowResult {
@@ -99,7 +99,7 @@ fn several_runs_of_a_world_share_one_verdict() {
     );
 }
 
-/// Of many runs only the first keep what they have over time, and the page says so; means are over all.
+/// Of many runs, only the first keep their time series, and the page says so; means are over all runs.
 #[test]
 fn runs_without_series_count_for_the_means_and_not_for_the_charts() {
     let interval = |start_s: f64| IntervalResult {
@@ -140,7 +140,7 @@ fn steps_are_labelled_within_the_run_and_stay_text() {
     assert!(page.contains("20 s: &lt;b&gt; to 9.5 Mbit/s") && !page.contains("60 s:") && !page.contains("<b>"));
 }
 
-/// Results are public and can be read from JSON: a user of the library may hand in anything.
+/// Results are public and can be read from JSON, so a user of the library may pass in anything.
 #[test]
 fn no_number_is_too_strange_for_a_page() {
     for strange in [0.0, -1.0, f64::MAX, f64::MIN_POSITIVE, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {

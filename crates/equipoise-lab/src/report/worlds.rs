@@ -4,15 +4,15 @@ use super::chart::Style;
 use super::figure::look;
 use crate::result::{FlowResult, Report, Run, World};
 
-/// The runs of one world: at least one.
+/// The runs of one world: at least one run.
 pub(super) struct InWorld<'a> {
     pub(super) name: &'static str,
-    /// How its lines look.
+    /// The look of its lines.
     pub(super) style: Style,
     pub(super) runs: Vec<&'a Run>,
 }
 
-/// The worlds that the report has runs of.
+/// Returns the worlds of the report's runs.
 pub(super) fn worlds(report: &Report) -> Vec<InWorld<'_>> {
     let runs = |world| report.runs.iter().filter(|run| run.world == world).collect();
     let with_runs = [World::Sim, World::Live].map(|world| {
@@ -20,7 +20,7 @@ pub(super) fn worlds(report: &Report) -> Vec<InWorld<'_>> {
         InWorld { name, style, runs: runs(world) }
     });
     let mut found: Vec<_> = with_runs.into_iter().filter(|world| !world.runs.is_empty()).collect();
-    // Dashes tell the worlds apart; of one alone they only make it harder to see.
+    // Dashes tell the worlds apart; with a single world they only make the line harder to see.
     if let [only] = found.as_mut_slice() {
         only.style.dash = "";
     }
@@ -28,14 +28,14 @@ pub(super) fn worlds(report: &Report) -> Vec<InWorld<'_>> {
 }
 
 impl InWorld<'_> {
-    /// How many of the runs have kept what they have over time.
+    /// The number of runs that have kept their time series.
     pub(super) fn drawn(&self) -> usize {
         let samples = |flow: &FlowResult| flow.tcp.as_ref().is_some_and(|tcp| !tcp.samples.is_empty());
         let has_series = |run: &Run| run.flows.iter().any(|flow| !flow.intervals.is_empty() || samples(flow));
         self.runs.iter().filter(|run| has_series(run)).count()
     }
 
-    /// The name as a sentence begins with it.
+    /// The name in the form that begins a sentence.
     pub(super) fn title(&self) -> String {
         let mut letters = self.name.chars();
         letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()

@@ -2,34 +2,34 @@ use serde::{Deserialize, Serialize};
 
 use super::DelayResult;
 
-/// What became of the frames of one live medium, of those captured after the warm-up.
+/// Results of the frames of one live medium that were captured after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FramesResult {
     /// Frames captured.
     pub captured: u64,
-    /// Of these, frames that were not encoded, as too much waited to be sent.
+    /// Captured frames that were not encoded, because too much data was queued at the sender.
     pub skipped: u64,
-    /// Frames that were encoded and never complete at the receiver. What was captured too late for its deadline to come before the
-    /// end of the run does not count.
+    /// Frames that were encoded and never completed at the receiver. A frame whose deadline is after the end of the run does not
+    /// count.
     pub lost: u64,
-    /// Frames that were complete later than the deadline.
+    /// Frames completed after the deadline.
     pub late: u64,
-    /// The deadline, from the capture on, in seconds.
+    /// The deadline, as a time since the capture, in seconds.
     pub deadline_s: f64,
-    /// From a frame's capture until all its packets have arrived.
+    /// Delay from a frame's capture until all its packets have arrived.
     pub delay: DelayResult,
-    /// How long packets waited at the sender, from the frame's capture until they left.
+    /// Time that packets were queued at the sender, from the frame's capture until they were sent.
     pub sender_wait: DelayResult,
-    /// How often no frame became complete for 200 ms or more, while some were captured.
+    /// Number of freezes: times of at least 200 ms without a completed frame while frames were captured.
     pub freezes: u64,
-    /// All of these times together, in seconds.
+    /// Total length of the freezes, in seconds.
     pub frozen_s: f64,
-    /// The longest of them, in seconds.
+    /// Length of the longest freeze, in seconds.
     pub longest_freeze_s: f64,
 }
 
 impl FramesResult {
-    /// The share of the captured frames that a count is.
+    /// A count as a share of the captured frames; `None` without captured frames.
     pub fn share(&self, count: u64) -> Option<f64> {
         (self.captured > 0).then(|| count as f64 / self.captured as f64)
     }

@@ -1,34 +1,34 @@
 use equipoise_path::link::LinkStats;
 use serde::{Deserialize, Serialize};
 
-/// What one link did.
+/// The results of one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkResult {
     /// The link's name.
     pub name: String,
     /// Share of the time in which a packet was in service, 0 to 1.
     pub utilisation: Option<f64>,
-    /// Packets that found the queue full, or that it or a policer dropped to tell of congestion.
+    /// Packets dropped because the queue was full, by its AQM or by a policer.
     pub packets_dropped: u64,
-    /// Packets that came out, or were still under way.
+    /// Packets that left the link, or were still in flight on it.
     pub packets_forwarded: u64,
-    /// Packets lost by chance.
+    /// Packets lost at random.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packets_lost: u64,
     /// Packets that its queue marked (ECN).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packets_marked: u64,
-    /// Copies that it made.
+    /// Packet copies that it made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packets_duplicated: u64,
-    /// Packets that came out behind one that had come in later.
+    /// Packets that left the link after one that had entered later.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packets_reordered: u64,
-    /// Waiting packets, averaged over time.
+    /// Mean number of queued packets over time.
     pub mean_queue_packets: Option<f64>,
-    /// The most packets that ever waited at once.
+    /// Maximum number of queued packets.
     pub max_queue_packets: u64,
-    /// Its state over time, where the scenario has TCP flows; else left out.
+    /// Its state over time, if the scenario has TCP flows; left out otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<LinkSample>,
 }
@@ -36,18 +36,18 @@ pub struct LinkResult {
 /// A link's state between two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkSample {
-    /// End of the time that it stands for, in seconds since the run's start.
+    /// End of the time span that it covers, in seconds since the run's start.
     pub at_s: f64,
-    /// Waiting packets, averaged since the last sample.
+    /// Mean number of queued packets since the last sample.
     pub queue_packets: Option<f64>,
     /// Share of the time since the last sample in which a packet was in service, 0 to 1.
     pub utilisation: Option<f64>,
-    /// Packets dropped so far, for whichever reason.
+    /// Packets dropped so far, for any reason.
     pub packets_dropped: u64,
 }
 
 impl LinkResult {
-    /// What a link's counters say.
+    /// The results from a link's counters.
     pub fn new(name: &str, stats: &LinkStats) -> Self {
         Self {
             name: name.to_owned(),
@@ -65,7 +65,7 @@ impl LinkResult {
     }
 }
 
-/// What is left out of JSON: counts of what most links do not do.
+/// Whether a count is left out of JSON: most links have none of these.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0

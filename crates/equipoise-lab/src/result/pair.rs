@@ -1,17 +1,17 @@
 use serde::{Deserialize, Serialize};
 
-/// What a flow pair did over both transports.
+/// The results of a flow pair over both transports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PairResult {
     /// Mean rate at the receiver after the warm-up, in bit/s of IP packets.
     pub received_bps: Option<f64>,
     /// Application data units (ADUs) that the receiver delivered.
     pub adus: u64,
-    /// ADUs of which something was lost.
+    /// ADUs with a lost part.
     pub adus_missing: u64,
-    /// The periods that began, the first probing period excepted.
+    /// The periods that began, except the first probing period.
     pub periods: Vec<PairPeriod>,
-    /// What the sending host let the kernel's TCP do; left out for simulated runs.
+    /// Settings of the kernel's TCP on the sending host; left out for simulated runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<PairHost>,
 }
@@ -21,21 +21,21 @@ pub struct PairResult {
 pub struct PairHost {
     /// Name of the kernel's congestion control.
     pub congestion_control: String,
-    /// How the window comes down at the beginning of a probing period: "set to what the law says" and so on.
+    /// How the window is reduced at the beginning of a probing period: "set to what the law says" and so on.
     pub window: String,
-    /// What becomes of the window over idleness.
+    /// What happens to the window while TCP is idle.
     pub idle_window: String,
 }
 
 impl PairResult {
-    /// How many running periods began.
+    /// Number of running periods that began.
     pub fn running_periods(&self) -> usize {
         self.periods.iter().filter(|period| period.transport == PairTransport::Rtp).count()
     }
 }
 
 impl PairHost {
-    /// In words, for a line below a run.
+    /// A description for a line below a run.
     pub fn words(&self) -> String {
         let Self { congestion_control, window, idle_window } = self;
         format!("TCP of the kernel under {congestion_control}, its window {window}, and {idle_window}")
@@ -47,15 +47,15 @@ impl PairHost {
 pub struct PairPeriod {
     /// When it began, in seconds since the run's start.
     pub at_s: f64,
-    /// What carries the data in it.
+    /// The transport of the data in it.
     pub transport: PairTransport,
-    /// Number of the first ADU that it carries.
+    /// Number of the first ADU in it.
     pub first_adu: u64,
-    /// The rate that RTP begins with; before a period of TCP, the rate that it ended with. In bit/s of IP packets.
+    /// The rate with which RTP begins; for a period of TCP, the rate with which RTP ended. In bit/s of IP packets.
     pub rate_bps: f64,
 }
 
-/// What carries the data of a flow pair.
+/// The transport of a flow pair's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PairTransport {

@@ -1,7 +1,7 @@
 use super::Run;
 
 impl Run {
-    /// The run without what it has over time and without distributions: what is left takes the same memory however long it was.
+    /// Removes time series and distributions, so that the memory does not depend on the length of the run.
     #[must_use]
     pub fn without_series(mut self) -> Self {
         for flow in &mut self.flows {

@@ -6,19 +6,19 @@ use super::{MediaResult, Run, World};
 use crate::metrics::{self, Metric};
 use crate::statistics::mean_95;
 
-/// All runs of a world, summed up.
+/// Summary of all runs of a world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorldSummary {
-    /// Where they ran.
+    /// The world in which they ran.
     pub world: World,
-    /// How many there are.
+    /// Number of runs.
     pub runs: u64,
-    /// One entry a flow, in the scenario's order.
+    /// One entry per flow, in the scenario's order.
     pub flows: Vec<FlowSummary>,
-    /// The mean of each metric of all media together by its key; left out if no flow sends media.
+    /// The mean of each metric of all media together, by the metric's key; left out if no flow sends media.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub media: BTreeMap<String, Mean>,
-    /// One entry a phase; left out if no flow sends media.
+    /// One entry per phase; left out if no flow sends media.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSummary>,
 }
@@ -26,11 +26,11 @@ pub struct WorldSummary {
 /// A phase in all runs of a world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseSummary {
-    /// Start, in seconds since the run's.
+    /// Start, in seconds since the run's start.
     pub start_s: f64,
     /// Planned end, in seconds since the run's start.
     pub end_s: f64,
-    /// The mean of each metric by its key; metrics that no run has are left out.
+    /// The mean of each metric by its key; metrics without a value in any run are left out.
     pub metrics: BTreeMap<String, Mean>,
 }
 
@@ -39,37 +39,37 @@ pub struct PhaseSummary {
 pub struct FlowSummary {
     /// The flow's name.
     pub name: String,
-    /// The mean of each metric by its [key](crate::metrics::Metric::key), in the unit that the key carries; metrics that no run
-    /// has are left out.
+    /// The mean of each metric by its [key](crate::metrics::Metric::key), in the unit that the key names; metrics without a value in
+    /// any run are left out.
     pub metrics: BTreeMap<String, Mean>,
 }
 
 /// A mean over runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
-    /// How many runs it is over: those in which the metric was measured.
+    /// Number of runs in which the metric was measured.
     pub runs: u64,
     /// The mean.
     pub mean: f64,
-    /// Lower and upper end of its 95 % confidence interval (Student's t); `null` of a single run.
+    /// Lower and upper end of its 95 % confidence interval (Student's t); `null` for a single run.
     pub ci95: Option<[f64; 2]>,
 }
 
 impl Mean {
-    /// The mean of some values; `None` of none.
+    /// The mean of values; `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let runs = values.len() as u64;
         let mean = (runs > 0).then(|| values.iter().sum::<f64>() / runs as f64)?;
         Some(Self { runs, mean, ci95: mean_95(values).map(|estimate| estimate.ci95) })
     }
 
-    /// Half the width of the interval, if there is one.
+    /// Half the width of the confidence interval, if there is one.
     pub fn half_width(&self) -> Option<f64> {
         self.ci95.map(|[low, high]| (high - low) / 2.0)
     }
 }
 
-/// The worlds that have several runs, summed up.
+/// Summaries of the worlds with several runs.
 pub(super) fn of(runs: &[Run]) -> Vec<WorldSummary> {
     let of_world = |world| {
         let runs: Vec<_> = runs.iter().filter(|run| run.world == world).collect();
@@ -95,7 +95,7 @@ fn flows(runs: &[&Run]) -> Vec<FlowSummary> {
     first.iter().enumerate().map(flow).collect()
 }
 
-/// The phases of the run that had most of them: one that ended before its time lacks the last.
+/// The phases of the run with the most: a run that ended early lacks the last ones.
 fn phases(runs: &[&MediaResult]) -> Vec<PhaseSummary> {
     let longest = runs.iter().map(|run| run.phases.as_slice()).max_by_key(|phases| phases.len()).unwrap_or_default();
     let phase = |(number, planned): (usize, &super::PhaseResult)| {
@@ -106,7 +106,7 @@ fn phases(runs: &[&MediaResult]) -> Vec<PhaseSummary> {
     longest.iter().enumerate().map(phase).collect()
 }
 
-/// The mean over runs of each metric that one of them has.
+/// The mean over runs of each metric that at least one of them has.
 fn means<T>(metrics: &[Metric<T>], results: &[&T]) -> BTreeMap<String, Mean> {
     let mean = |metric: &Metric<T>| {
         let values: Vec<_> = results.iter().filter_map(|result| metric.of(result)).collect();
@@ -119,7 +119,7 @@ fn means<T>(metrics: &[Metric<T>], results: &[&T]) -> BTreeMap<String, Mean> {
 mod tests {
     use super::*;
 
-    /// Mean 2, deviation sqrt(2), so 12.706 either way: Student's t at one degree of freedom.
+    /// Mean 2, standard deviation sqrt(2), so ±12.706: Student's t at one degree of freedom.
     #[test]
     fn a_mean_has_an_interval_from_two_runs_on() {
         let mean = Mean::of(&[1.0, 3.0]).expect("two runs");

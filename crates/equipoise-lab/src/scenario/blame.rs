@@ -1,4 +1,4 @@
-//! Which override an error in a changed scenario file comes from: nobody sees the lines of the changed file.
+//! Finds the override that causes an error in a changed scenario file: the user never sees the lines of the changed file.
 
 use equipoise::control::ConfigError;
 use toml::de::{DeTable, DeValue};
@@ -8,8 +8,8 @@ use super::excerpt::Place;
 use super::nearest::{UnknownField, similar};
 use super::overrides::{ALL, Override, keys};
 
-/// The error of a text that `overrides` have changed: that of the override it comes from; else that of the `original`, if it is
-/// wrong, too; else that of the key in the changed text.
+/// Returns the error of a text that `overrides` have changed: attributed to the override that causes it; otherwise that of the `original`
+/// if it is wrong, too; otherwise attributed to the key in the changed text.
 pub(super) fn lay(
     error: ScenarioError,
     changed: &str,
@@ -44,7 +44,7 @@ pub(super) fn lay(
     }
 }
 
-/// The end of a message on a parameter that the controller does not have.
+/// The end of a message about a parameter that the controller does not have.
 fn similar_parameter(problem: &Problem) -> String {
     match problem {
         Problem::Controller(ConfigError::UnknownParameter { name, known, .. }) => similar(name, known.split(", ")),
@@ -63,20 +63,20 @@ fn of_syntax(error: SyntaxError) -> OverrideProblem {
     }
 }
 
-/// Keys of a section: its kind and its name.
+/// Number of keys of a section: its kind and its name.
 const SECTION: usize = 2;
 
-/// Where the fault is.
+/// The location of the fault.
 struct Fault<'a> {
     path: &'a [String],
-    /// The key that the error names, which may stand at the name of its section.
+    /// The key that the error names; the error may be located at the name of the key's section.
     key: &'a str,
     /// Whether no scenario has the key.
     is_unknown: bool,
 }
 
 impl Fault<'_> {
-    /// Whether it is in what an override sets, or in a table that an override has inserted.
+    /// Returns whether it is in a value that an override sets, or in a table that an override has inserted.
     fn is_at(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         let common = self.common(&keys);
@@ -84,32 +84,32 @@ impl Fault<'_> {
         common == keys.len() || is_around
     }
 
-    /// Whether it is in the section of an override, and of a key in the override's path.
+    /// Returns whether it is in the section of an override and at a key in the override's path.
     fn is_beside(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         self.common(&keys) >= SECTION && keys.iter().skip(SECTION).any(|key| *key == self.key)
     }
 
-    /// How many keys of a path lead to the same place.
+    /// Number of leading keys that are equal.
     fn common(&self, keys: &[&str]) -> usize {
         keys.iter().zip(self.path).take_while(|(key, at)| **key == ALL || **key == at.as_str()).count()
     }
 }
 
-/// A path as an override has it.
+/// A path in the form of an override's path.
 fn shown(path: &[String]) -> String {
     let key = |key: &String| if key.contains('.') { format!("\"{key}\"") } else { key.clone() };
     path.iter().map(key).collect::<Vec<_>>().join(".")
 }
 
-/// The keys that lead to a byte of a TOML text; sections and entries with a name are addressed by it, other entries by their place.
+/// Returns the path of keys to a byte of a TOML text. Sections and entries with a name are addressed by it, other entries by their index.
 fn path_at(text: &str, byte: usize) -> Option<Vec<String>> {
     let document = DeTable::parse(text).ok()?;
     let mut path = Vec::new();
     find_in_table(document.get_ref(), byte, &mut path).then_some(path)
 }
 
-/// Whether the byte is in a table; if so, `path` leads to it.
+/// Returns whether the byte is in a table; if so, extends `path` to it.
 fn find_in_table(table: &DeTable<'_>, byte: usize, path: &mut Vec<String>) -> bool {
     table.iter().any(|(key, value)| {
         path.push(key.get_ref().to_string());

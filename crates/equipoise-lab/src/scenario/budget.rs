@@ -1,4 +1,4 @@
-//! What a run of a scenario would cost, before it costs it.
+//! Estimates the cost of a run before it starts.
 
 use equipoise::control::{Parameters, Value};
 use equipoise::units::{Rate, Schedule, Span};
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::{Flow, FlowKind, LiveChoice, MultipathFlow, Scenario, TcpFlow};
 
-/// Why a scenario that is right is not run: it would take hours, or more memory than most machines have.
+/// Why a valid scenario is not run: it would take hours, or more memory than most machines have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OverBudget {
@@ -20,7 +20,7 @@ pub enum OverBudget {
         packets: u64,
         /// The run's duration.
         duration: Span,
-        /// The key of the rate of the flow that sends most.
+        /// The key that sets the rate of the flow with the most packets.
         key: &'static str,
         /// That flow's name.
         flow: String,
@@ -31,7 +31,7 @@ pub enum OverBudget {
          lower `duration` or the number of flows, or raise `report_interval`"
     )]
     Intervals {
-        /// All flows' intervals in a run, those of each path of a flow with several among them.
+        /// All flows' intervals in a run, including those of each path of a flow with several.
         intervals: u64,
         /// The run's duration.
         duration: Span,
@@ -49,17 +49,17 @@ pub enum OverBudget {
     },
 }
 
-/// Packets of a run, at the most: some ten minutes of a processor.
+/// Maximum number of packets in a run: about ten minutes of processor time.
 const MOST_PACKETS: u64 = 1_000_000_000;
-/// Control intervals of a run, at the most, and samples: half a gigabyte of memory each.
+/// Maximum number of control intervals in a run, and of samples: half a gigabyte of memory each.
 pub(crate) const MOST_INTERVALS: u64 = 4_000_000;
-/// By how much a session is expected to send more than its path carries, at the most: it is told of a loss in time.
+/// Largest expected ratio of a session's rate to the capacity of its path: feedback on losses limits it.
 const OVERSHOOT: f64 = 2.0;
 
-/// Whether a scenario is run.
+/// Checks whether a scenario can be run within the limits.
 ///
 /// # Errors
-/// [`OverBudget`] for what it has too much of.
+/// [`OverBudget`] for the first limit that it exceeds.
 pub(super) fn check(scenario: &Scenario) -> Result<(), OverBudget> {
     let duration = scenario.duration;
     let packets: Vec<_> = scenario.flows.iter().map(|flow| packets(flow, scenario)).collect();
@@ -80,10 +80,10 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), OverBudget> {
     Ok(())
 }
 
-/// Of how many runs what they have over time fits into some hundred megabytes: 1 to 1000.
+/// Returns the number of runs whose time series fit into some hundred megabytes: 1 to 1000.
 pub(super) fn runs_with_series(scenario: &Scenario) -> u32 {
     const MOST_RUNS: u64 = 1000;
-    /// Intervals, samples and points of distributions, each of some hundred bytes.
+    /// Limit for intervals, samples and points of distributions together, each of some hundred bytes.
     const MOST_POINTS: u64 = 1_000_000;
     const POINTS_OF_A_DISTRIBUTION: u64 = 61;
     let points = intervals(scenario).saturating_add(samples(scenario));
@@ -91,7 +91,7 @@ pub(super) fn runs_with_series(scenario: &Scenario) -> u32 {
     (MOST_POINTS / points.max(1)).clamp(1, MOST_RUNS) as u32
 }
 
-/// Control intervals of a run, those of each path of a flow with several among them.
+/// Number of control intervals in a run, including those of each path of a flow with several.
 fn intervals(scenario: &Scenario) -> u64 {
     let intervals = scenario.flows.iter().map(|flow| {
         let interval = flow.report_interval().unwrap_or(scenario.metric_interval());
@@ -100,18 +100,18 @@ fn intervals(scenario: &Scenario) -> u64 {
     intervals.fold(0, u64::saturating_add)
 }
 
-/// Samples of connections, links and receivers of a run.
+/// Number of samples of connections, links and receivers in a run.
 fn samples(scenario: &Scenario) -> u64 {
     let sampled = if scenario.is_sampled() { scenario.flows.len() + scenario.links.len() } else { 0 };
     count(scenario.duration, scenario.sample_interval).saturating_mul(sampled as u64)
 }
 
-/// How often a time fits into another.
+/// How many times `part` fits into `whole`.
 fn count(whole: Span, part: Span) -> u64 {
     (whole / part).and_then(|count| u64::try_from(count).ok()).unwrap_or(u64::MAX)
 }
 
-/// About how many packets a flow sends; those that come back are not counted.
+/// Estimated number of packets that a flow sends; feedback and acknowledgements do not count.
 fn packets(flow: &Flow, scenario: &Scenario) -> f64 {
     let lasts = scenario.duration - flow.start;
     let bits = match &flow.kind {
@@ -137,7 +137,7 @@ fn bits(rate: &Schedule<Rate>, lasts: Span) -> f64 {
     begins.zip(ends).map(|((from, rate), until)| rate.as_bps_f64() * (until - from).as_secs_f64()).sum()
 }
 
-/// What the path of a flow carries when it carries most; of several paths, all of them together.
+/// Maximum capacity of a flow's path; for several paths, their sum.
 fn capacity_bps(flow: &Flow, scenario: &Scenario) -> f64 {
     let narrowest = |links: &[usize]| {
         let links = links.iter().filter_map(|&link| scenario.links.get(link));
@@ -156,7 +156,7 @@ fn max_rate(parameters: &Parameters) -> Option<Rate> {
     })
 }
 
-/// The key that a flow's rate follows from.
+/// The key that sets a flow's rate.
 const fn rate_key(flow: &Flow) -> &'static str {
     match flow.kind {
         FlowKind::Background { .. } => "source.rate",

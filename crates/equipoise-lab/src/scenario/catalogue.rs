@@ -1,4 +1,4 @@
-//! What a scenario can name.
+//! The entries that a scenario can name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use equipoise::units::Size;
 use equipoise_path::source::{self, BoxedTraffic};
 use thiserror::Error;
 
-/// What a scenario can name: our own entries by default, those that another crate adds, and what a program makes while it runs.
+/// The entries that a scenario can name: our own by default, those that another crate adds, and those that a program makes at run time.
 ///
 /// ```
 /// use equipoise::control::{Cbr, Entry};
@@ -37,7 +37,7 @@ pub struct Catalogue {
     pub controllers: Table<BoxedController, RateContext>,
     /// Window laws: `window = { name = … }`.
     pub window_laws: Table<BoxedWindowController, WindowContext>,
-    /// What divides a session among its paths: `scheduler = { name = … }`.
+    /// Schedulers of a session over several paths: `scheduler = { name = … }`.
     pub schedulers: Table<BoxedScheduler, Size>,
     /// Traffic models: `source = { kind = … }` of a background flow.
     pub traffic: Table<BoxedTraffic, ()>,
@@ -54,19 +54,19 @@ impl Default for Catalogue {
     }
 }
 
-/// Entries of one kind, each with a name of its own.
+/// Entries of one kind, with unique names.
 #[derive(Debug)]
 pub struct Table<C: 'static, X: 'static> {
     what: &'static str,
     entries: Vec<Listed<C, X>>,
 }
 
-/// Something that a scenario can name.
+/// An entry that a scenario can name.
 #[derive(Debug)]
 pub enum Listed<C: 'static = BoxedController, X: 'static = RateContext> {
-    /// An entry of the code, with parameters that a scenario can set.
+    /// A static entry, with parameters that a scenario can set.
     Entry(&'static Entry<C, X>),
-    /// What the program itself makes, and sets: a scenario gives its name alone.
+    /// An entry made and configured by the program itself; a scenario can only name it.
     Made(Arc<Made<C, X>>),
 }
 
@@ -78,11 +78,11 @@ pub struct Made<C: 'static, X: 'static> {
 
 type Make<C, X> = dyn Fn(&X) -> Result<C, ConfigError> + Send + Sync;
 
-/// The name is an entry's already.
+/// An entry has the name already.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there is a {what} `{name}` already; give the new one another name")]
 pub struct NameTaken {
-    /// What the entry is.
+    /// The kind of the entry.
     pub what: &'static str,
     /// Its name.
     pub name: String,
@@ -96,13 +96,13 @@ impl<C, X> Table<C, X> {
     /// Adds an entry.
     ///
     /// # Errors
-    /// [`NameTaken`] if there is one of its name.
+    /// [`NameTaken`] if an entry has its name.
     pub fn add(&mut self, entry: &'static Entry<C, X>) -> Result<(), NameTaken> {
         self.list(Listed::Entry(entry))
     }
 
-    /// Adds what `make` makes in a context, by a name: a closure has its settings with it, and a scenario gives no parameters. It is
-    /// called for each flow of each run, and when a scenario is checked; what it makes may not depend on which call it was.
+    /// Adds an entry that `make` builds in a context, by a name. The closure captures its settings, and a scenario gives no parameters. It
+    /// is called for each flow of each run, and when a scenario is checked; the result must not depend on the number of calls.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -132,18 +132,18 @@ impl<C, X> Table<C, X> {
         self.entries.iter()
     }
 
-    /// What the entries are, in the singular.
+    /// The kind of the entries, in the singular.
     pub(super) const fn what(&self) -> &'static str {
         self.what
     }
 
-    /// All names, between commas.
+    /// All names, separated by commas.
     pub(crate) fn names(&self) -> String {
         self.iter().map(Listed::name).collect::<Vec<_>>().join(", ")
     }
 }
 
-// Not derived: neither what an entry makes nor its context is copied.
+// Not derived: a derived `Clone` would require `Clone` of the result and of the context.
 impl<C, X> Clone for Table<C, X> {
     fn clone(&self) -> Self {
         Self { what: self.what, entries: self.entries.clone() }
@@ -159,7 +159,7 @@ impl<C, X> Listed<C, X> {
         }
     }
 
-    /// What it does, in one line.
+    /// Its description in one line.
     pub fn summary(&self) -> &'static str {
         match self {
             Self::Entry(entry) => entry.summary,
@@ -167,7 +167,7 @@ impl<C, X> Listed<C, X> {
         }
     }
 
-    /// What a scenario can set.
+    /// The parameters that a scenario can set.
     pub fn parameters(&self) -> &'static [Parameter] {
         match self {
             Self::Entry(entry) => entry.parameters,
@@ -198,7 +198,7 @@ impl<C, X: Context> Listed<C, X> {
     }
 }
 
-// Not derived: neither what an entry makes nor its context is copied.
+// Not derived: a derived `Clone` would require `Clone` of the result and of the context.
 impl<C, X> Clone for Listed<C, X> {
     fn clone(&self) -> Self {
         match self {
@@ -225,13 +225,13 @@ pub struct Choice<C: 'static = BoxedController, X: 'static = RateContext> {
 
 /// A window law with values for its parameters.
 pub type LawChoice = Choice<BoxedWindowController, WindowContext>;
-/// What divides a session among its paths, with values for its parameters.
+/// A scheduler of a session over several paths, with values for its parameters.
 pub type SchedulerChoice = Choice<BoxedScheduler, Size>;
 /// A traffic model with values for its parameters.
 pub type TrafficChoice = Choice<BoxedTraffic, ()>;
 
 impl<C, X> Choice<C, X> {
-    /// A fresh one, in a context; that of a controller or a scheduler may be the size of the flow's IP packets alone.
+    /// Builds a new instance in a context. The context of a controller or a scheduler may be just the size of the flow's IP packets.
     ///
     /// # Errors
     /// [`ConfigError`] if the parameters are not the entry's, which [`Scenario::parse`](super::Scenario::parse) rules out.
@@ -240,7 +240,7 @@ impl<C, X> Choice<C, X> {
     }
 }
 
-// Not derived: neither what an entry makes nor its context is copied.
+// Not derived: a derived `Clone` would require `Clone` of the result and of the context.
 impl<C, X> Clone for Choice<C, X> {
     fn clone(&self) -> Self {
         Self { entry: self.entry.clone(), parameters: self.parameters.clone() }

@@ -21,13 +21,13 @@ pub enum ScenarioError {
     /// The file cannot be read.
     #[error("the file cannot be read")]
     Read(#[from] io::Error),
-    /// The text is not TOML, or has a key that no scenario has, or lacks one that every scenario has.
+    /// The text is not TOML, has an unknown key, or lacks a mandatory one.
     #[error("the text is no scenario")]
     Syntax(#[from] SyntaxError),
     /// The text is too long to be a scenario.
     #[error("the file is longer than {} kB, which no scenario is; give traces files of their own", most / 1000)]
     TooLong {
-        /// The most bytes of a scenario.
+        /// Maximum length of a scenario, in bytes.
         most: usize,
     },
     /// A value is wrong.
@@ -35,13 +35,13 @@ pub enum ScenarioError {
     Wrong {
         /// Line of the value, from 1.
         line: usize,
-        /// Its first character in that line, from 1.
+        /// Column of its first character, from 1.
         column: usize,
         /// The key it belongs to.
         key: String,
-        /// The value as it is written.
+        /// The value as written.
         value: String,
-        /// What is wrong with it and what would be right.
+        /// What is wrong with it and what would be valid.
         problem: Box<Problem>,
     },
     /// An override does not fit the file.
@@ -49,20 +49,20 @@ pub enum ScenarioError {
     Override {
         /// The path of the override.
         path: String,
-        /// What is wrong with it and what would be right.
+        /// What is wrong with it and what would be valid.
         problem: Box<OverrideProblem>,
     },
-    /// A value of the file does not fit what the overrides have made of it.
+    /// A value of the file does not fit the file as the overrides changed it.
     #[error("with what is set, {}", changed(path, problem))]
     Changed {
-        /// The path of the value, as an override would have it.
+        /// The path of the value, in the form of an override's path.
         path: String,
-        /// What is wrong with it and what would be right.
+        /// What is wrong with it and what would be valid.
         problem: Box<OverrideProblem>,
     },
 }
 
-/// A value in a text that has no lines, and what is wrong with it.
+/// Names a value by its path, not by a line, and says what is wrong with it.
 fn changed(path: &str, problem: &OverrideProblem) -> String {
     match problem {
         OverrideProblem::Value { value, .. } => format!("{path} = {value}: {problem}"),
@@ -71,7 +71,7 @@ fn changed(path: &str, problem: &OverrideProblem) -> String {
     }
 }
 
-/// What is wrong with a text that is no scenario, and where.
+/// What is wrong with a text that is not a scenario, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     /// Line, from 1.
@@ -80,7 +80,7 @@ pub struct SyntaxError {
     pub column: usize,
     /// What is wrong.
     pub message: String,
-    /// The line, or the part of it around the column, and below it a mark at the column.
+    /// The line, or the part of it around the column, with a mark at the column below it.
     pub excerpt: String,
 }
 
@@ -103,21 +103,21 @@ impl fmt::Display for SyntaxError {
     }
 }
 
-/// What is wrong with an override: its path, or the value that it sets.
+/// What is wrong with an override: its path, or its value.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OverrideProblem {
     /// It is not a chain of keys.
     #[error("a path is a chain of keys between dots, such as flow.media.start; a name with a dot stands in quotes")]
     Path,
-    /// There is no section of this name.
+    /// No section has this name.
     #[error("there is no {what} `{name}`; there are: {known}")]
     UnknownName {
         /// `link`, `path` or `flow`.
         what: String,
         /// The name in the path.
         name: String,
-        /// The names that there are.
+        /// The existing names.
         known: String,
     },
     /// The list has no such entry.
@@ -125,12 +125,12 @@ pub enum OverrideProblem {
     NoSuchEntry {
         /// The key of the list.
         list: String,
-        /// The entry in the path.
+        /// The entry that the path names.
         entry: String,
         /// The number of entries; 0 if the file omits the list.
         length: usize,
     },
-    /// The path goes on behind a plain value.
+    /// The path continues after a plain value.
     #[error("`{key}` is a plain value ({found}) and has no key `{next}`; the path must end there")]
     NotATable {
         /// The key or the entry of the value.
@@ -145,25 +145,25 @@ pub enum OverrideProblem {
     UnknownKey {
         /// The key.
         key: String,
-        /// The keys that a scenario can have in this place.
+        /// The valid keys at this position.
         known: String,
-        /// Words on the most similar of them, if one is similar.
+        /// Text about the most similar key; empty if none is similar.
         similar: String,
     },
-    /// The value is of another type in TOML, or lacks a key.
+    /// The value has another TOML type, or lacks a key.
     #[error("{message}; a text that reads as a number stands in quotes within the shell's: KEY='\"2\"'")]
     Mistyped {
-        /// What it is, and what it should be.
+        /// What its type is, and what it should be.
         message: String,
     },
-    /// The value is wrong, or does not fit others.
+    /// The value is wrong, or does not fit other values.
     #[error("{problem}{similar}")]
     Value {
-        /// The value as TOML has it.
+        /// The value in TOML.
         value: String,
-        /// What is wrong with it and what would be right.
+        /// What is wrong with it and what would be valid.
         problem: Box<Problem>,
-        /// Words on a similar key, if the key is unknown and one is similar.
+        /// Text about a similar key, if the key is unknown; empty if none is similar.
         similar: String,
     },
     /// The key to be removed is not in the file.
@@ -171,7 +171,7 @@ pub enum OverrideProblem {
     NothingToRemove {
         /// The key.
         key: String,
-        /// The keys that there are.
+        /// The existing keys.
         known: String,
     },
 }
@@ -183,30 +183,30 @@ pub enum Problem {
     /// It is not a quantity of the right kind.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// The controller cannot be made like that.
+    /// The parameters of the controller are invalid.
     #[error(transparent)]
     Controller(#[from] ConfigError),
     /// The flow does not provide what the controller needs.
     #[error(transparent)]
     Needs(#[from] UnmetNeeds),
-    /// The link cannot be like that.
+    /// The configuration of the link is invalid.
     #[error(transparent)]
     Link(#[from] LinkProblem),
-    /// A playout buffer is a plain queue.
+    /// A playout buffer must be a plain queue.
     #[error("the link of a playout has a rate, a delay and a drop-tail queue, and nothing happens by chance on it")]
     PlayoutNotPlain,
-    /// Only who reports marks may bear them.
+    /// Only flows whose receiver reports congestion marks can be ECN-capable.
     #[error("only a session with a `controller` can bear marks")]
     EcnOfWhat,
-    /// A flow in the other direction takes one path, all of it.
+    /// Only a flow that takes the whole of one path can have its media in the other direction.
     #[error("only a flow over one `path` and without a `playout` can go back")]
     WhatGoesBack,
-    /// Media come back in another kind of flow's session.
+    /// The flow's session cannot have media both ways.
     #[error(
         "media come back in the session of a flow with a `controller` and one `path`, without `back` and `playout`"
     )]
     WhatMediaBack,
-    /// The periods of the flow pair cannot be like that.
+    /// The periods of the flow pair are invalid.
     #[error(transparent)]
     Tpba(#[from] TpbaError),
     /// The time must be above zero.
@@ -221,19 +221,19 @@ pub enum Problem {
         /// The duration.
         duration: Span,
     },
-    /// A flow starts when all is over, or a step comes then.
+    /// A flow starts, or a step happens, at or after the end of the run.
     #[error("must be before the end of the run at {duration}")]
     AfterTheEnd {
         /// The duration.
         duration: Span,
     },
-    /// A step comes before the one above it.
+    /// A step is not after the one before it.
     #[error("must be after the step before it, at {previous}")]
     StepOrder {
         /// Time of the step before.
         previous: Span,
     },
-    /// The name is taken.
+    /// The name is already in use.
     #[error("there is another {what} of this name; give each its own")]
     NameTaken {
         /// A link, a path or a flow.
@@ -245,16 +245,16 @@ pub enum Problem {
         /// The most characters.
         most: usize,
     },
-    /// A path goes over a link that is not there.
+    /// A path uses a link that does not exist.
     #[error("there is no such link; there are: {known}")]
     UnknownLink {
-        /// The links that there are.
+        /// The existing links.
         known: String,
     },
-    /// A path goes over a link twice.
+    /// A path uses a link twice.
     #[error("the path already goes over this link; a path takes each link once")]
     LinkTwice,
-    /// A path goes nowhere.
+    /// A path has no links.
     #[error("a path takes at least one link")]
     EmptyPath,
     /// The packets are too small for the session's headers or too large for an Ethernet frame.
@@ -265,7 +265,7 @@ pub enum Problem {
         /// The largest packet.
         max: Size,
     },
-    /// A flow is more or less than one of a controlled session, background traffic, a TCP connection and a flow pair.
+    /// A flow must be exactly one of a controlled session, background traffic, a TCP connection and a flow pair.
     #[error(
         "a flow has either `controller` and `report_interval`, or `window` or `kernel` or both, or only a `source`, or a `pair`"
     )]
@@ -279,7 +279,7 @@ pub enum Problem {
         /// The most characters.
         most: usize,
     },
-    /// A connection ends before it begins.
+    /// A connection ends before it starts.
     #[error("must be after the flow's start at {start}")]
     StopBeforeStart {
         /// The start.
@@ -288,67 +288,67 @@ pub enum Problem {
     /// A number of segments is out of range.
     #[error("must be between 1 and {most} segments")]
     Segments {
-        /// The most there may be.
+        /// The maximum.
         most: u64,
     },
-    /// It is none of the words that it could be.
+    /// The value is not one of the allowed words.
     #[error("must be {known}")]
     NotAWord {
         /// The words.
         known: String,
     },
-    /// There is no such way to know the bandwidth.
+    /// There is no such source of the bandwidth.
     #[error("there is no such source of bandwidth; use known or inline")]
     UnknownBandwidth,
-    /// A known bandwidth does not say how often it is told.
+    /// A known bandwidth lacks the interval at which the law learns it.
     #[error("a known bandwidth needs an `interval`, such as \"400 ms\"")]
     NoMeasurementInterval,
-    /// Inline measurement has its own pace and its own errors.
+    /// Inline measurement has its own interval and its own errors.
     #[error("an inline measurement takes neither `interval` nor `noise`")]
     InlineNeedsNothing,
     /// A connection has both a finite transfer and a rate.
     #[error("a connection has either `transfer` or `rate`")]
     TransferOrRate,
-    /// Web traffic cannot be like that.
+    /// The configuration of the web traffic is invalid.
     #[error(transparent)]
     Web(#[from] WebError),
-    /// The sizes of fetches are not two.
+    /// The sizes of fetches are not two values.
     #[error("must be the smallest and the largest size of a fetch, such as [\"30 kB\", \"50 kB\"]")]
     TwoSizes,
-    /// The key belongs to one connection, and web traffic has one for each fetch.
+    /// The key belongs to a single connection; web traffic has one connection for each fetch.
     #[error(
         "a flow with `web` does not have this: it opens a connection by a handshake for each fetch, which sends that and knows nothing of the path"
     )]
     NotOfWeb,
-    /// The samples would be more than anybody can look at.
+    /// There would be more samples than a chart can show.
     #[error("must be {least} or more")]
     TooManySamples {
         /// The shortest interval.
         least: Span,
     },
-    /// A controlled session does not say how often it reports.
+    /// A controlled session lacks its report interval.
     #[error("a flow with a `controller` needs a `report_interval`, such as \"1 s\"")]
     NoReportInterval,
-    /// Only media under a controller is reported on by packet.
+    /// Per-packet reports exist only for media under a controller.
     #[error(
         "only a flow with a `controller` over one `path`, and without `media_back`, has feedback by packet, or one over several `paths` whose controller goes by it"
     )]
     FeedbackOfWhat,
-    /// Packets of several paths have no transport-wide number.
+    /// Packets of several paths have no transport-wide sequence number.
     #[error(
         "must be \"rfc8888\" for a flow over several `paths`: reports are by the numbers that packets have on each path"
     )]
     FormatOfPaths,
-    /// Only a session has a rate to share.
+    /// Only a session under a controller has a rate to share.
     #[error("only a flow with a `controller` over one `path` shares the rate of a group")]
     GroupOfWhat,
     /// The flow cannot be in the group.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// A group is coupled in one way.
+    /// All flows of a group must have the same coupling.
     #[error("the flows of a group have one `coupling`; another flow of this group has the other")]
     OneCoupling,
-    /// Feedback by packet would come too rarely for any law, or too often for its headers.
+    /// Per-packet feedback would be too rare for any law, or too frequent for its headers.
     #[error("must be {min} to {max}")]
     FeedbackInterval {
         /// The shortest interval.
@@ -356,7 +356,7 @@ pub enum Problem {
         /// The longest interval.
         max: Span,
     },
-    /// Reports would come too often to mean anything.
+    /// Reports would be too frequent to be meaningful.
     #[error("must be {min} or more")]
     ReportInterval {
         /// The shortest interval.
@@ -365,13 +365,13 @@ pub enum Problem {
     /// A controller's parameter is a list or a table.
     #[error("a parameter is a text with its unit, or a plain number")]
     NotAParameter,
-    /// A source does not say how much there is of it.
+    /// A source lacks its rate.
     #[error("a {kind} source needs a `rate`, such as \"1 Mbit/s\"")]
     NoRate {
         /// The kind of source.
         kind: String,
     },
-    /// The content of a session or a connection does not say how long it is.
+    /// The content of a session or a connection lacks its length.
     #[error("what a flow with a `controller`, a `window` or a `kernel` has to send needs a `length`, such as \"30 s\"")]
     NoLength,
     /// The key belongs to another kind of source.
@@ -379,39 +379,39 @@ pub enum Problem {
     NotOfThisSource {
         /// The kind.
         kind: String,
-        /// What has it.
+        /// The sources that have it.
         known: &'static str,
     },
-    /// There is no such content.
+    /// There is no such kind of content.
     #[error(
         "what a flow with a `controller`, a `window` or a `kernel` has to send is constant or video; with a `controller` also encoder or audio"
     )]
     UnknownContent,
-    /// A synthetic video needs its moments.
+    /// A synthetic video lacks its moments.
     #[error("a video needs either a `trace`, or `peak` and `cv`: largest and spread of its frames over their mean")]
     NoMoments,
     /// A number has to be above zero.
     #[error("must be above zero, and at most {most}")]
     OutOfRange {
-        /// The largest.
+        /// The maximum.
         most: f64,
     },
-    /// A group of pictures is more than its three kinds of frames.
+    /// A group of pictures has other letters than those of its three kinds of frames.
     #[error("must be made of I, P and B, and 1 to {most} of them")]
     Pattern {
-        /// The most there may be.
+        /// The maximum.
         most: usize,
     },
-    /// No video has such moments.
+    /// No video can have such moments.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
-    /// Only what a controller is told of can have a playout buffer.
+    /// Only a controlled session can have a playout buffer.
     #[error("only a flow with a `controller` has an playout")]
     PlayoutOfWhat,
-    /// The playout is a link behind which the flow does not come.
+    /// The playout link is not on the path, or is its first link.
     #[error("must be a link of the path, and not its first, as the packets have to come there")]
     PlayoutOffPath,
-    /// A TCP connection has a source and another supply.
+    /// A TCP connection has a source and another specification of its data.
     #[error("a connection with a `source` has neither `transfer` nor `rate`")]
     SourceOrSupply,
     /// Something is wrong with live media.
@@ -423,37 +423,37 @@ pub enum Problem {
         /// Sum over the links of the path.
         propagation: Span,
     },
-    /// A flow goes nowhere, or over one path and several.
+    /// A flow has neither a path nor paths, or both.
     #[error("a flow has either a `path`, the names of its links, or `paths`, the names of `[[path]]` sections")]
     PathOrPaths,
-    /// Only a controlled session can divide what it sends.
+    /// Only a controlled session can use several paths.
     #[error("a flow with `paths` has a `controller` for its total, a `report_interval` and a `scheduler`")]
     WhatMultipath,
     /// The key belongs to a flow over several paths.
     #[error("only a flow with `paths` has this")]
     OnlyWithPaths,
-    /// There are more or fewer paths than a session takes.
+    /// The number of paths is out of range.
     #[error("a flow has 1 to {most} paths")]
     HowManyPaths {
-        /// The most there may be.
+        /// The maximum.
         most: usize,
     },
-    /// A flow goes over a path that is not there.
+    /// A flow uses a path that does not exist.
     #[error("there is no such `[[path]]`; there are: {known}")]
     UnknownPath {
-        /// The paths that there are.
+        /// The existing paths.
         known: String,
     },
-    /// A flow goes over a path twice.
+    /// A flow uses a path twice.
     #[error("the flow already has this path")]
     PathTwice,
-    /// Two names are one path.
+    /// Two names stand for the same path.
     #[error("takes the same links as {other}, which the flow already has; paths differ in a link at least")]
     SameLinks {
         /// The other path.
         other: String,
     },
-    /// A split comes before the reports that it goes by.
+    /// The period of the splits is shorter than the interval of the reports that they use.
     #[error("must be the report interval, {min}, or more")]
     Period {
         /// The report interval.
@@ -462,29 +462,29 @@ pub enum Problem {
     /// The catalogue has no such entry.
     #[error("there is no such {what}; there are: {known}")]
     UnknownEntry {
-        /// What it would be.
+        /// The kind of entry.
         what: &'static str,
-        /// The entries that there are.
+        /// The existing entries.
         known: String,
     },
-    /// An entry of the catalogue is asked for without its name.
+    /// An entry of the catalogue is requested without its name.
     #[error("a {what} needs a `name`: {known}")]
     NoEntryName {
-        /// What it would be.
+        /// The kind of entry.
         what: &'static str,
-        /// The entries that there are.
+        /// The existing entries.
         known: String,
     },
-    /// All is to go over a path that the flow does not have.
+    /// The scheduler is to use a path that the flow does not have.
     #[error("the flow has {paths} paths, which count from 0 in the order of `paths`")]
     NoSuchPath {
-        /// How many there are.
+        /// The number of paths.
         paths: usize,
     },
-    /// Content is a session's over one path.
+    /// Only a session over one path can have content.
     #[error("a flow with `paths` sends as much as its rate allows; it has no `source`")]
     ContentOverPaths,
-    /// The receiver of several paths has no one buffer.
+    /// A receiver of several paths cannot have a playout buffer.
     #[error("a flow with `paths` has no playout buffer")]
     PlayoutOverPaths,
     /// A flow pair lacks one of its halves, or has the keys of another flow.
@@ -497,16 +497,16 @@ pub enum Problem {
         "the TCP half of a flow pair does not have this: it sends what the pair writes, as long as the pair does, and keeps its window over idleness"
     )]
     NotOfAPair,
-    /// An ADU is empty or longer than the wire format can say.
+    /// An ADU is empty or longer than the wire format allows.
     #[error("must be between 1 B and {most}")]
     AduSize {
         /// The largest ADU.
         most: Size,
     },
-    /// The end of a probing interval is given twice.
+    /// The end of a probing interval is specified twice.
     #[error("a flow pair has either `interval` or `between_reductions`")]
     IntervalOrReductions,
-    /// There is no such law of running periods.
+    /// There is no such law for running periods.
     #[error("there is no such running law; use loss or ap")]
     UnknownRunningLaw,
     /// The law of running periods lacks a parameter, or has one of the other law.
@@ -515,17 +515,17 @@ pub enum Problem {
     /// Only RTP has a control protocol.
     #[error("only a flow over RTP has this: one with a `controller` or a `pair`")]
     OnlyOverRtp,
-    /// A flow over several paths comes back over each of them.
+    /// The feedback of a flow over several paths returns over each of them.
     #[error("only a flow with one `path` has a way `back`")]
     BackOverPaths,
-    /// There is nothing to run.
+    /// The number of sections is out of range.
     #[error("a scenario has {least} to {most} `[[{what}]]` sections")]
     HowMany {
         /// `link`, `path` or `flow`.
         what: &'static str,
-        /// The least there may be.
+        /// The minimum.
         least: usize,
-        /// The most there may be.
+        /// The maximum.
         most: usize,
     },
 }

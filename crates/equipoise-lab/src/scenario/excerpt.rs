@@ -1,24 +1,24 @@
-//! What an error quotes of a file: enough to find it, whatever the file holds.
+//! What an error quotes of a file: enough to find the error, with a bounded length whatever the file contains.
 
-/// Characters of a quoted line, at the most.
+/// Maximum number of characters of a quoted line.
 const LINE: usize = 100;
-/// Characters of a quoted value, at the most.
+/// Maximum number of characters of a quoted value.
 const VALUE: usize = 80;
-/// Characters of a message that quotes a file itself, at the most: more than the keys of a flow take.
+/// Maximum number of characters of a message that quotes a file itself: more than a list of a flow's keys needs.
 const MESSAGE: usize = 600;
 const CUT: char = '…';
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// Its line, from 1.
     pub(super) line: usize,
-    /// Its character in the line, from 1.
+    /// Its column in the line, from 1.
     pub(super) column: usize,
 }
 
 impl Place {
-    /// The place of a byte.
+    /// Returns the position of a byte.
     pub(super) fn of(text: &str, byte: usize) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |line_break| line_break + 1);
@@ -26,7 +26,7 @@ impl Place {
         Self { line: before.matches('\n').count() + 1, column }
     }
 
-    /// The byte at this place of a text; its end if the text has no such place.
+    /// Returns the byte at this position of a text; the end of the text if it has no such position.
     pub(super) fn byte(self, text: &str) -> usize {
         let line_start: usize = text.split_inclusive('\n').take(self.line - 1).map(str::len).sum();
         let line = text.get(line_start..).unwrap_or_default();
@@ -34,7 +34,7 @@ impl Place {
     }
 }
 
-/// A value as it is written: its first line, cut to a readable length.
+/// A value as written: its first line, cut to a readable length.
 pub(super) fn value(text: &str) -> String {
     let (first, rest) = text.split_once('\n').map_or((text, ""), |(first, rest)| (first.trim_end(), rest));
     match first.char_indices().nth(VALUE) {
@@ -44,7 +44,7 @@ pub(super) fn value(text: &str) -> String {
     }
 }
 
-/// The line of a place, cut to a readable length around the place, and below it a mark at the place.
+/// The line at a position, cut to a readable length around it, with a mark at the position below it.
 pub(super) fn line(text: &str, place: Place) -> String {
     let line: Vec<char> = text.lines().nth(place.line - 1).unwrap_or_default().chars().collect();
     let at = (place.column - 1).min(line.len());
@@ -56,7 +56,7 @@ pub(super) fn line(text: &str, place: Place) -> String {
     format!("{before}{shown}{behind}\n{}^", " ".repeat(at - start + before.chars().count()))
 }
 
-/// A message with its middle left out if it is long: the beginning says what is wrong, the end what would be right.
+/// A message with its middle left out if it is long: its beginning says what is wrong, its end what would be valid.
 pub(super) fn message(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= MESSAGE {

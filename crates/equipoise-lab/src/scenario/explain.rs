@@ -17,7 +17,7 @@ use super::{
     LiveChoice, MultipathFlow, Outage, PairFlow, Path, RunningLaw, Scenario, TcpFlow, VideoChoice,
 };
 
-/// The scenario in words.
+/// Describes the scenario in words.
 pub(super) fn explain(scenario: &Scenario) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -71,7 +71,7 @@ fn describe_link(link: &Link, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// What happens on one direction of a link.
+/// Describes what happens to packets in one direction of a link.
 fn direction(config: &PipeConfig) -> String {
     let PipeConfig { loss, policer, duplication, queue, discipline, capacity, delay, jitter, reordering } = config;
     let bucket = |TokenBucket { rate, burst }: &TokenBucket| format!("{rate} with bursts of {burst}");
@@ -109,7 +109,7 @@ fn direction(config: &PipeConfig) -> String {
     text
 }
 
-/// Which packets are lost by chance, in words.
+/// Describes which packets are lost at random.
 fn lost(loss: &Loss) -> String {
     match loss {
         Loss::None => "none lost".to_owned(),
@@ -118,13 +118,13 @@ fn lost(loss: &Loss) -> String {
     }
 }
 
-/// Lines for the first of many steps, and how many more there are.
+/// Lines for the first of many steps, and the number of the others.
 fn few<T>(
     steps: &[T],
     out: &mut String,
     mut line: impl FnMut(&T, &mut String) -> std::fmt::Result,
 ) -> std::fmt::Result {
-    /// More than anybody reads.
+    /// Number of steps shown: more would be unreadable.
     const SHOWN: usize = 100;
     steps.iter().take(SHOWN).try_for_each(|step| line(step, out))?;
     match steps.len().checked_sub(SHOWN) {
@@ -214,7 +214,7 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
     Ok(())
 }
 
-/// Where the frames of a video come from.
+/// The source of a video's frames.
 fn name_of(frames: &Frames) -> String {
     match frames {
         Frames::Trace(file) => format!("the trace {}", file.display()),

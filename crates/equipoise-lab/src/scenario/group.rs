@@ -7,6 +7,6 @@ pub struct CoupledFlow {
     pub group: String,
     /// Its weight in the group.
     pub priority: f64,
-    /// How the rates of its flows make up that of the group; the same for all flows of a group.
+    /// How the rates of its flows make up the rate of the group; equal for all flows of a group.
     pub coupling: Coupling,
 }

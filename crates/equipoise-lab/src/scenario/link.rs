@@ -1,14 +1,14 @@
 use equipoise::units::{Schedule, Span};
 use equipoise_path::link::PipeConfig;
 
-/// A link by its name: two directions.
+/// A named link with two directions.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// Its name.
     pub name: String,
     /// The direction of media.
     pub forward: PipeConfig,
-    /// The other.
+    /// The opposite direction.
     pub back: PipeConfig,
     /// Both directions' packets share the forward one's queue and capacity, as on a radio channel.
     pub half_duplex: bool,
@@ -17,14 +17,14 @@ pub struct Link {
 /// One of a link's two directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// That of media, unless a flow is turned round.
+    /// The direction of media, except for flows with the opposite direction.
     Forward,
-    /// The other.
+    /// The opposite direction.
     Back,
 }
 
 impl Direction {
-    /// The other one.
+    /// Returns the opposite direction.
     #[must_use]
     pub const fn reversed(self) -> Self {
         match self {
@@ -35,13 +35,13 @@ impl Direction {
 }
 
 impl Link {
-    /// Changes both directions alike.
+    /// Changes both directions in the same way.
     pub fn change(&mut self, change: impl Fn(&mut PipeConfig)) {
         change(&mut self.forward);
         change(&mut self.back);
     }
 
-    /// What a packet meets that goes in a direction.
+    /// Returns the configuration of a direction.
     pub const fn direction(&self, direction: Direction) -> &PipeConfig {
         match direction {
             Direction::Back if !self.half_duplex => &self.back,
@@ -49,8 +49,8 @@ impl Link {
         }
     }
 
-    /// The number of a direction among all directions of a scenario's links, of which there are `links` links: in both worlds all forward
-    /// ones stand first.
+    /// Returns the index of a direction among all directions of a scenario with `links` links. In both worlds, all forward directions come
+    /// first.
     pub const fn place(&self, number: usize, direction: Direction, links: usize) -> usize {
         match direction {
             Direction::Back if !self.half_duplex => links + number,
@@ -59,7 +59,7 @@ impl Link {
     }
 }
 
-/// The moments at which a path's rate, delay or loss takes a step.
+/// Times at which a path's rate, delay or loss takes a step.
 pub(super) fn steps(config: &PipeConfig) -> Vec<Span> {
     let rate = match &config.capacity {
         equipoise_path::link::Capacity::Rate(rate) => times(rate),

@@ -6,16 +6,16 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LinkProblem {
-    /// No link can be like that.
+    /// The configuration of the link is invalid.
     #[error(transparent)]
     Pipe(#[from] PipeError),
-    /// A link does not say how long its packets are on the way.
+    /// A link lacks its delay.
     #[error("a link needs a `delay`, such as \"10 ms\"")]
     NoDelay,
-    /// A link has no capacity, or two.
+    /// A link has no capacity, or more than one.
     #[error("a link has one of `rate`, a rate or \"unlimited\", `rate_trace` and `rate_csv`, files")]
     WhatRate,
-    /// A capacity that is none of steps has steps.
+    /// Only a capacity given as a rate can have steps.
     #[error(
         "steps can change the delay and the loss, but not the rate, of a link that is unlimited, follows a file or has a `rate_burst`"
     )]
@@ -23,25 +23,25 @@ pub enum LinkProblem {
     /// A step changes nothing.
     #[error("a step of a link needs a `rate`, a `delay` or a `loss`")]
     StepOfNothing,
-    /// Both directions are one.
+    /// A half-duplex link cannot have a different reverse direction.
     #[error("both directions of a half-duplex link are one; it has no `back`")]
     HalfDuplexBack,
-    /// Two keys say the same.
+    /// Two keys specify the same property.
     #[error("a link has either {keys}")]
     EitherOf {
-        /// Both.
+        /// Both keys.
         keys: &'static str,
     },
     /// A key needs another.
     #[error("has a meaning only beside `{key}`")]
     OnlyWith {
-        /// The other.
+        /// The other key.
         key: &'static str,
     },
-    /// Bursts are of a rate.
+    /// Only a link with a `rate` can have bursts.
     #[error("bursts are of a `rate`, and not of what is unlimited or follows a file")]
     BurstOfNoRate,
-    /// A file gives no capacity.
+    /// A file does not contain a capacity.
     #[error("{why}")]
     Capacity {
         /// Why not.
@@ -50,7 +50,7 @@ pub enum LinkProblem {
     /// There is no such queue.
     #[error("an `aqm` needs a `name`: codel, fq_codel, pie or dualpi2")]
     UnknownAqm,
-    /// The queue has other parameters.
+    /// The queue does not have this parameter.
     #[error("this queue has {known}")]
     NotOfThisAqm {
         /// Its parameters.
@@ -62,7 +62,7 @@ pub enum LinkProblem {
         /// The interval.
         interval: Span,
     },
-    /// It is no number.
+    /// The value is not a positive number.
     #[error("must be a plain number above zero")]
     NotACount,
 }

@@ -10,15 +10,15 @@ use crate::video::TraceError;
 /// Live media of a session: frames that follow its rate.
 #[derive(Clone, Debug)]
 pub struct LiveChoice {
-    /// The pictures.
+    /// The video.
     pub video: Option<VideoChoice>,
-    /// The sound, whose packets go first.
+    /// The audio; its packets have priority.
     pub audio: Option<AudioChoice>,
-    /// How much faster than the media's rate packets leave ([`LiveMedia::pacing`]).
+    /// Ratio of the pacing rate to the media's rate ([`LiveMedia::pacing`]).
     pub pacing: f64,
-    /// While what waits would take longer to be sent, frames are skipped; `None` for never.
+    /// Frames are skipped while the queued data would take longer than this to send; `None` for never.
     pub skip_after: Option<Span>,
-    /// A frame that is complete later than so long after its capture is late.
+    /// A frame that is completed later than this after its capture is late.
     pub deadline: Span,
 }
 
@@ -29,16 +29,16 @@ pub enum VideoChoice {
     Modelled(Box<VideoModel>),
     /// The frames of a video, quantised to follow the rate.
     Quantised {
-        /// Where the frames come from.
+        /// The source of the frames.
         frames: Frames,
         /// Their mean rate before they are quantised, without headers.
         rate: Rate,
-        /// How long the video is.
+        /// Duration of the video.
         length: Span,
     },
 }
 
-/// Sound at a constant bit rate.
+/// Audio at a constant bit rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AudioChoice {
     /// Its rate, without headers.
@@ -47,27 +47,27 @@ pub struct AudioChoice {
     pub interval: Span,
 }
 
-/// Why a live medium cannot be had.
+/// Why a live medium is not available.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LiveMediaError {
-    /// A video's frames cannot be had.
+    /// The frames of a video are not available.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The model of an encoder is none.
+    /// The parameters of an encoder model are invalid.
     #[error(transparent)]
     Model(#[from] VideoModelError),
 }
 
 impl LiveChoice {
-    /// Beyond it a conversation suffers, whatever else is done (ITU-T G.114). A frame has this long at the most.
+    /// Longest time until a frame is complete. A conversation suffers beyond it, whatever else is done (ITU-T G.114).
     pub const DEADLINE: Span = Span::from_millis(400);
 
-    /// The media of flow number `index` in a run of `seed`.
+    /// Returns the media of flow number `index` in a run of `seed`.
     ///
     /// # Errors
-    /// [`LiveMediaError`] where a trace cannot be read, or the choice was not made by [`Scenario::parse`](super::Scenario::parse)
-    /// and is none.
+    /// [`LiveMediaError`] if a trace cannot be read, or if the choice was not made by [`Scenario::parse`](super::Scenario::parse)
+    /// and is invalid.
     pub fn supply(&self, index: usize, seed: u64) -> Result<Supply, LiveMediaError> {
         let stream = FIRST_VIDEO_STREAM + index as u64;
         let video = match &self.video {
@@ -82,7 +82,7 @@ impl LiveChoice {
         Ok(Supply::Live(Box::new(media)))
     }
 
-    /// The most that it sends, without headers; `None` where it has no limit of its own.
+    /// Returns its maximum rate, without headers; `None` if it has no limit of its own.
     pub(crate) fn most(&self) -> Option<Rate> {
         let video = match &self.video {
             None => Rate::ZERO,

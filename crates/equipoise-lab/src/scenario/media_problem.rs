@@ -11,24 +11,24 @@ pub enum MediaProblem {
         "a session has one source, or one video (encoder, or video with `adapt = \"quantise\"`) and one audio, in a list"
     )]
     WhichSources,
-    /// Only a controller has a rate to follow.
+    /// Live media need the rate of a controller to follow.
     #[error("only a flow with a `controller` and one `path` sends live media")]
     LiveOfWhat,
-    /// The key is about frames.
+    /// The key applies to frames only.
     #[error(
         "has a meaning only for live media: a `source` of kind encoder or audio, or video with `adapt = \"quantise\"`"
     )]
     OnlyLive,
-    /// The sender's queue would never empty, or send at once.
+    /// The sender's queue would never drain, or would be sent at once.
     #[error("must be 1 to {most}: packets leave at so many times the rate of the media")]
     Pacing {
-        /// The most.
+        /// The maximum.
         most: f64,
     },
     /// A frame of audio is a whole number of bytes.
     #[error("must be 1 ms to 1 s")]
     AudioInterval,
-    /// An encoder has other keys.
+    /// An encoder does not have this key.
     #[error("an encoder has {known}")]
     NotOfAnEncoder {
         /// Its keys.
@@ -37,19 +37,19 @@ pub enum MediaProblem {
     /// There is no such encoder.
     #[error(transparent)]
     Model(#[from] VideoModelError),
-    /// The traces of an encoder are none.
+    /// The traces of an encoder are invalid.
     #[error("{why}")]
     Traces {
         /// Why not.
         why: String,
     },
-    /// The number of a transient's frames is none.
+    /// The number of a transient's frames is invalid.
     #[error("must be a whole number from 2 to 1000")]
     BurstFrames,
-    /// Only what a session or nobody listens to can be paused.
+    /// Only a session over one path can be paused.
     #[error("only a session over one path pauses; a connection has `stop`, background traffic has `steps` of its rate")]
     PauseOfWhat,
-    /// A flow is over before it begins.
+    /// A flow pauses before it starts.
     #[error("the flow starts at {start}; it must pause after that")]
     PauseBeforeStart {
         /// When it starts.

@@ -1,7 +1,7 @@
 //! A scenario: links, flows, load steps, a seed. Both worlds run it.
 //!
-//! The file is TOML. Every quantity is a text with its unit; unknown keys are refused; every error names line, key,
-//! value and what would be right. What comes out of [`Scenario::parse`] can be run as it is.
+//! The file is TOML. Every quantity is a string with its unit. Unknown keys are refused. Every error names the line, the key, the
+//! value and what would be valid. A result of [`Scenario::parse`] can be run without further checks.
 
 mod blame;
 mod budget;
@@ -53,8 +53,8 @@ pub use swap::{Swap, SwapError};
 pub use tcp::{BandwidthSource, TcpFlow};
 pub use toml::Value;
 
-/// Bytes of a scenario's text, at the most: many times what all flows and links with a step a second take. What is longer costs
-/// seconds and hundreds of megabytes before anything can be said of it.
+/// Maximum length of a scenario's text, in bytes: many times what all flows and links with a step per second need. Parsing a longer text
+/// would take seconds and hundreds of megabytes before the first error.
 const MOST_TEXT: usize = 2_000_000;
 
 /// A scenario that can be run.
@@ -62,18 +62,18 @@ const MOST_TEXT: usize = 2_000_000;
 pub struct Scenario {
     /// Its name.
     pub name: String,
-    /// What it shows, in its author's words.
+    /// The author's description of what it shows.
     pub description: String,
-    /// The file, whole.
+    /// The whole file.
     pub text: String,
     /// Length of a run.
     pub duration: Span,
-    /// What is left out of the means at the beginning.
+    /// Time at the beginning that the means leave out.
     pub warm_up: Span,
     /// Seed of the first run.
     pub seed: u64,
-    /// Time between two samples of the connections' and links' states, where there are TCP flows, flow pairs or playout buffers,
-    /// and of the rates at the receivers.
+    /// Time between two samples of the rates at the receivers and, with TCP flows, flow pairs or playout buffers, of the states of
+    /// connections and links.
     pub sample_interval: Span,
     /// Whether the rates of IP packets at all flows' receivers are sampled; those of flow pairs always are.
     pub receiver_rates: bool,
@@ -85,22 +85,22 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
 }
 
-/// A flow: a controlled session, over one path or several, background traffic, a TCP connection or a flow pair.
+/// A flow: a controlled session over one path or several, background traffic, a TCP connection or a flow pair.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Its name.
     pub name: String,
-    /// The links that its media pass, in order, by their place in [`Scenario::links`]; reports come back over the other
-    /// direction of the same links. Of a flow over several paths, the links of all of them, in the scenario's order.
+    /// The links that its media pass, in order, as indices into [`Scenario::links`]; reports return over the opposite direction of the
+    /// same links. For a flow over several paths, the links of all of them, in the scenario's order.
     pub path: Vec<usize>,
-    /// The links that reports and acknowledgements pass on a way of their own, in order, each in its forward direction; `None`
-    /// for the other direction of the links of [`path`](Self::path).
+    /// The links of a separate route for reports and acknowledgements, in order, each in its forward direction; `None` for the
+    /// opposite direction of the links of [`path`](Self::path).
     pub back: Option<Vec<usize>>,
     /// The direction in which its media pass the links.
     pub direction: Direction,
-    /// What its media packets say of congestion: whether queues may mark them.
+    /// ECN codepoint of its media packets: whether queues may mark them.
     pub ecn: Ecn,
-    /// Size of its IP packets; of a flow pair's RTP packets.
+    /// Size of its IP packets; for a flow pair, of its RTP packets.
     pub packet_size: Size,
     /// Whether the circuit breakers of a session act (RFC 8083, Sec. 4).
     pub circuit_breakers: bool,
@@ -108,16 +108,16 @@ pub struct Flow {
     pub start: Span,
     /// When a session has nothing to send.
     pub pauses: Vec<Outage>,
-    /// What RTCP goes by, of a flow over RTP.
+    /// RTCP settings of a flow over RTP.
     pub rtcp: Rtcp,
-    /// Which of the two directions its media are in a session with media both ways; `None` in a session of its own. The flow of
-    /// the media back stands behind that of the media there.
+    /// The direction of its media within a session with media both ways; `None` for a session with media one way. The flow of the
+    /// reverse media directly follows the flow of the forward media.
     pub part: Option<DuplexPart>,
     /// What it sends.
     pub kind: FlowKind,
 }
 
-/// What decides the size and the times of a flow's RTCP packets, if it is not the run's seed and the flow's place.
+/// Settings for the sizes and times of a flow's RTCP packets, which otherwise follow from the run's seed and the flow's index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rtcp {
     /// Canonical name of the sender (RFC 3550, Sec. 6.5.1).
@@ -131,9 +131,9 @@ pub struct Rtcp {
 /// A direction of a session with media both ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuplexPart {
-    /// That of the flow as it is written.
+    /// The direction of the flow as written.
     There,
-    /// That of what comes back in its session.
+    /// The direction of the media that return in its session.
     Back,
 }
 
@@ -149,10 +149,10 @@ pub enum FlowKind {
         report_interval: Span,
         /// How its receiver reports on single packets; `None` if it does not.
         reporting: Option<Reporting>,
-        /// What it has to send.
+        /// The media that it sends.
         media: MediaChoice,
-        /// The link, by its place in [`Scenario::links`], whose queue is the receiver's playout buffer: the receiver stands in
-        /// front of it. One of the path's; `None` for a receiver at the end of the path.
+        /// The link, as an index into [`Scenario::links`], whose queue is the receiver's playout buffer: the receiver is in front of
+        /// this link. One of the path's links; `None` for a receiver at the end of the path.
         playout: Option<usize>,
         /// The one-way delay that the controller tries to hold.
         target: Option<Span>,
@@ -168,25 +168,25 @@ pub enum FlowKind {
     },
     /// A TCP connection.
     Tcp(TcpFlow),
-    /// Media at the rate of a controller, divided among several paths.
+    /// Media at the rate of a controller, distributed over several paths.
     Multipath(MultipathFlow),
     /// Application data units over TCP and RTP in turn.
     Pair(PairFlow),
 }
 
-/// What a session has to send.
+/// The media of a session.
 #[derive(Clone, Debug)]
 pub enum MediaChoice {
     /// As much as the rate allows.
     Unlimited,
-    /// So much, all of it.
+    /// Finite content, all of it.
     Content(ContentChoice),
     /// Frames that follow the rate.
     Live(LiveChoice),
 }
 
 impl Flow {
-    /// The target delay of a session that has one.
+    /// The target delay of a session, if it has one.
     pub const fn target(&self) -> Option<Span> {
         match &self.kind {
             FlowKind::Session { target, .. } | FlowKind::Multipath(MultipathFlow { target, .. }) => *target,
@@ -195,7 +195,7 @@ impl Flow {
         }
     }
 
-    /// The link in front of which the flow leaves the network, if it does.
+    /// The link in front of which the flow leaves the network, if there is one.
     pub const fn playout(&self) -> Option<usize> {
         match self.kind {
             FlowKind::Session { playout, .. } => playout,
@@ -203,7 +203,7 @@ impl Flow {
         }
     }
 
-    /// What a session or a connection has to send, all of it.
+    /// The finite content of a session or a connection.
     pub const fn content(&self) -> Option<&ContentChoice> {
         match &self.kind {
             FlowKind::Session { media: MediaChoice::Content(content), .. } => Some(content),
@@ -212,7 +212,7 @@ impl Flow {
         }
     }
 
-    /// The live media of a session that sends some.
+    /// The live media of a session.
     pub const fn live(&self) -> Option<&LiveChoice> {
         match &self.kind {
             FlowKind::Session { media: MediaChoice::Live(live), .. } => Some(live),
@@ -237,14 +237,14 @@ impl Flow {
         }
     }
 
-    /// The links that its packets pass in the network: those of the path before its playout.
+    /// The links that its packets pass in the network: those of the path before the playout.
     pub fn network(&self) -> &[usize] {
         let whole = self.path.as_slice();
         let playout = self.playout().and_then(|playout| whole.iter().position(|link| *link == playout));
         playout.and_then(|playout| whole.get(..playout)).unwrap_or(whole)
     }
 
-    /// The TCP connection that it is, or has as a half.
+    /// The TCP connection of a TCP flow, or of a flow pair's TCP half.
     pub const fn connection(&self) -> Option<&TcpFlow> {
         match &self.kind {
             FlowKind::Tcp(tcp) | FlowKind::Pair(PairFlow { tcp, .. }) => Some(tcp),
@@ -272,13 +272,13 @@ impl Scenario {
         Self::parse(&Self::read_text(path)?)
     }
 
-    /// Reads the text of a file, and checks nothing but its length.
+    /// Reads the text of a file, and checks only its length.
     ///
     /// # Errors
     /// [`ScenarioError::Read`] and [`ScenarioError::TooLong`].
     pub fn read_text(path: &path::Path) -> Result<String, ScenarioError> {
         let mut bytes = Vec::new();
-        // One byte more than is taken, so that a longer file is told from one that just fits.
+        // One byte more than the maximum, so that a file that is too long is recognised.
         File::open(path)?.take(MOST_TEXT as u64 + 1).read_to_end(&mut bytes)?;
         if bytes.len() > MOST_TEXT {
             return Err(ScenarioError::TooLong { most: MOST_TEXT });
@@ -290,7 +290,7 @@ impl Scenario {
     /// Checks the text of a scenario file, which can name our own controllers, laws and models.
     ///
     /// # Errors
-    /// [`ScenarioError`] for the first thing that is wrong.
+    /// [`ScenarioError`] for the first error in the text.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         Self::parse_with(text, &[])
     }
@@ -300,14 +300,14 @@ impl Scenario {
     /// [`Scenario::text`] is the result, without the comments of the file.
     ///
     /// # Errors
-    /// [`ScenarioError::Override`] for an override that does not fit the file, that sets a key which no scenario has, or that sets
-    /// a wrong value; as [`Scenario::parse`] if the file itself is wrong; [`ScenarioError::Changed`] for another value of the file
-    /// that does not fit the overrides.
+    /// [`ScenarioError::Override`] for an override that does not fit the file, that sets an unknown key, or that sets an invalid
+    /// value; as [`Scenario::parse`] if the file itself is wrong; [`ScenarioError::Changed`] for another value of the file that does not
+    /// fit the overrides.
     pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         Self::parse_in(&Catalogue::default(), text, overrides)
     }
 
-    /// As [`Scenario::parse_with`], for a file that can name whatever is in a catalogue.
+    /// Like [`Scenario::parse_with`], for a file that can name everything in a catalogue.
     ///
     /// # Errors
     /// As [`Scenario::parse_with`].
@@ -324,45 +324,45 @@ impl Scenario {
         })
     }
 
-    /// Whether connections' and links' states are sampled: if there are TCP flows, flow pairs or playout buffers, or if the rates
-    /// at the receivers are asked for.
+    /// Returns whether the states of connections and links are sampled: with TCP flows, flow pairs or playout buffers, or if the rates
+    /// at the receivers are requested.
     pub fn is_sampled(&self) -> bool {
         let is_sampled =
             |flow: &Flow| matches!(flow.kind, FlowKind::Tcp(_) | FlowKind::Pair(_)) || flow.playout().is_some();
         self.receiver_rates || self.flows.iter().any(is_sampled)
     }
 
-    /// Whether a live run needs the kernel's congestion control of this name.
+    /// Returns whether a live run needs the kernel's congestion control of this name.
     pub fn wants_of_kernel(&self, name: &str) -> bool {
         self.flows.iter().any(|flow| flow.connection().is_some_and(|tcp| tcp.congestion_control() == name))
     }
 
-    /// Whether the simulator takes the scenario, or has too much to do with it.
+    /// Checks whether the simulator can run the scenario at reasonable cost.
     ///
     /// # Errors
-    /// [`OverBudget`], with the number and the key to change.
+    /// [`OverBudget`], with the number that is too large and the key to change.
     pub fn check_budget(&self) -> Result<(), OverBudget> {
         budget::check(self)
     }
 
-    /// Of how many of many runs one may keep what they have over time, so that memory is bounded: 1 to 1000.
+    /// Returns how many of several runs may keep their time series, so that memory is bounded: 1 to 1000.
     pub fn runs_with_series(&self) -> u32 {
         budget::runs_with_series(self)
     }
 
-    /// The scenario in words: what would run, and how loaded the links would be.
+    /// Describes the scenario in words: what would run, and how loaded the links would be.
     pub fn explain(&self) -> String {
         explain::explain(self)
     }
 
-    /// The least propagation delay over a path in a direction: without jitter, and after the route change that makes it shortest.
+    /// Returns the minimum propagation delay of a path in a direction: without jitter, and with the route change that makes it shortest.
     pub fn propagation_delay(&self, path: &[usize], direction: Direction) -> Span {
         let least = |link: &Link| link.direction(direction).delay.values().min().unwrap_or(Span::ZERO);
         path.iter().filter_map(|&link| self.links.get(link)).fold(Span::ZERO, |sum, link| sum + least(link))
     }
 
-    /// The places of a path's links among all directions of links, as both worlds have them: all forward ones first. A way back leads
-    /// over the links in the other order.
+    /// Returns the indices of a path's links among all directions of links. In both worlds, all forward directions come first. The
+    /// opposite direction passes the links in reverse order.
     pub fn way(&self, path: &[usize], direction: Direction) -> Vec<usize> {
         let place = |&number: &usize| Some(self.links.get(number)?.place(number, direction, self.links.len()));
         let mut way: Vec<usize> = path.iter().filter_map(place).collect();
@@ -372,15 +372,16 @@ impl Scenario {
         way
     }
 
-    /// The places of the links that a flow's media pass over `path`, and of those that what answers it passes: see [`way`](Self::way).
+    /// Returns the indices of the links that a flow's media pass over `path`, and of those that its feedback passes: see
+    /// [`way`](Self::way).
     pub fn ways(&self, flow: &Flow, path: &[usize]) -> [Vec<usize>; 2] {
         let back = || self.way(path, flow.direction.reversed());
         let there = self.way(path, flow.direction);
         [there, flow.back.as_ref().map_or_else(back, |back| self.way(back, Direction::Forward))]
     }
 
-    /// The directions of links whose counters are of interest, each with a name and its place: all forward ones, and those back that
-    /// media pass.
+    /// Returns the directions of links whose counters are reported, each with a name and its index: all forward ones, and the reverse ones
+    /// that media pass.
     pub fn watched_links(&self) -> Vec<(String, usize)> {
         let forward = self.links.iter().zip(0..).map(|(link, number)| (link.name.clone(), number));
         let media = |number: &usize| {
@@ -391,12 +392,12 @@ impl Scenario {
         forward.chain(back).collect()
     }
 
-    /// The interval in which flows without reports are summed up: the first session's, or a second.
+    /// Returns the interval of the metrics of flows without reports: the report interval of the first session, or one second.
     pub fn metric_interval(&self) -> Span {
         self.flows.iter().find_map(Flow::report_interval).unwrap_or(Span::from_secs(1))
     }
 
-    /// The paths of a flow that has several, in the order of their numbers.
+    /// Returns the paths of a flow over several, in order.
     pub fn paths_of(&self, flow: &Flow) -> impl Iterator<Item = &Path> {
         let places = match &flow.kind {
             FlowKind::Multipath(multipath) => multipath.paths.as_slice(),
@@ -405,7 +406,8 @@ impl Scenario {
         places.iter().filter_map(|&place| self.paths.get(place))
     }
 
-    /// Times at which the capacity, the delay or the loss of a link of `path` takes a step, or the load of a background flow over one of them.
+    /// Returns the times at which the capacity, the delay or the loss of a link of `path` takes a step, or the load of background traffic
+    /// on it.
     pub fn steps_on(&self, path: &[usize]) -> Vec<Span> {
         let links = path.iter().filter_map(|&link| self.links.get(link));
         let capacity = links.flat_map(|link| [&link.forward, &link.back]).flat_map(link::steps);

@@ -4,19 +4,19 @@ use equipoise_session::feedback::Reporting;
 
 use super::{Choice, SchedulerChoice};
 
-/// A way through the network by its name, of which a flow may use several.
+/// A named path through the network; a flow may use several.
 #[derive(Clone, Debug)]
 pub struct Path {
     /// Its name.
     pub name: String,
-    /// Its links, in order, by their place in [`Scenario::links`](super::Scenario::links).
+    /// Its links, in order, as indices into [`Scenario::links`](super::Scenario::links).
     pub links: Vec<usize>,
-    /// When it is taken away from the host, which notices that, in the order of time.
+    /// When the host loses it, and notices that, in order of time.
     pub down: Vec<Outage>,
 }
 
 impl Path {
-    /// What the host notices of it, in the order of time.
+    /// Returns the changes of the path that the host notices, in order of time.
     pub fn changes(&self) -> Vec<(Span, PathChange)> {
         let down =
             self.down.iter().flat_map(|outage| [(Some(outage.at), PathChange::Down), (outage.until, PathChange::Up)]);
@@ -24,29 +24,29 @@ impl Path {
     }
 }
 
-/// A time in which a path cannot be used.
+/// A time span in which a path cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
     /// Its beginning, from the start of the run.
     pub at: Span,
-    /// Its end; `None` where the path does not come back.
+    /// Its end; `None` if the path does not return.
     pub until: Option<Span>,
 }
 
 /// A controlled session over several paths.
 #[derive(Clone, Debug)]
 pub struct MultipathFlow {
-    /// The controller of the total; of each path, where it goes by single packets.
+    /// The controller of the total rate; of each path, if it uses reports on single packets.
     pub controller: Choice,
-    /// How the receiver reports on single packets; `None` if the controller is one for all paths.
+    /// How the receiver reports on single packets; `None` if one controller serves all paths.
     pub reporting: Option<Reporting>,
     /// Time between two requests for a report on each path.
     pub report_interval: Span,
     /// Time between two splits.
     pub period: Span,
-    /// What divides the total.
+    /// The scheduler that splits the total rate.
     pub scheduler: SchedulerChoice,
-    /// The paths by their place in [`Scenario::paths`](super::Scenario::paths); to the session they have numbers from 0.
+    /// The paths as indices into [`Scenario::paths`](super::Scenario::paths); within the session they are numbered from 0.
     pub paths: Vec<usize>,
     /// The mean one-way delay that the controller tries to hold.
     pub target: Option<Span>,

@@ -1,6 +1,6 @@
-//! What a person most probably meant by a name that does not exist.
+//! Guesses the name that a user meant by a name that does not exist.
 
-/// How similar two names have to be by the measure of Jaro, from 0 to 1: the value by which clap finds similar arguments.
+/// Smallest Jaro similarity of two names, from 0 to 1, that counts as similar: the value with which clap finds similar arguments.
 const SIMILAR_FROM: f64 = 0.7;
 
 /// The known name that is most similar to `name`; `None` if no name is similar enough.
@@ -12,12 +12,12 @@ pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, known)| known)
 }
 
-/// The end of a message that refuses `name`: the similar one, or nothing.
+/// The end of a message that refuses `name`: a similar name; empty if none is similar.
 pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or(String::new(), |similar| format!("; a similar one exists: `{similar}`"))
 }
 
-/// A key that no scenario has, and the keys that stand in its place in other scenarios.
+/// An unknown key, and the keys that are valid at its position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct UnknownField<'a> {
     pub(super) name: &'a str,
@@ -25,10 +25,10 @@ pub(super) struct UnknownField<'a> {
 }
 
 impl<'a> UnknownField<'a> {
-    /// Reads the message of [`serde::de::Error::unknown_field`], which has the names in no other form.
+    /// Parses the message of [`serde::de::Error::unknown_field`]: the names are not available in another form.
     pub(super) fn of(message: &'a str) -> Option<Self> {
         let (name, expected) = message.strip_prefix("unknown field `")?.split_once('`')?;
-        // What [`similar`] has added is behind them.
+        // The text that [`similar`] has added follows them.
         let (expected, _) = expected.split_once(';').unwrap_or((expected, ""));
         Some(Self { name, known: expected.split('`').skip(1).step_by(2).collect() })
     }
@@ -52,7 +52,7 @@ mod tests {
         assert_eq!(similar("xyzzy", known), "");
     }
 
-    /// If serde words its message otherwise one day, no similar key would be named any more.
+    /// If serde changes the wording of its message, no similar key is suggested any more.
     #[test]
     fn serdes_message_of_an_unknown_field_is_understood() {
         for known in [&["at", "rate"][..], &["name", "links", "down"], &["only"]] {

@@ -1,27 +1,27 @@
 //! Overrides: values that replace those of a scenario file, by the paths of their keys.
 //!
-//! An override changes the parsed file, and the result is checked like any other file. An override that does not fit the
-//! file is therefore an error and never a scenario that runs with its old values.
+//! An override changes the parsed file, and the result is checked like any other file. An override that does not fit the file is
+//! therefore an error; the scenario never silently runs with its old values.
 
 use toml::{Table, Value};
 
 use super::error::{OverrideProblem, ScenarioError, SyntaxError};
 
-/// Sections that have a name, by which a path addresses them.
+/// Kinds of sections with names, by which a path addresses them.
 const SECTIONS: [&str; 3] = ["link", "path", "flow"];
 /// Addresses every section, or every entry of a list.
 pub(super) const ALL: &str = "*";
 
 /// A change of one key of a scenario file.
 ///
-/// The path of the key is a chain of keys between dots:
+/// The path of the key is a chain of keys separated by dots:
 ///
 /// - `duration`, `flow.media.packet_size`, `link.bottleneck.queue`: a section `[[link]]`, `[[path]]` or `[[flow]]` is
 ///   addressed by its name;
 /// - `flow.media.controller.b`: a key of a table within a section;
-/// - `flow.media.source.steps.0.rate`: an entry of a list is addressed by its place, from 0;
+/// - `flow.media.source.steps.0.rate`: an entry of a list is addressed by its index, from 0;
 /// - `flow.*.packet_size`: `*` addresses every section, or every entry of a list;
-/// - `flow."cbr-0.5".start`: a name with a dot in it stands in quotes, `"` or `'`.
+/// - `flow."cbr-0.5".start`: a name with a dot is in quotes, `"` or `'`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
     path: String,
@@ -35,7 +35,7 @@ enum Change {
 }
 
 impl Override {
-    /// Sets the key at `path`, and inserts it if the file omits it. Quantities are texts with their unit, as in the file.
+    /// Sets the key at `path`, and inserts it if the file omits it. Quantities are strings with their unit, as in the file.
     pub fn set(path: impl Into<String>, value: impl Into<Value>) -> Self {
         Self { path: path.into(), change: Change::Set(value.into()) }
     }
@@ -50,7 +50,7 @@ impl Override {
         &self.path
     }
 
-    /// The value that it sets; `None` if it removes.
+    /// The value that it sets; `None` if it removes the key.
     pub(crate) const fn value(&self) -> Option<&Value> {
         match &self.change {
             Change::Set(value) => Some(value),
@@ -72,7 +72,7 @@ impl Override {
     }
 }
 
-/// The text of a scenario with the overrides applied in their order; the text itself if there are none.
+/// Returns the text of a scenario with the overrides applied in order; the unchanged text without overrides.
 ///
 /// # Errors
 /// As [`applied`].
@@ -80,7 +80,7 @@ pub(super) fn apply(text: &str, overrides: &[Override]) -> Result<String, Scenar
     if overrides.is_empty() { Ok(text.to_owned()) } else { Ok(applied(text, overrides)?.to_string()) }
 }
 
-/// The tables of a scenario's text with the overrides applied in their order.
+/// Returns the tables of a scenario's text with the overrides applied in order.
 ///
 /// # Errors
 /// [`ScenarioError::Syntax`] if the text is not TOML, [`ScenarioError::Override`] for the first override that does not fit.
@@ -94,7 +94,7 @@ pub(super) fn applied(text: &str, overrides: &[Override]) -> Result<Table, Scena
     Ok(scenario)
 }
 
-/// The keys of a path; `None` if it is not a chain of keys.
+/// Splits a path into its keys; `None` if it is not a chain of keys.
 pub(super) fn keys(path: &str) -> Option<Vec<&str>> {
     let mut keys = Vec::new();
     let mut rest = path;
@@ -116,7 +116,7 @@ pub(super) fn keys(path: &str) -> Option<Vec<&str>> {
 }
 
 impl Change {
-    /// Changes what `key`, and in it the path `rest`, addresses in a table.
+    /// Applies the change in a table: to `key` or, along the path `rest`, within it.
     fn in_table(&self, table: &mut Table, key: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
         let Some((next, after)) = rest.split_first() else {
             return match self {
@@ -135,7 +135,7 @@ impl Change {
                 Err(OverrideProblem::NotATable { key: key.to_owned(), found, next: (*next).to_owned() })
             }
             (None, Self::Remove) => Err(missing(table, key)),
-            // Only lists have numbers for keys: this one is omitted, as if it were empty.
+            // Only lists have numbers as keys. An omitted list counts as empty.
             (None, Self::Set(_)) if *next == ALL || next.parse::<usize>().is_ok() => {
                 Err(OverrideProblem::NoSuchEntry { list: key.to_owned(), entry: (*next).to_owned(), length: 0 })
             }
@@ -148,10 +148,10 @@ impl Change {
         }
     }
 
-    /// Changes what `entry`, and in it the path `rest`, addresses in the list under `key`.
+    /// Applies the change in the list under `key`: to `entry` or, along the path `rest`, within it.
     fn in_list(&self, list: &mut Vec<Value>, key: &str, entry: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
         let places = places(list, key, entry)?;
-        // From the last on, so that a removal does not move the entries that follow.
+        // From last to first, so that a removal does not move the remaining entries.
         for place in places.into_iter().rev() {
             let (Some(value), Some((next, after))) = (list.get_mut(place), rest.split_first()) else {
                 self.whole_entry(list, place);
@@ -177,7 +177,7 @@ impl Change {
     }
 }
 
-/// The places of the list under `key` that `entry` addresses, at least one.
+/// Returns the indices of the list under `key` that `entry` addresses, at least one.
 fn places(list: &[Value], key: &str, entry: &str) -> Result<Vec<usize>, OverrideProblem> {
     if entry == ALL && !list.is_empty() {
         return Ok((0..list.len()).collect());

@@ -5,46 +5,46 @@ use equipoise_pair::tpba::{Running, RunningConfig, TpbaConfig};
 
 use super::TcpFlow;
 
-/// A flow pair: one flow of application data units (ADUs) that goes over TCP and RTP in turn (Tobe 1999, Sec. 4).
+/// A flow pair: one flow of application data units (ADUs) that alternates between TCP and RTP (Tobe 1999, Sec. 4).
 ///
-/// Its application always has another ADU. The flow's packet size is that of its RTP packets.
+/// Its application always has another ADU to send. The flow's packet size is that of its RTP packets.
 #[derive(Clone, Debug)]
 pub struct PairFlow {
     /// Size of an ADU, in bytes.
     pub adu: Size,
-    /// When it probes and when it runs.
+    /// When its probing and running periods begin and end.
     pub tpba: TpbaConfig,
-    /// What controls the rate of a running period.
+    /// The law of the rate in a running period.
     pub law: RunningLaw,
     /// Time between two requests for a report on the RTP half.
     pub report_interval: Span,
     /// Size of the IP packet of a full TCP segment.
     pub segment: Size,
-    /// The TCP half; it has no content and no end of its own, and keeps its window over idleness.
+    /// The TCP half; it has no content and no end of its own, and keeps its window while idle.
     pub tcp: TcpFlow,
 }
 
-/// What controls the rate of a running period, which begins at the rate that TCP had and never exceeds it.
+/// The law of the rate in a running period, which begins at the rate that TCP reached and never exceeds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunningLaw {
     /// Reported loss lowers the rate, and nothing raises it (Tobe 1999, Sec. 4).
     Loss(RunningConfig),
-    /// Attractor perturbation with the rate that TCP had as its highest (ours; Waki 2013, Eq. 15, 16).
+    /// Attractor perturbation, with the rate that TCP reached as its maximum (ours; Waki 2013, Eq. 15, 16).
     Ap {
-        /// The one-way delay that it tries to hold.
+        /// The target one-way delay.
         target: Span,
-        /// Its lowest rate.
+        /// Its minimum rate.
         min_rate: Rate,
     },
 }
 
-/// AP's coefficient of response b in 1/(s·Mbit/s), and its unrest: the catalogue's defaults.
+/// AP's coefficient of response b in 1/(s·Mbit/s), and its `unrest`: the catalogue's defaults.
 const AP_RESPONSE: f64 = 300.0;
 const AP_UNREST: f64 = 0.08;
 
 impl RunningLaw {
-    /// A fresh controller for a running period after TCP had the rate `found`, for packets of size `packet`.
+    /// Makes a controller for a running period after TCP reached the rate `found`, for packets of size `packet`.
     pub fn controller(self, found: Rate, packet: Size) -> BoxedController {
         match self {
             Self::Loss(config) => Box::new(Running::new(config, found)),
@@ -59,7 +59,7 @@ impl RunningLaw {
         }
     }
 
-    /// The name that a scenario file has for it.
+    /// Its name in a scenario file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Loss(_) => "loss",
@@ -77,7 +77,7 @@ impl PairFlow {
         }
     }
 
-    /// The one-way delay that its running periods try to hold, if they do.
+    /// The target one-way delay of its running periods; `None` if their law has none.
     pub const fn target(&self) -> Option<Span> {
         match self.law {
             RunningLaw::Loss(_) => None,

@@ -1,4 +1,4 @@
-//! A scenario file as it is written, before anything is checked but its shape.
+//! A scenario file as written: only its structure has been checked.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use toml::{Spanned, Value};
 use super::raw_link::RawLink;
 use super::raw_source::{RawSource, RawSources};
 
-/// What the name of the media back has behind that of its flow.
+/// Suffix that names the reverse media of a flow.
 const MEDIA_BACK: &str = " (back)";
 
 #[derive(Debug, Deserialize)]
@@ -92,7 +92,7 @@ pub(super) struct RawGroup {
     pub(super) coupling: Option<Spanned<String>>,
 }
 
-/// The media that come back in a flow's own session: what is not given is as that of the flow.
+/// The reverse media in a flow's own session; a key that is not given has the value of the flow.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawMediaBack {
@@ -202,7 +202,7 @@ pub(super) struct RawNoiseStep {
 }
 
 impl RawFlow {
-    /// The flow of the media that come back in the session of this one.
+    /// Returns the flow of the reverse media in the session of this flow.
     pub(super) fn with_media_back(&self, back: RawMediaBack) -> Self {
         let span = self.name.span();
         let goes_back = self.direction.as_ref().is_some_and(|direction| direction.get_ref() == "back");
@@ -246,35 +246,35 @@ impl RawFlow {
         }
     }
 
-    /// Whether it is to be a TCP connection, or to have one as a half.
+    /// Returns whether it is meant as a TCP connection, or as a flow with a TCP half.
     pub(super) const fn is_tcp(&self) -> bool {
         self.window.is_some() || self.kernel.is_some()
     }
 
-    /// Whether a key is given that makes it a flow of another kind than a flow pair.
+    /// Returns whether a key is given that a flow pair cannot have.
     pub(super) const fn has_other_than_a_pair(&self) -> bool {
         self.controller.is_some() || self.source.is_some() || self.playout.is_some()
     }
 
-    /// The sources, in their order.
+    /// The sources, in order.
     pub(super) fn sources(&self) -> &[RawSource] {
         self.source.as_ref().map_or(&[], |sources| &sources.0)
     }
 
-    /// A key that is given and belongs to live media alone.
+    /// Returns a given key that only live media have.
     pub(super) fn live_only(&self) -> Option<(&'static str, Range<usize>)> {
         let pacing = self.pacing.as_ref().map(|value| ("pacing", value.span()));
         let skip = || self.skip_after.as_ref().map(|value| ("skip_after", value.span()));
         pacing.or_else(skip).or_else(|| self.deadline.as_ref().map(|value| ("deadline", value.span())))
     }
 
-    /// A key that is given and belongs to flows over several paths alone.
+    /// Returns a given key that only flows over several paths have.
     pub(super) fn multipath_only(&self) -> Option<&'static str> {
         let given = [("scheduler", self.scheduler.is_some()), ("period", self.period.is_some())];
         given.iter().find(|(_, given)| *given).map(|(key, _)| *key)
     }
 
-    /// A key that is given and belongs to TCP connections alone.
+    /// Returns a given key that only TCP connections have.
     pub(super) fn tcp_only(&self) -> Option<&'static str> {
         let given = [
             ("stop", self.stop.is_some()),

@@ -1,11 +1,11 @@
-//! The sections `[[link]]` as they are written.
+//! The sections `[[link]]` as written.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-/// The keys of either direction, once for both and once for the way back.
+/// The keys of a direction, once for both directions and once for the reverse one.
 macro_rules! direction {
     ($(#[$doc:meta])* $name:ident { $($more:ident: $kind:ty,)* }) => {
         $(#[$doc])*
@@ -63,7 +63,7 @@ direction! {
     RawLink { name: Spanned<String>, duplex: Option<Spanned<String>>, back: Option<RawBack>, }
 }
 direction! {
-    /// Where its way back differs.
+    /// The differences of its reverse direction.
     RawBack {}
 }
 
@@ -103,7 +103,7 @@ pub(super) struct Keys<'r> {
 }
 
 impl Keys<'_> {
-    /// These where there are such, and else those of both ways. One way of saying what is carried, or lost, takes the place of another.
+    /// Returns these keys, with those of both directions as defaults. One form of capacity or of loss replaces every other form of it.
     pub(super) fn over(self, both: Self) -> Self {
         let rate =
             if self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some() { self } else { both };

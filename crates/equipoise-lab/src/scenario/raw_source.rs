@@ -1,4 +1,4 @@
-//! The table `source` of a flow as it is written, or a list of them.
+//! The table `source` of a flow as written, or a list of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use toml::{Spanned, Value};
 
-/// What a flow sends or has to send. A key that is not one of these is a parameter of a traffic model, and only the
-/// catalogue knows those.
+/// The source of a flow. An unknown key is a parameter of a traffic model, because only the catalogue knows these
+/// parameters.
 #[derive(Debug)]
 pub(super) struct RawSource {
     pub(super) kind: Spanned<String>,
@@ -31,7 +31,7 @@ pub(super) struct RawStep {
     pub(super) rate: Spanned<Value>,
 }
 
-/// What only a video has.
+/// Keys that only a video has.
 #[derive(Debug, Default)]
 pub(super) struct RawVideo {
     pub(super) peak: Option<Spanned<f64>>,

@@ -1,4 +1,4 @@
-//! Overrides as a person writes them: `KEY=VALUE`.
+//! Overrides as a user writes them: `KEY=VALUE`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,19 +9,19 @@ use toml::Value;
 use super::error::OverrideProblem;
 use super::overrides::{self, Override};
 
-/// Why a text is no override.
+/// Why a text is not an override.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SetError {
-    /// There is no `=` behind a key.
+    /// There is no `=` after a key.
     #[error("write KEY=VALUE, such as link.bottleneck.rate=\"10 Mbit/s\" or flow.media.controller.b=2")]
     NoValue,
-    /// The key is no path.
+    /// The key is not a path.
     #[error(transparent)]
     Key(#[from] OverrideProblem),
 }
 
-/// `KEY=VALUE`: the path of a key, and what it is set to. A value that reads as TOML is that; everything else is a text, so that
+/// `KEY=VALUE`: the path of a key, and its new value. A value that is valid TOML is parsed as TOML. Everything else is a string, so that
 /// quantities need no quotes: `duration=30 s`.
 impl FromStr for Override {
     type Err = SetError;
@@ -38,7 +38,7 @@ impl FromStr for Override {
     }
 }
 
-/// The place of the first `=` outside quotes.
+/// The position of the first `=` outside quotes.
 fn end_of_key(text: &str) -> Option<usize> {
     let mut quote = None;
     for (place, letter) in text.char_indices() {
@@ -52,7 +52,7 @@ fn end_of_key(text: &str) -> Option<usize> {
     None
 }
 
-/// As it is written on a command line, without the quotes of a shell.
+/// As on a command line, without the quotes of a shell.
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.value() {

@@ -1,4 +1,4 @@
-//! Another controller in the place of a flow's: what it shares with the old one is kept.
+//! Replaces the controller of a flow; parameters that both controllers share are kept.
 
 use equipoise::control::{Kind, Parameter};
 use thiserror::Error;
@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::nearest::similar;
 use super::{Catalogue, Listed, Override, Scenario, ScenarioError, overrides};
 
-/// A scenario in which a flow's controller is exchanged.
+/// A scenario in which a flow's controller can be replaced.
 #[derive(Clone, Debug)]
 pub struct Swap<'a> {
     catalogue: &'a Catalogue,
@@ -16,11 +16,11 @@ pub struct Swap<'a> {
     flow: String,
     /// The old controller.
     old: &'a Listed,
-    /// The keys of its table, overrides among them.
+    /// The keys of its table, including those that overrides set.
     given: Vec<String>,
 }
 
-/// Why a controller cannot be exchanged.
+/// Why a controller cannot be replaced.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SwapError {
@@ -30,13 +30,13 @@ pub enum SwapError {
     /// No flow has a controller.
     #[error("no flow of the scenario has a `controller`")]
     NoController,
-    /// Several flows have a controller, and none is named.
+    /// Several flows have a controller, and the caller did not name one.
     #[error("several flows have a `controller`; name the one to exchange it in: {known}")]
     WhichFlow {
         /// The flows that have one.
         known: String,
     },
-    /// The flow that is named has no controller.
+    /// The named flow has no controller.
     #[error("there is no flow `{flow}` with a `controller`; there are: {known}")]
     NoSuchFlow {
         /// The name.
@@ -51,7 +51,7 @@ pub enum SwapError {
         name: String,
         /// The controllers that there are.
         known: String,
-        /// Words on the most similar of them, if one is similar.
+        /// Text about the most similar controller; empty if none is similar.
         similar: String,
     },
     /// Neither the old controller nor a new one has the parameter.
@@ -59,12 +59,12 @@ pub enum SwapError {
     UnknownParameter {
         /// The parameter.
         parameter: String,
-        /// What they have.
+        /// The parameters that they have.
         known: String,
-        /// Words on the most similar of them, if one is similar.
+        /// Text about the most similar parameter; empty if none is similar.
         similar: String,
     },
-    /// The new controller needs what the old one does not have.
+    /// The new controller needs a parameter that the old one does not have.
     #[error("{controller} needs `{parameter}`, {meaning}; give it by --set '{example}'")]
     Missing {
         /// The new controller.
@@ -76,22 +76,22 @@ pub enum SwapError {
         /// An override that sets it, as `KEY=VALUE`.
         example: String,
     },
-    /// The scenario does not go with the new controller.
+    /// The scenario is invalid with the new controller.
     #[error("with the controller {controller}")]
     With {
         /// The new controller.
         controller: String,
-        /// What is wrong then.
+        /// What is wrong with it.
         source: ScenarioError,
     },
 }
 
 impl<'a> Swap<'a> {
-    /// The scenario of a text with overrides, in which the controller of `flow` is going to be exchanged; of the only flow that has
-    /// one if none is named.
+    /// A scenario from a text with overrides, in which the controller of `flow` will be replaced; without a name, that of the only flow
+    /// that has one.
     ///
     /// # Errors
-    /// [`SwapError`] if there is no such flow, if it is not clear which one is meant, and if the text is no scenario.
+    /// [`SwapError`] if there is no such flow, if the flow is ambiguous, or if the text is not a scenario.
     pub fn new(
         catalogue: &'a Catalogue,
         text: &'a str,
@@ -104,7 +104,7 @@ impl<'a> Swap<'a> {
         let known = || controlled.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let (flow, table) = match (flow, controlled.as_slice()) {
             (_, []) => {
-                // A file that is wrong says more by its own error.
+                // The error of a wrong file says more.
                 Scenario::parse_in(catalogue, text, overrides)?;
                 return Err(SwapError::NoController);
             }
@@ -124,17 +124,17 @@ impl<'a> Swap<'a> {
         Ok(Self { catalogue, text, overrides, flow: flow.to_owned(), old, given })
     }
 
-    /// The flow whose controller is exchanged.
+    /// The flow whose controller is replaced.
     pub fn flow(&self) -> &str {
         &self.flow
     }
 
-    /// A scenario for each of these controllers, with the parameters of the old one that the new one has, too, by name and kind; and
-    /// with those that an override has given in addition.
+    /// Returns a scenario for each of these controllers. It keeps the parameters of the old controller that the new one has, too, by name
+    /// and kind, and those that an override sets for the new one.
     ///
     /// # Errors
-    /// [`SwapError`] for a controller that does not exist, lacks a parameter or does not go with the scenario, and for a parameter
-    /// that neither the old nor any of the new ones has.
+    /// [`SwapError`] for a controller that does not exist, lacks a parameter or does not fit the scenario, and for a parameter
+    /// that neither the old nor any of the new controllers has.
     pub fn with<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Vec<Scenario>, SwapError> {
         let entries = names.into_iter().map(|name| self.entry(name)).collect::<Result<Vec<_>, _>>()?;
         self.check_given(&entries)?;
@@ -150,7 +150,7 @@ impl<'a> Swap<'a> {
         })
     }
 
-    /// Every parameter that is given has to be that of somebody.
+    /// Checks that every given parameter belongs to one of the controllers.
     fn check_given(&self, entries: &[&Listed]) -> Result<(), SwapError> {
         let mut known: Vec<_> =
             entries.iter().chain([&self.old]).flat_map(|entry| entry.parameters()).map(|p| p.name).collect();
@@ -167,7 +167,7 @@ impl<'a> Swap<'a> {
         let controller = format!("flow.{}.controller", quoted(&self.flow));
         let is_kept = |given: &&String| {
             let (old, new) = (kind(self.old, given), kind(new, given));
-            // What the old one does not have was set for the new one.
+            // A parameter that the old controller does not have was set for the new one.
             new.is_some() && (old.is_none() || old == new)
         };
         let kept: Vec<_> = self.given.iter().filter(is_kept).collect();
@@ -205,7 +205,7 @@ fn quoted(key: &str) -> String {
     }
 }
 
-/// A value that a parameter could have.
+/// An example of a parameter's value.
 fn example(parameter: &Parameter) -> &'static str {
     match parameter.kind {
         Kind::Rate => "3 Mbit/s",
@@ -225,7 +225,7 @@ mod tests {
         Swap::new(&Catalogue::default(), DEMO, overrides, None)?.with(names.iter().copied())
     }
 
-    /// The first flow's controller and the parameters that are not at their defaults.
+    /// The first flow's controller, and its parameters that differ from their defaults.
     fn controller(scenario: &Scenario) -> (&str, Vec<String>) {
         let FlowKind::Session { controller, .. } = &scenario.flows[0].kind else { panic!("a session") };
         let given = controller.parameters.iter().map(|(name, value)| format!("{name} = {value}"));

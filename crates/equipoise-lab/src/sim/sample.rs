@@ -1,4 +1,4 @@
-//! What is read off connections and web traffic from time to time.
+//! Periodic samples of connections and web traffic.
 
 use equipoise::units::{Size, Span};
 use equipoise_sim::pair::PairFar;
@@ -7,7 +7,7 @@ use equipoise_sim::{FlowId, Time, World, tcp};
 
 use crate::record::{Recorder, TcpReading, WebReading};
 
-/// Takes the state of all TCP connections.
+/// Records the state of all TCP connections.
 pub(super) fn connections(world: &World, flows: &[FlowId], at: Span, recorder: &mut Recorder) {
     for (index, &flow) in flows.iter().enumerate() {
         let (Some(near), Some(far)) = (world.near::<tcp::Sender>(flow), world.far::<tcp::Receiver>(flow)) else {
@@ -17,7 +17,7 @@ pub(super) fn connections(world: &World, flows: &[FlowId], at: Span, recorder: &
     }
 }
 
-/// Takes the state of all web traffic, and what it fetched since the last time.
+/// Records the state of all web traffic, and its fetches since the last sample.
 pub(super) fn web(world: &mut World, flows: &[FlowId], at: Span, recorder: &mut Recorder) {
     let now = world.now();
     for (index, &flow) in flows.iter().enumerate() {
@@ -50,7 +50,7 @@ fn reading(stats: &tcp::SenderStats, delivered: Size) -> TcpReading {
     }
 }
 
-/// Takes what came over TCP to the receivers of connections and of flow pairs; beside each flow stands what had come before.
+/// Records the TCP bytes that arrived at the receivers of connections and flow pairs; with each flow is the number at the last sample.
 pub(super) fn received<'a>(
     world: &World,
     at: Span,

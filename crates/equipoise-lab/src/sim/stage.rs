@@ -1,4 +1,4 @@
-//! The world that a scenario describes.
+//! Builds the world that a scenario describes.
 
 use equipoise::control::PathLoad;
 use equipoise::units::{Instant, Span};
@@ -12,23 +12,23 @@ use crate::ends::{self, EndsError};
 use crate::playout::SharedPlayout;
 use crate::scenario::{Choice, DuplexPart, Flow, FlowKind, Link, MultipathFlow, Scenario, TcpFlow};
 
-/// The scenario's world, the directions of its links, its flows, and for each link the playout buffer in its place.
+/// The scenario's world, the directions of its links, its flows, and the playout buffer at each link's index.
 pub(super) struct Stage {
     pub(super) world: World,
-    /// All forward ones first.
+    /// All forward directions first.
     pub(super) links: Vec<LinkId>,
     pub(super) flows: Vec<FlowId>,
     pub(super) playouts: Vec<Option<SharedPlayout>>,
     groups: Groups,
 }
 
-/// The links that a flow's packets pass there and back.
+/// The links that a flow's packets pass in each direction.
 struct Ways {
     forward: Vec<LinkId>,
     backward: Vec<LinkId>,
 }
 
-/// Adds both directions of a scenario's links to a world: all forward ones first.
+/// Adds both directions of a scenario's links to a world: all forward directions first.
 fn add_links(world: &mut World, scenario: &Scenario) -> Result<Vec<LinkId>, SimError> {
     let mut add = |(link, config): (&Link, &PipeConfig)| {
         let added = world.add_link(config.clone());
@@ -55,7 +55,7 @@ impl Stage {
             let added = match flow.part {
                 None => stage.add(&place).map(|id| stage.flows.push(id)),
                 Some(DuplexPart::There) => stage.add_duplex(&place).map(|ids| stage.flows.extend(ids)),
-                // It was added with the media there.
+                // It was added with the forward media.
                 Some(DuplexPart::Back) => Ok(()),
             };
             added.map_err(|error| match error {
@@ -89,7 +89,7 @@ impl Stage {
         }
     }
 
-    /// The links that a flow's packets pass if it has one path.
+    /// Returns the links that the packets of a flow with one path pass.
     fn ways(&self, place: &Place<'_>) -> Ways {
         self.ways_over(place, place.flow.network())
     }
@@ -119,7 +119,7 @@ impl Stage {
         Ok(id)
     }
 
-    /// Adds a session with media both ways, the second direction of which is the flow behind it.
+    /// Adds a session with media both ways; its second direction is the next flow.
     fn add_duplex(&mut self, place: &Place<'_>) -> Result<Vec<FlowId>, Refused> {
         let loads = [PathLoad::default(), PathLoad::default()];
         let Some(ways) = ends::both_ways(place.scenario, place.index, &loads) else { return Ok(Vec::new()) };
@@ -165,11 +165,11 @@ impl Stage {
     }
 }
 
-/// A flow, where it is added, and what its random numbers follow from.
+/// A flow, its index, and the seed of its random numbers.
 struct Place<'a> {
     scenario: &'a Scenario,
     flow: &'a Flow,
-    /// The flow's place in the scenario.
+    /// The flow's index in the scenario.
     index: usize,
     /// The run's seed.
     seed: u64,

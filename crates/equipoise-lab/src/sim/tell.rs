@@ -1,4 +1,4 @@
-//! Who is told of a run while it goes on.
+//! Observers of a run.
 
 use equipoise::units::{Instant, Span};
 use equipoise_session::{Event, Half, PathId};
@@ -6,25 +6,25 @@ use equipoise_sim::Datagram;
 
 use crate::Progress;
 
-/// Who is told of a run while it goes on.
+/// Observes a run.
 pub(super) trait Tell {
     fn event(&mut self, at: Span, flow: usize, of: Of, event: &Event);
-    /// A packet came to the far end, for which it had waited in queues for so long; its event follows.
+    /// A packet arrived at the far end after this total queueing delay; its event follows.
     fn waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
-    /// A datagram left one end or came to one.
+    /// A datagram left or reached one end.
     fn datagram(&mut self, _at: Span, _datagram: &Datagram<'_>) {}
-    /// All events up to `until` have been told; this share of the run is done.
+    /// All events up to `until` have been reported; this share of the run is complete.
     fn come_to(&mut self, until: Span, share: f64);
 }
 
-/// Whose event it is: of which end of a flow, and of which of its paths if it is of one.
+/// The origin of an event: the end of a flow, and the path if the event belongs to one.
 #[derive(Clone, Copy)]
 pub(super) struct Of {
     pub(super) half: Half,
     pub(super) path: Option<PathId>,
 }
 
-/// Nobody.
+/// Ignores everything.
 pub(super) struct Silence;
 
 impl Tell for Silence {
@@ -32,7 +32,7 @@ impl Tell for Silence {
     fn come_to(&mut self, _: Span, _: f64) {}
 }
 
-/// Somebody who only wants to know how much is done.
+/// Passes on only the share that is complete.
 pub(super) struct Shares<'a>(pub(super) &'a (dyn Fn(f64) + Sync));
 
 impl Tell for Shares<'_> {
@@ -43,18 +43,18 @@ impl Tell for Shares<'_> {
     }
 }
 
-/// Sees the events of a run.
+/// Observes the events of a run.
 pub trait RunObserver {
-    /// One end of flow number `flow` did or saw something at `at` after the run's start; after the end of the run, what was
-    /// still under way arrives. The events of one end come in the order of their times.
+    /// An event of one end of flow number `flow`, `at` after the run's start. Packets in flight at the end of the run arrive after
+    /// it. The events of one end are in order of time.
     fn on_event(&mut self, at: Span, flow: usize, event: &Event);
 
-    /// A packet of flow number `flow` came to its receiver, for which it had waited in queues for so long. If it was media, its event
+    /// A packet of flow number `flow` arrived at its receiver after this total queueing delay. If it was a media packet, its event
     /// follows.
     fn on_waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
 }
 
-/// An observer of a run's events.
+/// Passes on a run's events to an observer.
 pub(super) struct Observed<O>(pub(super) O);
 
 impl<O: RunObserver> Tell for Observed<O> {
@@ -69,7 +69,7 @@ impl<O: RunObserver> Tell for Observed<O> {
     fn come_to(&mut self, _: Span, _: f64) {}
 }
 
-/// Somebody who wants the events in order, though the world may tell a stream's ahead of time.
+/// Passes on the events in order of time, although the world may report a stream's events ahead of time.
 pub(super) struct InOrder<'a> {
     early: Vec<(Span, usize, Of, Event)>,
     progress: &'a mut dyn FnMut(Progress),

@@ -1,4 +1,4 @@
-//! A suite: many cases, each under several controllers, on the same seeds, and one table of all of it.
+//! A suite: many cases, each under several controllers with the same seeds, and one table of all results.
 //!
 //! ```text
 //!   cases or traces ──▶ items ──┐               ┌─▶ sim, all seeds at once ──┐
@@ -6,10 +6,10 @@
 //!   controllers, AQM ───────────┘               └─▶ live, one by one ────────┘
 //! ```
 //!
-//! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link of a folder, [`bars`] judges our own law; [`paths`] is another
-//! kind of suite, in which every seed is a path of its own. What of a run is kept are the metrics
-//! that it has anyway, of the whole run, by phase and by flow; means over the seeds are taken here, and nothing is measured anew but what
-//! charts show over time. A result says in which world it was found; [`live`] lays that of real sockets beside the simulated one.
+//! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link in a folder, [`bars`] judges our own law. [`paths`]
+//! is another kind of suite, in which every seed is a path of its own. A suite keeps the metrics of each run, of the whole run, by phase
+//! and by flow, and computes means over the seeds. Only the time series of charts are measured in addition. Each result names its world;
+//! [`live`] adds results over real sockets to the simulated ones.
 
 pub mod bars;
 mod csv;
@@ -43,7 +43,7 @@ use crate::sim::{self, Execution, RunObserver};
 use kept::Kept;
 use series::Watch;
 
-/// The controllers that a suite compares if none are named; those that the catalogue lacks are left out.
+/// The controllers that a suite compares by default; those that the catalogue lacks are left out.
 pub const CONTROLLERS: [&str; 5] = ["gcc", "nada", "scream", "ap", "equipoise"];
 
 /// One thing to run under each controller: a variant of a case.
@@ -51,28 +51,28 @@ pub const CONTROLLERS: [&str; 5] = ["gcc", "nada", "scream", "ap", "equipoise"];
 pub struct Item {
     /// The case, such as "5.1", or the name of a trace.
     pub case: String,
-    /// What the case is called.
+    /// The title of the case.
     pub title: String,
     /// Its variant, such as "50ms-link".
     pub variant: String,
-    /// The scenario's text; the controllers of all its sessions are exchanged.
+    /// The scenario's text; the controllers of all its sessions are replaced.
     pub text: Cow<'static, str>,
-    /// What is changed of the text before.
+    /// Overrides of the text, applied first.
     pub overrides: Vec<Override>,
-    /// A parameter without which a controller cannot run it.
+    /// A parameter that a controller must have to run it.
     pub needs: Option<&'static str>,
 }
 
-/// How a suite is run.
+/// Settings of a suite's runs.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Seed of the first run; further runs count on from it.
+    /// Seed of the first run; the seeds of the other runs follow it.
     pub seed: u64,
     /// Runs of each item under each controller.
     pub runs: u32,
-    /// What the queues of all narrow links are; `None` as the scenarios have them.
+    /// The queue discipline of all bottleneck links; `None` for those of the scenarios.
     pub aqm: Option<Aqm>,
-    /// The threads, and what ends it early.
+    /// The threads, and the handle that ends the suite early.
     pub execution: Execution,
 }
 
@@ -107,11 +107,11 @@ fn not_run(item: &Item, controller: &str, reason: String, worlds: Vec<World>) ->
     }
 }
 
-/// Runs every item under every controller on the same seeds. An item that a controller cannot run is no error: the result says why.
-/// `progress` is told the share of the runs that are done.
+/// Runs every item under every controller with the same seeds. An item that a controller cannot run is no error: the result states the
+/// reason. `progress` gets the share of the runs that are complete.
 ///
 /// # Errors
-/// [`SuiteError::UnknownController`], [`SuiteError::Scenario`] for an item that is wrong whatever the controller,
+/// [`SuiteError::UnknownController`], [`SuiteError::Scenario`] for an item that is wrong under every controller,
 /// [`SuiteError::NothingRuns`] if no controller can run any item, and [`SuiteError::Run`].
 pub fn run(
     name: &str,
@@ -127,7 +127,7 @@ pub fn run(
     Ok(suite_result(name, plan, results, not_run))
 }
 
-/// Every run of all that was prepared: `keep` takes what is wanted of it.
+/// Executes every prepared run; `keep` extracts the results of each.
 fn run_each<O: RunObserver, T: Send>(
     prepared: &[Prepared<'_>],
     plan: &Plan,
@@ -146,7 +146,7 @@ fn run_each<O: RunObserver, T: Send>(
         kept
     };
     let kept = sim::observe_each(&jobs, &plan.execution, observer, keep)?;
-    // Each job is of something prepared.
+    // Each job belongs to a prepared variant.
     Ok(kept.into_iter().flatten().collect())
 }
 
@@ -164,7 +164,7 @@ fn suite_result(name: &str, plan: &Plan, results: Vec<CaseResult>, not_run: Vec<
     }
 }
 
-/// What can be run, and what cannot with its reason.
+/// Returns what can be run, and what cannot, with the reason.
 fn prepare<'a>(
     items: &'a [Item],
     (catalogue, controllers): (&Catalogue, &'a [String]),

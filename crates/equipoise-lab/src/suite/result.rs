@@ -1,4 +1,4 @@
-//! What a suite has found, as its JSON holds it. Names carry their unit; `null` stands for what a case does not have.
+//! The results of a suite, as stored in JSON. Names include their unit; `null` means that a case does not have the value.
 
 use std::collections::BTreeMap;
 
@@ -15,23 +15,23 @@ use crate::statistics::{mean_95, share_95};
 pub struct SuiteResult {
     /// The suite: `rfc8867`, `traces` or `bars`.
     pub suite: String,
-    /// Version of Equipoise that made it.
+    /// Version of Equipoise that wrote it.
     pub version: String,
-    /// Seed of the first run of each; the n-th uses `seed + n`.
+    /// Seed of the first run of each variant; the n-th uses `seed + n`.
     pub seed: u64,
-    /// Runs of each.
+    /// Number of runs of each variant.
     pub runs: u32,
-    /// Live runs of each; left out where there are none.
+    /// Number of live runs of each variant; left out without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_runs: Option<u32>,
-    /// What the queues of all narrow links were made; `null` if they were as the scenarios have them.
+    /// Queue discipline of all bottleneck links; `null` for those of the scenarios.
     pub aqm: Option<String>,
-    /// What our own law is judged by; left out of other suites.
+    /// The bars for our law; left out in other suites.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bars: Vec<BarResult>,
-    /// In the order of the cases, their variants, the controllers and the worlds.
+    /// Ordered by case, variant, controller and world.
     pub results: Vec<CaseResult>,
-    /// What a controller cannot run.
+    /// Variants that a controller cannot run.
     pub not_run: Vec<NotRun>,
 }
 
@@ -40,17 +40,17 @@ pub struct SuiteResult {
 pub struct CaseResult {
     /// The case, such as "5.1".
     pub case: String,
-    /// What it is called.
+    /// The title of the case.
     pub title: String,
     /// The variant, such as "50ms-link".
     pub variant: String,
-    /// The scenario's own words on what it shows.
+    /// The scenario's own description.
     pub description: String,
-    /// Where it ran.
+    /// The world in which it ran.
     pub world: World,
     /// The controller.
     pub controller: String,
-    /// Whose code it is: ours.
+    /// Origin of the controller's code: ours.
     pub implementation: String,
     /// Version of that code.
     pub version: String,
@@ -58,42 +58,42 @@ pub struct CaseResult {
     pub seed: u64,
     /// Parameters of the first session's controller, as a scenario writes them.
     pub parameters: BTreeMap<String, String>,
-    /// Runs.
+    /// Number of runs.
     pub runs: u32,
     /// Length of a run, in seconds.
     pub duration_s: f64,
-    /// Media, their audio and TCP, in the order of the scenario.
+    /// Media, their audio and TCP, in order of the scenario.
     pub flows: Vec<CaseFlow>,
-    /// The stretches between planned changes.
+    /// The time spans between planned changes.
     pub phases: Vec<PhaseResult>,
-    /// Of all media of the whole run together.
+    /// Metrics of all media together in the whole run.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// What the machine did in live runs; left out of simulated ones.
+    /// Disturbances by the machine in live runs; left out for simulated ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
     /// The flows over time, for charts.
     #[serde(skip)]
     pub series: Vec<FlowSeries>,
-    /// What a recorded link carries in each second, in bit/s, for charts; empty of others.
+    /// Capacity of a recorded link in each second, in bit/s, for charts; empty for other links.
     #[serde(skip)]
     pub capacity: Vec<f64>,
 }
 
-/// How far live runs are the machine's and not the law's, over all runs of a result.
+/// Influence of the machine, not of the law, on live runs, over all runs of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Time in which the machine ran nothing, in seconds, of all runs together.
+    /// Total time in which the machine ran nothing, in seconds, over all runs.
     pub stalled_s: f64,
-    /// Packets that it lost and no link, of all runs together.
+    /// Packets lost by the machine and not by a link, over all runs.
     pub packets_lost: u64,
-    /// How much later than ideal packets left the emulator: the 99th percentile, in seconds, of the worst run.
+    /// Lateness with which packets left the emulator: the 99th percentile, in seconds, of the worst run.
     pub late_p99_s: Option<f64>,
-    /// The same of the latest packet.
+    /// Maximum of this lateness, in seconds.
     pub late_max_s: Option<f64>,
 }
 
-/// The mean of each metric by its key; `null` of those that no run has.
+/// The mean of each metric by its key; `null` if no run has the metric.
 pub type Metrics = BTreeMap<String, Option<Estimate>>;
 
 /// A variant of a case that a controller cannot run.
@@ -101,7 +101,7 @@ pub type Metrics = BTreeMap<String, Option<Estimate>>;
 pub struct NotRun {
     /// The case.
     pub case: String,
-    /// What it is called.
+    /// The title of the case.
     pub title: String,
     /// The variant.
     pub variant: String,
@@ -110,7 +110,7 @@ pub struct NotRun {
     /// The worlds in which it was not run; left out for the simulator alone.
     #[serde(default = "simulated", skip_serializing_if = "is_simulated")]
     pub worlds: Vec<World>,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
@@ -123,19 +123,19 @@ fn is_simulated(worlds: &[World]) -> bool {
 }
 
 impl NotRun {
-    /// Whether both are of the same variant and controller.
+    /// Returns whether both have the same variant and controller.
     #[cfg(feature = "live")]
     pub(super) fn is_of_same(&self, other: &Self) -> bool {
         self.case == other.case && self.variant == other.variant && self.controller == other.controller
     }
 
-    /// What was not run, as tables name it: "5.6/300ms-reno under gcc, live" of live runs alone, else without a world.
+    /// Names the variant in tables: "5.6/300ms-reno under gcc, live" if only live runs are missing, otherwise without a world.
     pub fn name(&self) -> String {
         let Self { case, variant, .. } = self;
         format!("{case}/{variant} under {}", self.controller_in_words())
     }
 
-    /// The controller; "gcc, live" of live runs alone.
+    /// The controller; "gcc, live" if only live runs are missing.
     pub fn controller_in_words(&self) -> String {
         let live = if self.worlds == [World::Live] { ", live" } else { "" };
         format!("{}{live}", self.controller)
@@ -147,27 +147,27 @@ impl NotRun {
 pub struct CaseFlow {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: FlowKind,
     /// Its metrics.
     #[serde(flatten)]
     pub metrics: Metrics,
 }
 
-/// What a flow is.
+/// The kind of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowKind {
-    /// A session with all that it sends, its audio included.
+    /// A session with everything that it sends, including its audio.
     Media,
     /// The audio of a session.
     Audio,
-    /// A connection of TCP, or web traffic.
+    /// A TCP connection, or web traffic.
     Tcp,
 }
 
 impl FlowKind {
-    /// The kind in a lower-case word, as JSON and CSV have it.
+    /// The kind as a lower-case word, as in JSON and CSV.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Media => "media",
@@ -180,16 +180,16 @@ impl FlowKind {
 /// A phase of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseResult {
-    /// Start, in seconds since the run's.
+    /// Start, in seconds since the run's start.
     pub start_s: f64,
     /// End, in seconds since the run's start.
     pub end_s: f64,
-    /// What the bottlenecks leave to media and TCP, all together, in bit/s; `null` where nothing is narrow.
+    /// Capacity that the bottlenecks together leave to media and TCP, in bit/s; `null` without a bottleneck.
     pub capacity_bps: Option<f64>,
     /// Its metrics.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// The narrowest link of each way of media, with what it leaves, in bit/s.
+    /// The bottleneck link of each route of media, with the capacity that it leaves, in bit/s.
     #[serde(skip)]
     pub bottlenecks: Vec<(String, f64)>,
 }
@@ -199,16 +199,16 @@ pub struct PhaseResult {
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// Lower end of the interval; `null` if one run alone has the metric.
+    /// Lower end of the interval; `null` if only one run has the metric.
     pub lo: Option<f64>,
     /// Upper end.
     pub hi: Option<f64>,
-    /// Runs that have the metric: a convergence time is that of those that converged.
+    /// Number of runs that have the metric: a convergence time is averaged over the runs that converged.
     pub runs: u32,
 }
 
 impl Estimate {
-    /// The mean of what some runs have; `None` if none has it.
+    /// The mean over the runs that have a value; `None` if none has.
     pub fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<_> = values.flatten().filter(|value| value.is_finite()).collect();
         let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)?;
@@ -218,7 +218,7 @@ impl Estimate {
         Some(Self { mean: rounded(mean), lo, hi, runs })
     }
 
-    /// The share of runs in which something was so, with Wilson's interval; `None` of no runs.
+    /// The share of runs in which something happened, with Wilson's interval; `None` without runs.
     pub fn of_share(hits: usize, runs: usize) -> Option<Self> {
         let found = share_95(hits, runs)?;
         let [lo, hi] = found.ci95.map(|end| Some(rounded(end)));
@@ -231,22 +231,22 @@ impl Estimate {
     }
 }
 
-/// A number to six significant digits: the others would be chance.
+/// A number rounded to six significant digits: further digits would be noise.
 fn rounded(number: f64) -> f64 {
     format!("{number:.5e}").parse().unwrap_or(number)
 }
 
-/// Whose controllers run in the simulator.
+/// Origin of the controllers in the simulator.
 pub(super) const OURS: &str = "ours";
 /// The key of a phase's capacity, which is planned and not measured.
 pub(super) const CAPACITY: &str = "capacity_bps";
 
-/// A metric of a flow, whatever its kind.
+/// A metric of a flow of any kind.
 pub(super) struct FlowMetric {
     pub(super) key: &'static str,
-    /// Of media and of TCP.
+    /// Its value for media and TCP.
     pub(super) of: fn(&FlowResult) -> Option<f64>,
-    /// Of a session's audio.
+    /// Its value for a session's audio.
     pub(super) of_audio: fn(&AudioOf<'_>) -> Option<f64>,
 }
 
@@ -262,12 +262,12 @@ fn share(part: u64, all: u64) -> Option<f64> {
     (all > 0).then(|| part as f64 / all as f64)
 }
 
-/// Of a connection, what was sent again is what was lost, as far as its sender knows.
+/// For a TCP connection, retransmissions count as losses, because its sender knows no better.
 fn lost(flow: &FlowResult) -> Option<f64> {
     share(flow.packets_sent.saturating_sub(flow.packets_received), flow.packets_sent)
 }
 
-/// Nothing, of audio.
+/// No value for audio.
 const fn none(_: &AudioOf<'_>) -> Option<f64> {
     None
 }
@@ -339,8 +339,8 @@ pub(super) const FLOW_METRICS: &[FlowMetric] = &[
     FlowMetric { key: "fetch_p95_s", of: |flow| flow.tcp.as_ref()?.web?.time.p95_s, of_audio: none },
 ];
 
-/// What a phase has in addition to the metrics of tables: the steadiness of its flows, and how evenly they shared in windows of 1, 5 and 20 s
-/// (RFC 8868, Sec. 3, metrics 7 and 9).
+/// The metrics of a phase in addition to those of tables: the steadiness of its flows, and how fairly they shared in windows of 1, 5 and 20
+/// s (RFC 8868, Sec. 3, metrics 7 and 9).
 pub(super) const PHASE_METRICS: &[PhaseMetric] = &[
     ("rate_cv", |phase| {
         let found: Vec<_> = phase.flows.iter().filter_map(|flow| flow.rate_cv).collect();
@@ -351,16 +351,16 @@ pub(super) const PHASE_METRICS: &[PhaseMetric] = &[
     ("ratio_20s", |phase| least_over_greatest(phase, 20.0)),
 ];
 
-/// A metric of a phase by its key.
+/// A metric of a phase, with its key.
 pub(super) type PhaseMetric = (&'static str, fn(&crate::result::PhaseResult) -> Option<f64>);
 
-/// The least flow's throughput over the greatest's in windows of a length, in the mean.
+/// Mean over windows of a length of the lowest flow throughput over the highest.
 fn least_over_greatest(phase: &crate::result::PhaseResult, window_s: f64) -> Option<f64> {
     Some(phase.fairness.iter().find(|found| (found.window_s - window_s).abs() < 1e-9)?.ratio)
 }
 
 impl CaseResult {
-    /// The controller as tables name it: "gcc", or "gcc, live".
+    /// The controller's name in tables: "gcc", or "gcc, live".
     pub fn label(&self) -> String {
         match self.world {
             World::Sim => self.controller.clone(),
@@ -373,12 +373,12 @@ impl CaseResult {
         self.metrics.get(key).copied().flatten()
     }
 
-    /// Utilisation, 95th percentile of the waits in queues and loss: "93.5 % · 144 ms · 0.31 %".
+    /// Utilisation, 95th percentile of the queueing delays and loss: "93.5 % · 144 ms · 0.31 %".
     pub fn in_short(&self) -> String {
         self.short(false)
     }
 
-    /// The same, each with half the width of its interval if `has_intervals`: "93.5 ± 1.2 % · 144 ± 15 ms · 0.31 ± 0.06 %".
+    /// The same text, with half the width of each interval if `has_intervals`: "93.5 ± 1.2 % · 144 ± 15 ms · 0.31 ± 0.06 %".
     fn short(&self, has_intervals: bool) -> String {
         let number = |key: &str, scale: f64, decimals: usize| {
             let Some(found) = self.metric(key) else { return "–".to_owned() };
@@ -390,7 +390,7 @@ impl CaseResult {
         format!("{used} % · {waited} ms · {} %", number("loss", 100.0, 2))
     }
 
-    /// What all media received together in the mean, in bit/s; `None` without media.
+    /// Mean rate that all media together received, in bit/s; `None` without media.
     pub(super) fn media_rate_bps(&self) -> Option<f64> {
         let media = self.flows.iter().filter(|flow| flow.kind == FlowKind::Media);
         media.map(|flow| flow.metric("delivered_rate_bps").map(|found| found.mean)).sum::<Option<f64>>()
@@ -413,7 +413,7 @@ pub struct Row<'a> {
     pub variant: String,
     /// The world.
     pub world: World,
-    /// Of the controllers that ran it.
+    /// The results of the controllers that ran it.
     pub results: Vec<&'a CaseResult>,
 }
 
@@ -423,7 +423,7 @@ impl<'a> Row<'a> {
         self.results.iter().copied().find(|found| found.controller == controller)
     }
 
-    /// The variant, and the world if it is the real one: "50ms-link, live".
+    /// The variant, and the world if it is live: "50ms-link, live".
     pub fn label(&self) -> String {
         let live = if self.world == World::Live { ", live" } else { "" };
         format!("{}{live}", self.variant)
@@ -445,22 +445,22 @@ impl PhaseResult {
 }
 
 impl SuiteResult {
-    /// The result as JSON in one line, as it has tens of thousands of numbers.
+    /// The result as JSON in one line, because it has tens of thousands of numbers.
     pub fn to_json(&self) -> String {
         json_line(self)
     }
 
-    /// All that was measured, a row a metric.
+    /// All measured values, one row per metric.
     pub fn measured(&self) -> Vec<MetricRow<'_>> {
         super::rows::of(self)
     }
 
-    /// The result as CSV: one line a metric; see the book.
+    /// The result as CSV, one line per metric; see the book.
     pub fn to_csv(&self) -> String {
         super::csv::of(self)
     }
 
-    /// The runs in words: "simulated with 10 runs on the seeds 1 to 10 each", and how many live ones there are.
+    /// The runs in words: "simulated with 10 runs on the seeds 1 to 10 each", and the number of live ones.
     pub fn seeds(&self) -> String {
         let of = |runs: u32| {
             let last = self.seed.wrapping_add(u64::from(runs.saturating_sub(1)));
@@ -473,14 +473,14 @@ impl SuiteResult {
         format!("simulated with {} each{live}", of(self.runs))
     }
 
-    /// How many bars our own law meets: "equipoise meets 120 of 150 bars".
+    /// The number of bars that our law meets: "equipoise meets 120 of 150 bars".
     pub fn verdicts(&self) -> String {
         let judged = self.bars.iter().filter_map(|bar| bar.met);
         let (met, all) = judged.fold((0u32, 0u32), |(met, all), is_met| (met + u32::from(is_met), all + 1));
         format!("{} meets {met} of {all} bars", super::bars::JUDGED)
     }
 
-    /// The result as a table of Markdown: a row a variant and world, a column a controller, with intervals.
+    /// The result as a table of Markdown: a row per variant and world, a column per controller, with intervals.
     pub fn to_markdown(&self) -> String {
         let controllers = self.controllers();
         let mut text = format!("| case | {} |\n|---|{}\n", controllers.join(" | "), "---|".repeat(controllers.len()));
@@ -492,7 +492,7 @@ impl SuiteResult {
         text
     }
 
-    /// The bars as a table of Markdown: a row a bar, a column a law, with intervals, and the verdict.
+    /// The bars as a table of Markdown: a row per bar, a column per law, with intervals, and the verdict.
     pub fn bars_to_markdown(&self) -> String {
         let controllers = self.controllers();
         let lines = "---|".repeat(controllers.len());
@@ -508,7 +508,7 @@ impl SuiteResult {
         text
     }
 
-    /// The variants, each with its results by world: first those that some controller ran.
+    /// The variants, each with its results by world; variants that no controller ran come last.
     pub fn rows(&self) -> Vec<Row<'_>> {
         let is_same = |one: &CaseResult, other: &CaseResult| one.case == other.case && one.variant == other.variant;
         let mut rows: Vec<Row<'_>> = Vec::new();
@@ -547,7 +547,7 @@ impl SuiteResult {
 mod tests {
     use super::*;
 
-    /// Mean 2, deviation sqrt(2), so 12.706 either way: Student's t at one degree of freedom.
+    /// Mean 2, standard deviation sqrt(2), so ±12.706: Student's t at one degree of freedom.
     #[test]
     fn a_mean_has_an_interval_from_two_runs_on_and_counts_those_that_have_it() {
         let found = Estimate::of([Some(1.0), None, Some(3.0)].into_iter()).expect("two runs");

@@ -1,4 +1,4 @@
-//! The cases of RFC 8867, each with its variants: a scenario each, which stand in `scenarios/rfc8867`.
+//! The cases of RFC 8867 with their variants; each variant is a scenario in `scenarios/rfc8867`.
 
 use super::{Item, SuiteError};
 use crate::scenario::nearest::similar;
@@ -6,9 +6,9 @@ use crate::scenario::nearest::similar;
 /// The name of the suite.
 pub const NAME: &str = "rfc8867";
 
-/// Seeds of each variant, and of a quick run.
+/// Number of seeds of each variant in a full run.
 pub const RUNS: u32 = 10;
-/// Seeds of a quick run, which has the first variant of each case and leaves nothing out of a run.
+/// Number of seeds in a quick run, which has only the first variant of each case, at full length.
 pub const QUICK_RUNS: u32 = 3;
 
 /// A case by its section.
@@ -16,20 +16,20 @@ pub const QUICK_RUNS: u32 = 3;
 pub struct Case {
     /// Its section of RFC 8867, such as "5.1".
     pub number: &'static str,
-    /// What it is called.
+    /// Its title.
     pub title: &'static str,
-    /// What the RFC expects, in our words.
+    /// The expectation of the RFC, in our words.
     pub expected: &'static str,
-    /// A parameter that a controller has to have.
+    /// A parameter that a controller must have.
     pub needs: Option<&'static str>,
-    /// Its variants; the first is the one of a quick run.
+    /// Its variants; a quick run uses the first one.
     pub variants: &'static [Variant],
 }
 
 /// A variant of a case.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Its name, of its own in its case.
+    /// Its name, unique within its case.
     pub name: &'static str,
     /// Its scenario.
     pub text: &'static str,
@@ -167,13 +167,13 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// The case of a number.
+/// Returns the case with a number.
 pub fn case(number: &str) -> Option<&'static Case> {
     CASES.iter().find(|case| case.number == number)
 }
 
-/// What is named: cases, such as "5.1", or single variants, such as "5.1/50ms-link"; all of it if nothing is. Of a case, a quick run has
-/// the first variant alone.
+/// Returns the named cases, such as "5.1", or single variants, such as "5.1/50ms-link"; without names, all of them. A quick run has only
+/// the first variant of a case.
 ///
 /// # Errors
 /// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], with the most similar name.
@@ -197,7 +197,7 @@ pub fn items(names: &[String], is_quick: bool) -> Result<Vec<Item>, SuiteError> 
             }
         }
     }
-    // What is named twice is run once.
+    // A variant that is named twice runs once.
     let mut seen = std::collections::BTreeSet::new();
     items.retain(|item| seen.insert((item.case.clone(), item.variant.clone())));
     Ok(items)

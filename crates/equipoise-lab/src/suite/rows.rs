@@ -1,4 +1,4 @@
-//! What a suite has measured as a table: the rows that CSV and Python have.
+//! The measured values of a suite as a table: the rows for CSV and Python.
 
 use super::bars::{BarResult, JUDGED};
 use super::result::{CAPACITY, CaseFlow, CaseResult, Estimate, Metrics, PhaseResult, SuiteResult};
@@ -8,29 +8,29 @@ use super::result::{CAPACITY, CaseFlow, CaseResult, Estimate, Metrics, PhaseResu
 pub struct MetricRow<'a> {
     /// The case, its variant, the world and the controller.
     pub case: &'a CaseResult,
-    /// Of what it is.
+    /// The object that it describes.
     pub scope: Scope<'a>,
     /// Its key.
     pub metric: &'a str,
-    /// What was measured; of a phase's capacity, what was planned.
+    /// The measured value; for a phase's capacity, the planned one.
     pub found: Estimate,
 }
 
-/// Of what a metric is.
+/// The object that a metric describes.
 #[derive(Clone, Copy, Debug)]
 pub enum Scope<'a> {
-    /// Of all media of the whole run together.
+    /// All media together in the whole run.
     Run,
-    /// Of a flow.
+    /// A flow.
     Flow(&'a CaseFlow),
-    /// Of a stretch between planned changes.
+    /// A phase: a time span between planned changes.
     Phase(&'a PhaseResult),
-    /// Of a bar.
+    /// A bar.
     Bar(&'a BarResult),
 }
 
 impl Scope<'_> {
-    /// The scope in a lower-case word.
+    /// The scope as a lower-case word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -42,7 +42,7 @@ impl Scope<'_> {
 }
 
 impl MetricRow<'_> {
-    /// The flow, or what the bar asks for.
+    /// The flow's name, or the quantity of the bar.
     pub fn name(&self) -> Option<String> {
         match self.scope {
             Scope::Flow(flow) => Some(flow.name.clone()),
@@ -51,7 +51,7 @@ impl MetricRow<'_> {
         }
     }
 
-    /// What the flow is, or whether the controller that is judged met the bar.
+    /// The kind of flow, or whether the law under test met the bar.
     pub fn kind(&self) -> Option<&'static str> {
         match self.scope {
             Scope::Flow(flow) => Some(flow.kind.name()),
@@ -69,7 +69,7 @@ impl MetricRow<'_> {
     }
 }
 
-/// All rows: of each case those of the run, of its flows, its phases and its bars. What was not measured has none.
+/// Returns all rows: for each case those of the run, its flows, its phases and its bars. Values that were not measured have no row.
 pub(super) fn of(result: &SuiteResult) -> Vec<MetricRow<'_>> {
     let mut rows = Vec::new();
     for case in &result.results {

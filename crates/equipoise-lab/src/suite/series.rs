@@ -1,4 +1,4 @@
-//! What the media of a run did from second to second, and what their audio did: for charts (RFC 8868, Sec. 3: "the measurements in the
+//! Time series of the media and the audio of a run in steps of one second, for charts (RFC 8868, Sec. 3: "the measurements in the
 //! plot are at one-second intervals").
 
 use equipoise::units::{Size, Span};
@@ -9,31 +9,31 @@ use crate::record::{Arrived, LiveRecord, Waits};
 use crate::scenario::Scenario;
 use crate::sim::RunObserver;
 
-/// A flow over time, in the mean of the runs.
+/// A flow over time, as the mean of the runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowSeries {
     /// The flow's name.
     pub name: String,
-    /// Whether it is a connection of TCP, or several.
+    /// Whether it is a TCP connection, or several.
     pub is_tcp: bool,
-    /// Its seconds, from the start of the run on.
+    /// Its seconds, from the start of the run.
     pub seconds: Vec<Second>,
 }
 
-/// A second of a flow; `None` is what was not measured.
+/// A second of a flow; `None` for values that were not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
-    /// What arrived in it, in bit/s: of media in IP packets, of TCP new data.
+    /// Rate that arrived in it, in bit/s: IP packets of media, new data of TCP.
     pub rate_bps: Option<f64>,
-    /// Mean wait in queues of the packets that arrived in it, in seconds.
+    /// Mean queueing delay of the packets that arrived in it, in seconds.
     pub queueing_s: Option<f64>,
-    /// Mean time from capture until complete of the video frames that were captured in it and became complete, in seconds.
+    /// Mean time from capture to completion of the video frames captured in it that were completed, in seconds.
     pub frame_delay_s: Option<f64>,
     /// Share of the packets sent in it that never arrived.
     pub loss: Option<f64>,
 }
 
-/// Watches the media of a run.
+/// Observes the media of a run.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     flows: Vec<Watched>,
@@ -44,7 +44,7 @@ pub(super) struct Watch {
 pub(super) struct Watched {
     bins: Vec<Bin>,
     live: LiveRecord,
-    /// Of the packet that has just arrived, until its event says whether it was media.
+    /// Queueing delay of the packet that has just arrived, until its event shows whether it was media.
     waited: Option<Span>,
     pub(super) audio: Audio,
 }
@@ -56,7 +56,7 @@ pub(super) struct Audio {
     pub(super) bytes: Size,
     pub(super) received: u64,
     pub(super) waits: Waits,
-    /// What the session sent in all.
+    /// Total size sent by the session.
     pub(super) of_bytes: Size,
 }
 
@@ -67,13 +67,13 @@ struct Bin {
     arrivals: u32,
     waited: Span,
     sent: u32,
-    /// Of those sent in it.
+    /// Packets sent in it that arrived.
     arrived: u32,
     frames: u32,
     frame_delays: Span,
 }
 
-/// Seconds of a run that are watched at the most: a day's.
+/// Maximum number of observed seconds of a run: one day.
 const MOST_SECONDS: usize = 86_400;
 
 impl RunObserver for Watch {
@@ -110,12 +110,12 @@ impl Watch {
         &mut self.flows[number]
     }
 
-    /// The flows so far, as [`Self::into_flows`] gives them.
+    /// The flows so far, as [`Self::into_flows`] returns them.
     pub(super) fn flows(&self) -> &[Watched] {
         &self.flows
     }
 
-    /// The flows in their order; those behind the last that sent something are missing.
+    /// The flows in order; those after the last one that sent something are missing.
     pub(super) fn into_flows(self) -> Vec<Watched> {
         self.flows
     }
@@ -160,13 +160,13 @@ impl Watched {
         }
     }
 
-    /// Packets sent from a second of the run on, and how many of them arrived.
+    /// Number of packets sent from a second of the run on, and number of these that arrived.
     pub(super) fn sent_and_arrived(&self, from: usize) -> (u64, u64) {
         let bins = self.bins.iter().skip(from);
         bins.fold((0, 0), |(sent, arrived), bin| (sent + u64::from(bin.sent), arrived + u64::from(bin.arrived)))
     }
 
-    /// The whole seconds of a run that lasted so long.
+    /// The whole seconds of a run of this length.
     pub(super) fn seconds(&self, lasted_s: f64) -> Vec<Second> {
         let count = lasted_s.max(0.0) as usize;
         (0..count).map(|place| self.bins.get(place).map_or_else(Second::default, Bin::second)).collect()
@@ -187,7 +187,7 @@ impl Bin {
 }
 
 impl Second {
-    /// The means of what some seconds have.
+    /// The mean of each value over the seconds that have it.
     pub(super) fn mean(all: &[Self]) -> Self {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let (sum, count) =
@@ -203,8 +203,8 @@ impl Second {
     }
 }
 
-/// What the first link carries in each second, in bit/s, where that is recorded; nothing of links whose rate takes planned steps, which the
-/// phases have.
+/// Capacity of the first link in each second, in bit/s, if it is recorded; empty for a link whose rate takes planned steps, because the
+/// phases have these.
 pub(super) fn capacity(scenario: &Scenario) -> Vec<f64> {
     let recorded = scenario.links.first().map(|link| &link.forward.capacity).filter(|capacity| match capacity {
         Capacity::Trace(_) => true,

@@ -1,4 +1,4 @@
-//! A case of each recorded link of a folder.
+//! Makes a case of each recorded link in a folder.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,12 +17,12 @@ pub const VARIANT: &str = "media";
 
 const TEXT: &str = include_str!("trace.toml");
 
-/// What is run over each trace.
+/// The flow over each trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Length of a run; a trace in Mahimahi's format that is shorter begins again, and the last rate of a CSV file holds.
+    /// Length of a run. A shorter trace in Mahimahi's format is repeated; after the end of a CSV file its last rate holds.
     pub duration: Span,
-    /// The greatest rate of the media and of their controller.
+    /// The maximum rate of the media and of their controller.
     pub max_rate: Rate,
 }
 
@@ -32,21 +32,21 @@ impl Default for Settings {
     }
 }
 
-/// How a file has its capacity.
+/// The format of a capacity file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// Opportunities to deliver.
+    /// Delivery opportunities.
     Mahimahi,
     /// Lines of time and rate.
     Csv,
 }
 
-/// An item for each trace of a folder, in the order of their names: files named `.csv` (or `.csv.gz`) have lines of `time_s,rate_mbps` or
-/// are tables of a download, all others Mahimahi's format. Folders, hidden files and what is named like a text about the traces (`README`,
-/// `LICENSE`, `.md`, `.json`, `.toml`) are left out.
+/// Returns an item for each trace in a folder, in order of their names. Files named `.csv` (or `.csv.gz`) have lines of `time_s,rate_mbps`
+/// or are tables of a download; all others have Mahimahi's format. Folders, hidden files and files named like a text about the traces
+/// (`README`, `LICENSE`, `.md`, `.json`, `.toml`) are left out.
 ///
 /// # Errors
-/// [`SuiteError::Folder`], [`SuiteError::NoTraces`], [`SuiteError::Trace`] for a file that is none, and [`SuiteError::FileName`].
+/// [`SuiteError::Folder`], [`SuiteError::NoTraces`], [`SuiteError::Trace`] for a file that is not a trace, and [`SuiteError::FileName`].
 pub fn items(folder: &Path, settings: &Settings) -> Result<Vec<Item>, SuiteError> {
     let unreadable = |source| SuiteError::Folder { folder: folder.to_path_buf(), source };
     let mut files = Vec::new();
@@ -80,7 +80,7 @@ fn format(file: &Path) -> Format {
 fn item(file: &Path, settings: &Settings) -> Result<Item, SuiteError> {
     let wrong = |source| SuiteError::Trace { file: file.to_path_buf(), source };
     let format = format(file);
-    // It is read once more with its scenario; here a wrong one is named as what it is.
+    // The file is read again with its scenario; reading it here gives a precise error.
     match format {
         Format::Mahimahi => trace_capacity(file, Span::ZERO),
         Format::Csv => steps_capacity(file, Span::ZERO),

@@ -1,21 +1,22 @@
-//! How our own law stands beside others over recorded links.
+//! Compares our law with other laws over recorded links.
 
 use super::{CaseResult, FlowKind, SuiteResult};
 
-/// The law that is judged.
+/// The law under test.
 pub const JUDGED: &str = "equipoise";
-/// It is good enough with so much of the rate of the law that has most, or at so much of that law's frame delay.
+/// Smallest acceptable share of the rate of the fastest other law, and largest acceptable ratio to that law's frame delay; one of the two
+/// suffices.
 const LEAST_RATE: f64 = 0.9;
 const MOST_DELAY: f64 = 0.5;
 
-/// [`JUDGED`] over a link beside the law that has the highest mean rate of the others.
+/// [`JUDGED`] over a link, compared with the other law that has the highest mean rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// The other law.
     pub beside: String,
-    /// Mean rate that is delivered, over that of the other law.
+    /// Mean delivered rate, over that of the other law.
     pub rate: Option<f64>,
-    /// 95th percentile of frame delay, over that of the other law; `None` if one of them completed no frame.
+    /// 95th percentile of the frame delay, over that of the other law; `None` if one of them completed no frame.
     pub delay: Option<f64>,
 }
 
@@ -41,7 +42,7 @@ fn frame_delay(found: &CaseResult) -> Option<f64> {
     found.flow_mean(FlowKind::Media, "frame_delay_p95_s")
 }
 
-/// The verdict over one link, of whose results one is of the law that is judged and another is not.
+/// Returns the verdict over one link, if there are results of the law under test and of another law.
 fn verdict(results: &[&CaseResult]) -> Option<Verdict> {
     let (judged, others): (Vec<_>, Vec<_>) = results.iter().partition(|found| found.controller == JUDGED);
     let own = judged.first()?;
@@ -52,13 +53,13 @@ fn verdict(results: &[&CaseResult]) -> Option<Verdict> {
 }
 
 impl SuiteResult {
-    /// The verdict over each link, by its name; none without the law that is judged or without others.
+    /// The verdict over each link, by its name; empty without the law under test or without other laws.
     pub fn link_verdicts(&self) -> Vec<(String, Verdict)> {
         let rows = self.rows().into_iter();
         rows.filter_map(|row| Some((row.case.clone(), verdict(&row.results)?))).collect()
     }
 
-    /// The same as a table of Markdown: a row a link, with what each law did over it. Nothing if there is no verdict.
+    /// The verdicts as a table of Markdown: a row per link, with the values of each law. Empty without verdicts.
     pub fn link_verdicts_markdown(&self) -> String {
         let verdicts = self.link_verdicts();
         let controllers = self.controllers();
@@ -80,7 +81,7 @@ impl SuiteResult {
     }
 }
 
-/// Mean rate, 95th percentile of frame delay, 95th percentile of waits in the queue: "4.31 · 113 · 23".
+/// Mean rate, 95th percentile of frame delay, 95th percentile of queueing delay: "4.31 · 113 · 23".
 fn cell(found: &CaseResult) -> String {
     let number = |value: Option<f64>, scale: f64, decimals: usize| {
         value.map_or_else(|| "–".to_owned(), |value| format!("{:.decimals$}", value * scale))

@@ -1,20 +1,20 @@
-//! The picture of a chart: where values are in it, and how wide it may be.
+//! The picture of a chart: the positions of values in it, and its minimum widths.
 //!
-//! A picture is as wide as there is room, with letters of one size: across, places are percentages. Its height is fixed. Labels that would
-//! overlap on a phone have a second form for it; the style sheet shows the one for which there is room.
+//! A picture is as wide as the page allows, with text of a fixed size, so horizontal positions are percentages. Its height is fixed. Labels
+//! that would overlap on a phone have a second, narrow form; the style sheet shows the form that fits.
 
 use super::{Axis, Chart};
 use crate::report::escape;
 
 /// Height of the area between the axes, in pixels.
 pub(super) const HEIGHT: f64 = 250.0;
-/// Width of that area, at the least, where there is room for the wide form of labels, and on a phone.
+/// Minimum width of that area for the wide form of the labels, and its width on a phone.
 pub(super) const WIDTHS: [f64; 2] = [560.0, 270.0];
-/// The classes of what is shown for these widths alone.
+/// CSS classes of elements that only one of these widths shows.
 pub(super) const FORMS: [&str; 2] = ["wide", "narrow"];
-/// Height of letters.
+/// Height of the text.
 pub(super) const TEXT_SIZE: f64 = 13.0;
-/// Width of a letter, except for rare letters.
+/// Width of a letter; only rare letters are wider.
 pub(super) const LETTER_WIDTH: f64 = 7.2;
 
 /// The area between the axes.
@@ -28,18 +28,18 @@ impl<'a> Area<'a> {
         Self { x: &chart.x, y: &chart.y }
     }
 
-    /// Horizontal position of a value in percent, at the edge if it is beyond.
+    /// Horizontal position of a value in percent; a value outside the axis is at the edge.
     pub(super) fn x(&self, value: f64) -> f64 {
         self.x.share(value) * 100.0
     }
 
-    /// Vertical position of a value in pixels from the top, at the edge if it is beyond.
+    /// Vertical position of a value in pixels from the top; a value outside the axis is at the edge.
     pub(super) fn y(&self, value: f64) -> f64 {
         (1.0 - self.y.share(value)) * HEIGHT
     }
 }
 
-/// A text with its anchor in percent across and in pixels down, and with further attributes.
+/// A text element anchored at a percentage from the left and at pixels from the top, with further attributes.
 pub(super) fn text(x: f64, y: f64, attributes: &str, text: &str) -> String {
     format!("<text x=\"{x:.2}%\" y=\"{y:.1}\"{attributes}>{}</text>", escape(text))
 }

@@ -23,18 +23,18 @@ pub(super) fn svg(chart: &Chart, area: &Area<'_>) -> String {
     format!("<g class=\"ticks across\">{across}</g><g class=\"ticks up\">{up}</g>{axes}")
 }
 
-/// Whether names are too long to stand side by side, so that numbers stand for them, in a picture of this width.
+/// Returns whether names are too long to stand side by side in a picture of this width, so that numbers replace them.
 pub(super) fn names_are_numbered(chart: &Chart, area: &Area<'_>, width: f64) -> bool {
     let room = room_of_one(chart, area, width);
     chart.categories.iter().any(|name| name_width(name) + 2.0 * LETTER_WIDTH > room)
 }
 
-/// Room for the name at one place, in pixels.
+/// Width available to each name, in pixels.
 fn room_of_one(chart: &Chart, area: &Area<'_>, width: f64) -> f64 {
     area.x(chart.x.min + 1.0) * width / 100.0
 }
 
-/// Names at 1, 2 and so on, or numbers for them; where not even the numbers have room, only some of them.
+/// Names at 1, 2 and so on, or numbers in their place; if even the numbers do not fit, only some of them.
 fn names(chart: &Chart, area: &Area<'_>) -> String {
     let numbered = WIDTHS.map(|width| names_are_numbered(chart, area, width));
     let mut labels = String::new();
@@ -53,7 +53,7 @@ fn names(chart: &Chart, area: &Area<'_>) -> String {
     labels
 }
 
-/// Ticks of the horizontal axis with their grid; on a phone only those whose labels have room.
+/// Ticks of the horizontal axis with their grid lines; on a phone only those whose labels fit.
 fn numbers(chart: &Chart, area: &Area<'_>) -> String {
     let [wide, narrow] = WIDTHS;
     let fits = |steps: &f64| {
@@ -76,7 +76,7 @@ fn numbers(chart: &Chart, area: &Area<'_>) -> String {
     ticks.iter().enumerate().map(tick).collect()
 }
 
-/// Every how many places a label of this width may stand, if each place has so much room.
+/// Returns n if a label of this width fits at every n-th place, with this width available per place.
 fn fitting(width: f64, room: f64) -> usize {
     (width / room.max(1e-3)).ceil().clamp(1.0, 1e3) as usize
 }

@@ -1,8 +1,8 @@
-//! How a chart becomes an SVG with a legend.
+//! Turns a chart into an SVG with a legend.
 //!
 //! Colours are CSS variables of the page, so that one SVG serves light, dark and print. The lines of the SVG are in the units of the axes:
-//! the page's script reads the values from them, and zooms by another transformation. The legend is HTML below the SVG, so that it wraps on
-//! a narrow screen. The parts of the SVG are drawn by `axes`, `shapes` and `marks`.
+//! the page's script reads the values from them, and zooms by changing the transformation. The legend is HTML below the SVG, so that it
+//! wraps on a narrow screen. The modules `axes`, `shapes` and `marks` draw the parts of the SVG.
 
 use super::area::{Area, FORMS, HEIGHT, WIDTHS};
 use super::marks::MOST_NAMED_MARKS;
@@ -13,7 +13,7 @@ use super::{axes, marks, shapes};
 use crate::report::escape;
 
 const SHADE_OPACITY: f64 = 0.6;
-/// Room for the numbers of the horizontal axis, in pixels.
+/// Height for the numbers of the horizontal axis, in pixels.
 const BELOW: f64 = 24.0;
 
 impl Chart {
@@ -33,14 +33,14 @@ impl Chart {
         )
     }
 
-    /// Whether it has nothing but lines, bands and points, of which a part can be seen for itself.
+    /// Returns whether it has only lines, bands and points, so that a part of it can be shown alone.
     fn is_of_lines(&self) -> bool {
         self.layers.iter().all(|layer| !matches!(layer.shape, Shape::Box(..) | Shape::Estimate { .. }))
     }
 
-    /// Room for the labels at the left, at the right and above, in pixels.
+    /// Margins for labels at the left, at the right and above, in pixels.
     fn margins(&self) -> [f64; 3] {
-        /// Room for the labels of vertical marks, and where there are none.
+        /// Height for the labels of vertical marks, and the height without such labels.
         const LABELLED: f64 = 26.0;
         const BARE: f64 = 8.0;
         let last = ticks(&self.x, FEWEST_STEPS).last().map_or(0.0, |tick| number_width(&tick.label) / 2.0);
@@ -130,7 +130,7 @@ fn legend_entry(swatch: &str, name: &str) -> String {
     entry(swatch, &escape(name))
 }
 
-/// An entry that has its number in front of it in those of the widths in which a number stands for it in the chart.
+/// A legend entry, with its number in front for the widths at which the chart shows the number instead of the name.
 fn numbered_entry(swatch: &str, is_numbered: [bool; 2], number: u32, name: &str) -> String {
     let number = match is_numbered {
         [true, true] => format!("{number}: "),
@@ -175,13 +175,13 @@ mod tests {
         Mark { at, label: label.to_owned(), name: format!("the step to {label}"), dash: "2 3" }
     }
 
-    /// The paths of the layers: for each the parts that are joined, and their corners.
+    /// The paths of the layers: for each its connected parts, and their corners.
     fn paths(chart: &Chart) -> Vec<Vec<Vec<(f64, f64)>>> {
         let svg = shapes::lines(chart, &Digits::of(chart));
         svg.split(" d=\"").skip(1).map(|path| corners(path.split('"').next().expect("an end"))).collect()
     }
 
-    /// The parts of a path, and their corners.
+    /// The connected parts of a path, and their corners.
     fn corners(path: &str) -> Vec<Vec<(f64, f64)>> {
         let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
         let (mut x, mut y) = (0.0, 0.0);
@@ -205,7 +205,7 @@ mod tests {
         parts
     }
 
-    /// A line across what was not measured would claim a measurement.
+    /// A line across a gap in the measurements would claim a measurement.
     #[test]
     fn what_was_not_measured_is_a_gap() {
         let points = |middle| vec![(1.0, 2.0), (2.0, 2.0), (3.0, middle), (4.0, 2.0), (5.0, 2.0)];
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(gap, [vec![vec![(0.0, 5.0), (4.0, 5.0)], vec![(6.0, 2.0), (8.0, 2.0), (8.0, 2.0)]]]);
     }
 
-    /// A page with a run of hours has to open on a phone.
+    /// A page with a run of several hours must open on a phone.
     #[test]
     fn a_chart_has_a_few_thousand_points_at_most() {
         let points: Vec<_> = (0..200_000u32).map(|at| (f64::from(at) / 2e4, f64::from(at % 997) / 100.0)).collect();
@@ -274,7 +274,7 @@ mod tests {
         );
     }
 
-    /// Whether all tags of a document are closed in their order.
+    /// Returns whether all tags of a document are closed in order.
     fn is_balanced(document: &str) -> bool {
         let mut open = Vec::new();
         for tag in document.split('<').skip(1) {

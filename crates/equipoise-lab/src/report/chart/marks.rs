@@ -4,11 +4,11 @@ use super::area::{Area, FORMS, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTHS, line_swa
 use super::points::Digits;
 use super::{Chart, Mark};
 
-/// More vertical marks than this share one entry in the legend.
+/// If there are more vertical marks than this, they share one entry in the legend.
 pub(super) const MOST_NAMED_MARKS: usize = 12;
 const COLOR: &str = "var(--mark)";
 const LINE_WIDTH: f64 = 1.5;
-/// How far labels stand above the area or above a line.
+/// Distance of labels above the area or above a line.
 const ABOVE: f64 = 8.0;
 
 /// Vertical marks, from 0 to 1 in height.
@@ -27,7 +27,7 @@ fn line(mark: &Mark, path: &str) -> String {
     format!("<path d=\"{path}\" stroke=\"{COLOR}\" stroke-width=\"{LINE_WIDTH}\" stroke-dasharray=\"{dash}\"/>")
 }
 
-/// The labels: of horizontal marks at the right end of their lines, of vertical ones above the area.
+/// The labels: those of horizontal marks at the right end of their lines, those of vertical marks above the area.
 pub(super) fn labels(chart: &Chart, area: &Area<'_>) -> String {
     let seen: Vec<_> = chart.horizontals.iter().filter(|mark| chart.y.contains(mark.at)).collect();
     let heights: Vec<_> = seen.iter().map(|mark| area.y(mark.at) - ABOVE / 2.0).collect();
@@ -70,7 +70,7 @@ fn above(chart: &Chart, area: &Area<'_>, form: &str, width: f64) -> String {
     words.collect()
 }
 
-/// Whether the labels of vertical marks would overlap in a picture of this width, so that numbers stand for them.
+/// Returns whether the labels of vertical marks would overlap in a picture of this width, so that numbers replace them.
 pub(super) fn are_numbered(chart: &Chart, area: &Area<'_>, width: f64) -> bool {
     let mut right = f64::NEG_INFINITY;
     chart.verticals.iter().any(|mark| {
@@ -83,7 +83,7 @@ pub(super) fn are_numbered(chart: &Chart, area: &Area<'_>, width: f64) -> bool {
     })
 }
 
-/// The sign of a mark in the legend.
+/// The symbol of a mark in the legend.
 pub(super) fn swatch(mark: &Mark) -> String {
     line_swatch(6.0, COLOR, LINE_WIDTH, mark.dash)
 }
@@ -92,8 +92,8 @@ fn half_width(label: &str) -> f64 {
     label.chars().count() as f64 * LETTER_WIDTH / 2.0
 }
 
-/// Places from 0 to `last` with at least `distance` between them, as near to the wanted ones as one pass up and one pass
-/// down bring them; closer if there is no room.
+/// Returns positions from 0 to `last` with at least `distance` between them, as near to the wanted ones as one pass up and one
+/// pass down can move them; closer together if they do not fit.
 fn apart(wanted: &[f64], distance: f64, last: f64) -> Vec<f64> {
     let mut order: Vec<_> = (0..wanted.len()).collect();
     order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));

@@ -1,4 +1,4 @@
-//! What a chart is; how it becomes a picture is in the modules below.
+//! The data of a chart; the modules below turn it into a picture.
 
 mod area;
 mod axes;
@@ -11,23 +11,23 @@ mod ticks;
 /// What is drawn.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// Name of its own within the page.
+    /// Identifier, unique within the page.
     pub id: String,
-    /// What it shows, for those who cannot see it.
+    /// What it shows, for screen readers.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// Names at 1, 2 and so on of the horizontal axis, in place of numbers; none for numbers.
+    /// Names at 1, 2 and so on of the horizontal axis, instead of numbers; empty for numbers.
     pub categories: Vec<String>,
-    /// What is drawn, the first lowest.
+    /// The layers, from the lowest to the highest.
     pub layers: Vec<Layer>,
     /// Values of `y`, labelled at the right edge.
     pub horizontals: Vec<Mark>,
-    /// Values of `x`, labelled above.
+    /// Values of `x`, labelled above the area.
     pub verticals: Vec<Mark>,
-    /// Stretches of `x` that are shaded, below everything else.
+    /// Ranges of `x` that are shaded, below everything else.
     pub shades: Vec<Shade>,
 }
 
@@ -36,26 +36,26 @@ pub struct Chart {
 pub struct Axis {
     /// Its label, with the unit.
     pub label: &'static str,
-    /// Where it begins.
+    /// Its lower end.
     pub min: f64,
-    /// Where it ends; above `min`.
+    /// Its upper end; above `min`.
     pub max: f64,
-    /// Whether its values are powers of ten, given by their exponents.
+    /// Whether its values are powers of ten, stored as their exponents.
     pub is_logarithmic: bool,
 }
 
-/// One thing in a chart, with its words in the legend.
+/// One layer of a chart, with its name in the legend.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    /// Its words in the legend.
+    /// Its name in the legend.
     pub name: String,
     /// Its colour and dashes.
     pub style: Style,
-    /// What it is.
+    /// Its shape and values.
     pub shape: Shape,
 }
 
-/// What a layer is. A value that is not finite was not measured, and leaves a gap.
+/// Shape and values of a layer. A value that is not finite was not measured, and leaves a gap.
 #[derive(Clone, Debug)]
 pub enum Shape {
     /// Points joined by straight lines.
@@ -64,7 +64,7 @@ pub enum Shape {
     Steps(Vec<(f64, f64)>),
     /// The area between two values: x, lower, upper.
     Band(Vec<(f64, f64, f64)>),
-    /// Points on their own.
+    /// Single points.
     Points(Vec<(f64, f64)>),
     /// A point with the intervals of both of its values: lower end, value and upper end of x, and of y.
     Estimate {
@@ -79,7 +79,7 @@ pub enum Shape {
     Box(f64, [f64; 5], f64),
 }
 
-/// How a layer looks: in colour and, for those who see none, in its dashes.
+/// How a layer looks: its colour and, for readers who cannot tell colours apart, its dashes.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// A CSS colour.
@@ -93,43 +93,43 @@ pub struct Style {
 /// A straight line through the whole chart.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// Where it lies on its axis.
+    /// Its position on its axis.
     pub at: f64,
-    /// What stands beside the line: short.
+    /// The short label at the line.
     pub label: String,
-    /// What stands in the legend.
+    /// Its name in the legend.
     pub name: String,
     /// SVG dash pattern; empty for a solid line.
     pub dash: &'static str,
 }
 
-/// A stretch of the horizontal axis.
+/// A range of the horizontal axis.
 #[derive(Clone, Copy, Debug)]
 pub struct Shade {
-    /// Where it begins.
+    /// Its lower end.
     pub from: f64,
-    /// Where it ends.
+    /// Its upper end.
     pub to: f64,
     /// A CSS colour.
     pub color: &'static str,
-    /// What stands in the legend, once for all shades of the name.
+    /// Its name in the legend, once for all shades of that name.
     pub name: &'static str,
 }
 
 impl Axis {
-    /// An axis that can be drawn, whatever the limits: finite, and long enough for the precision of a float.
+    /// An axis that can be drawn, for any limits: finite, and long enough for the precision of a float.
     pub fn new(label: &'static str, min: f64, max: f64) -> Self {
-        /// The length between the largest limits is finite, and a part of the smallest length is above zero.
+        /// The distance between the largest limits is finite, and a fraction of the shortest length is above zero.
         const LARGEST: f64 = 1e300;
         const SHORTEST: f64 = 1e-300;
-        /// Shortest length as a share of the place on the number line: ticks stay distinct.
+        /// Shortest length, relative to the magnitude of the limits: ticks stay distinct.
         const SHORTEST_SHARE: f64 = 1e-6;
         let min = if min.is_finite() { min.clamp(-LARGEST, LARGEST) } else { 0.0 };
         let length = if max.is_finite() && max > min { max.min(LARGEST) - min } else { 1.0 };
         Self { label, min, max: min + length.max(min.abs() * SHORTEST_SHARE).max(SHORTEST), is_logarithmic: false }
     }
 
-    /// An axis of powers of ten, from one to another. The values on it are exponents, too.
+    /// A logarithmic axis from one power of ten to another. The values on it are exponents, too.
     pub fn logarithmic(label: &'static str, min: i32, max: i32) -> Self {
         Self { is_logarithmic: true, ..Self::new(label, min.into(), max.into()) }
     }

@@ -1,14 +1,14 @@
-//! The points of lines and bands: few enough to draw, and as text in the units of the axes, so that the picture holds the values.
+//! The points of lines and bands: few enough to draw, and written in the units of the axes, so that the picture contains the values.
 
 use super::{Axis, Chart, Shape};
 
-/// Points of all lines of a chart together, above which they are thinned out.
+/// If all lines of a chart together have more points than this, they are thinned out.
 const MOST_POINTS: usize = 4000;
-/// Points that a column keeps: the first, the least, the largest and the last.
+/// Points kept per column: the first, the smallest, the largest and the last.
 const PER_COLUMN: usize = 4;
 const COLUMNS: [usize; 2] = [50, 500];
 
-/// How many decimals matter on each axis of a chart, and how far outside of them a place may lie.
+/// The number of significant decimals on each axis of a chart, and how far outside of the axes a point may lie.
 pub(super) struct Digits<'a> {
     x: &'a Axis,
     y: &'a Axis,
@@ -30,12 +30,12 @@ impl<'a> Digits<'a> {
     }
 }
 
-/// A value with decimals for a hundred-thousandth of the axis' length.
+/// A value with decimals down to a hundred-thousandth of the axis' length.
 fn written(axis: &Axis, value: f64) -> String {
-    /// Decimals of an axis of the length 1, and the most that are written.
+    /// Decimals for an axis of length 1, and the maximum number written.
     const DECIMALS: f64 = 5.0;
     const MOST_DECIMALS: f64 = 15.0;
-    /// Lengths of the axis beyond which nobody looks, and browsers cannot draw.
+    /// Distance in axis lengths beyond which browsers cannot draw and no reader looks.
     const FAR: f64 = 1e3;
     let length = axis.max - axis.min;
     let value = value.clamp(axis.min - FAR * length, axis.max + FAR * length);
@@ -45,7 +45,7 @@ fn written(axis: &Axis, value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Into how many columns each line of a chart is divided if it has too many points.
+/// Returns the number of columns into which each line of a chart with too many points is divided.
 pub(super) fn columns(chart: &Chart) -> usize {
     let lines =
         chart.layers.iter().filter(|layer| !matches!(layer.shape, Shape::Box(..) | Shape::Estimate { .. })).count();
@@ -55,9 +55,9 @@ pub(super) fn columns(chart: &Chart) -> usize {
 
 /// A point of a line or of a band.
 pub(super) trait Point: Copy {
-    /// Its place on the horizontal axis.
+    /// Its position on the horizontal axis.
     fn at(&self) -> f64;
-    /// Its least value.
+    /// Its smallest value.
     fn low(&self) -> f64;
     /// Its largest value.
     fn high(&self) -> f64;
@@ -96,8 +96,8 @@ impl Point for (f64, f64, f64) {
     }
 }
 
-/// Points in the order of their places, of which there are at most four a column: with the same first, least, largest and last one in
-/// each column, the picture is the same. What was not measured stays where a whole column was not.
+/// Returns points in order of position, at most four per column. The first, smallest, largest and last point of each column are kept, so
+/// the picture does not change. A gap stays if it covers a whole column.
 pub(super) fn bounded<P: Point>(points: &[P], axis: &Axis, columns: usize) -> Vec<P> {
     if points.len() <= PER_COLUMN * columns {
         return points.to_vec();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     proptest! {
-        /// A peak that is not drawn is one that nobody sees.
+        /// A peak that is not drawn cannot be seen.
         #[test]
         fn few_points_are_left_and_the_extremes_of_each_column_with_them(
             values in proptest::collection::vec(prop_oneof![9 => -1e3..1e3f64, 1 => Just(f64::NAN)], 0..3000),

@@ -6,23 +6,23 @@ use super::{Axis, Chart, Layer, Shape, Style};
 use crate::report::escape;
 
 const BAND_OPACITY: f64 = 0.2;
-/// A band's upper edge, in the dashes of its world.
+/// Width of a band's upper edge, which has the dashes of its world.
 const EDGE_WIDTH: f64 = 0.9;
-/// Width of the dot that stands for a single point of a line.
+/// Diameter of the dot that marks a single point of a line.
 const DOT_WIDTH: f64 = 5.0;
-/// Radius of a point, and of one of few.
+/// Radius of a point among many, and of a point among few.
 const RADIUS: f64 = 2.6;
 const LARGE_RADIUS: f64 = 4.6;
 /// Width of the line along an interval.
 const INTERVAL_WIDTH: f64 = 1.2;
-/// Half the width of a box in units of the horizontal axis, and that of a whisker's end.
+/// Half the width of a box and of a whisker's end, in units of the horizontal axis.
 const HALF_BOX: f64 = 0.25;
 const HALF_END: f64 = 0.12;
 /// Half the length of a cross's arms, in pixels.
 const ARM: f64 = 5.0;
 
-/// All lines, steps and bands of a chart in the units of its axes: bands below lines, and solid lines below dashed ones, so that of two
-/// equal lines both can be seen.
+/// All lines, steps and bands of a chart in the units of its axes: bands below lines, and solid lines below dashed ones, so that two equal
+/// lines are both visible.
 pub(super) fn lines(chart: &Chart, digits: &Digits<'_>) -> String {
     let mut layers: Vec<_> = chart.layers.iter().collect();
     layers.sort_by_key(|layer| (!matches!(layer.shape, Shape::Band(_)), !layer.style.dash.is_empty()));
@@ -36,7 +36,7 @@ pub(super) fn lines(chart: &Chart, digits: &Digits<'_>) -> String {
     drawn.collect()
 }
 
-/// All points and boxes of a chart, which are whole at the area's edges, too.
+/// All points and boxes of a chart; at the area's edges they are not clipped.
 pub(super) fn signs(chart: &Chart, area: &Area<'_>) -> String {
     let columns = columns(chart);
     let drawn = chart.layers.iter().map(|layer| {
@@ -59,7 +59,7 @@ pub(super) fn signs(chart: &Chart, area: &Area<'_>) -> String {
     drawn.collect()
 }
 
-/// The sign of a layer in the legend.
+/// The symbol of a layer in the legend.
 pub(super) fn swatch(layer: &Layer) -> String {
     let Style { color, dash, width } = layer.style;
     let area = |opacity: f64| format!("<rect width=\"28\" height=\"12\" style=\"fill:{color};opacity:{opacity}\"/>");
@@ -73,13 +73,13 @@ pub(super) fn swatch(layer: &Layer) -> String {
     }
 }
 
-/// What the script knows a layer by: its shape, its words and its colour.
+/// The attributes by which the script identifies a layer: its shape, its name and its colour.
 fn named(layer: &Layer, shape: &str) -> String {
     let Layer { name, style: Style { color, .. }, .. } = layer;
     format!(" data-shape=\"{shape}\" data-name=\"{}\" data-color=\"{color}\"", escape(name))
 }
 
-/// Lines through points, with a gap at each that was not measured, and a dot for one that is alone.
+/// Lines through points, with a gap at each point that was not measured, and a dot for a point without neighbours.
 fn line(layer: &Layer, shape: &str, digits: &Digits<'_>, points: &[(f64, f64)]) -> String {
     let (path, alone) = joined(digits, points);
     if path.is_empty() {
@@ -95,7 +95,7 @@ fn stroke(path: &str, attributes: &str, Style { color, dash, width }: Style) -> 
     format!("<path{attributes} d=\"{path}\" stroke=\"{color}\" stroke-width=\"{width}\"{dash}/>")
 }
 
-/// A path through points, and one with those alone that have no neighbour.
+/// A path through points, and a path of only those that have no neighbour.
 fn joined(digits: &Digits<'_>, points: &[(f64, f64)]) -> (String, String) {
     let (mut path, mut alone) = (String::new(), String::new());
     for part in points.split(|point| !point.is_measured()).filter(|part| !part.is_empty()) {
@@ -140,7 +140,7 @@ fn band(layer: &Layer, digits: &Digits<'_>, points: &[(f64, f64, f64)]) -> Strin
     filled + &stroke(&joined(digits, &edge).0, "", Style { width: EDGE_WIDTH, ..layer.style })
 }
 
-/// How the sign of a single value looks.
+/// The look of a single value's symbol.
 #[derive(Clone, Copy)]
 struct Look {
     style: Style,
@@ -150,24 +150,24 @@ struct Look {
 }
 
 impl Look {
-    /// One of many.
+    /// For one of many points.
     const fn small(style: Style) -> Self {
         Self { style, radius: RADIUS, width: 1.0, is_filled: false }
     }
 
-    /// One of few.
+    /// For one of few points.
     const fn large(style: Style, is_filled: bool) -> Self {
         Self { style, radius: LARGE_RADIUS, width: 1.8, is_filled }
     }
 }
 
-/// A sign at the place of two values, which keeps its form whatever the width of the picture.
+/// A symbol at the position of two values; its shape does not depend on the width of the picture.
 fn place(area: &Area<'_>, x: f64, y: f64, sign: &str) -> String {
     let (left, top) = (area.x(x), area.y(y));
     format!("<svg class=\"sign\" x=\"{left:.2}%\" y=\"{top:.1}\" data-at=\"{x}\" data-value=\"{y}\">{sign}</svg>")
 }
 
-/// The sign of a single value, around the origin: a different one for each kind of dashes, so that colour is not the only difference.
+/// The symbol of a single value, around the origin: one shape for each kind of dashes, so that colour is not the only difference.
 fn sign(Look { style, radius: r, width, is_filled }: Look) -> String {
     let fill = if is_filled { style.color } else { "none" };
     let look = format!("fill:{fill};stroke:{};stroke-width:{width}", style.color);
@@ -181,7 +181,7 @@ fn sign(Look { style, radius: r, width, is_filled }: Look) -> String {
     format!("<path d=\"{path}\" style=\"{look}\"/>")
 }
 
-/// A drawing with its values in words, which a browser shows to whoever points at it.
+/// A drawing with its values as text, which a browser shows when the pointer is on it.
 fn titled(words: &str, drawing: &str) -> String {
     format!("<g class=\"titled\"><title>{}</title>{drawing}</g>", escape(words))
 }
@@ -200,7 +200,7 @@ fn box_words([least, lower, median, upper, largest]: [f64; 5], mean: f64) -> Str
     format!("median {median:.3}, quartiles {lower:.3} and {upper:.3}, from {least:.3} to {largest:.3}{mean}")
 }
 
-/// A straight line between two places, each with its percentage across and its pixels down.
+/// A straight line between two positions, each in percent from the left and in pixels from the top.
 fn straight(from: (f64, f64), to: (f64, f64), color: &str, width: f64) -> String {
     let ((x1, y1), (x2, y2)) = (from, to);
     format!(
@@ -218,7 +218,7 @@ fn estimate(area: &Area<'_>, [left, x, right]: [f64; 3], [low, y, high]: [f64; 3
     [line((left, y), (right, y)), line((x, low), (x, high)), place(area, x, y, &sign(look))].concat()
 }
 
-/// Whiskers from the least to the largest, a box from quartile to quartile, a bar at the median.
+/// Whiskers from the minimum to the maximum, a box from quartile to quartile, a bar at the median.
 fn boxed(area: &Area<'_>, at: f64, [least, lower, median, upper, largest]: [f64; 5], style: Style) -> String {
     let line = |half: f64, from: f64, to: f64, width: f64| {
         straight((area.x(at - half), area.y(from)), (area.x(at + half), area.y(to)), style.color, width)

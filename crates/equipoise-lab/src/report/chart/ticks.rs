@@ -1,31 +1,31 @@
-//! Where an axis has its ticks, and how wide their numbers are.
+//! The ticks of an axis, and the widths of their numbers.
 
 use super::Axis;
 
-/// A place on an axis, and its label.
+/// A position on an axis, and its label.
 pub(super) struct Tick {
     pub(super) at: f64,
     pub(super) label: String,
 }
 
-/// Width of a digit, and that of a point or a comma, in the widest of the page's fonts.
+/// Width of a digit, and of a point or a comma, in the widest of the page's fonts.
 const DIGIT_WIDTH: f64 = 9.0;
 const POINT_WIDTH: f64 = 4.5;
-/// Distance of a number of the vertical axis from the axis, and that between two numbers of the horizontal axis.
+/// Distance between the vertical axis and its numbers, and between two numbers of the horizontal axis.
 pub(super) const NUMBER_GAP: f64 = 8.0;
-/// Steps between ticks, at the least: then there are fewer than ten.
+/// Minimum number of steps between ticks: then there are fewer than ten.
 pub(super) const FEWEST_STEPS: f64 = 4.0;
 
-/// Room at the left of the area that the numbers of the vertical axis need.
+/// Width at the left of the area for the numbers of the vertical axis.
 pub(super) fn room_for_numbers(axis: &Axis) -> f64 {
     let widest = ticks(axis, FEWEST_STEPS).iter().map(|tick| number_width(&tick.label)).fold(0.0, f64::max);
     widest + NUMBER_GAP
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten within an axis, from `fewest` steps to two and a half times as many; all powers of
+/// Returns multiples of 1, 2 or 5 times a power of ten within an axis, from `fewest` steps to two and a half times as many; all powers of
 /// ten of a logarithmic axis.
 pub(super) fn ticks(axis: &Axis, fewest: f64) -> Vec<Tick> {
-    /// Errors of rounding, as a share of a step.
+    /// Tolerance for rounding errors, as a share of a step.
     const ROUNDING: f64 = 1e-6;
     if axis.is_logarithmic {
         let power = |exponent: i32| {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the limits: a few ticks, at equal distances within the axis, with different labels of one form.
+        /// For any limits: a few ticks, at equal distances within the axis, with different labels of one format.
         #[test]
         fn ticks_are_few_even_and_within_the_axis(min in ANY, max in ANY, near in -1e-7..1e-5f64, fewest in 1u8..5) {
             for axis in [Axis::new("", min, max), Axis::new("", min, min + min.abs() * near)] {

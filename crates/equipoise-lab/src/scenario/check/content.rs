@@ -1,4 +1,4 @@
-//! What a session or a connection has to send.
+//! The content that a session or a connection sends.
 
 use equipoise::units::{Rate, Size, Span};
 use equipoise_path::video::{FrameKind, Synthetic};
@@ -9,17 +9,17 @@ use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw_source::RawSource;
 use crate::scenario::{ContentChoice, ContentKind, Frames};
 
-/// Frames a second, and groups of pictures, beyond which nobody codes.
+/// Maximum number of frames per second, and of frames in a group of pictures, that any encoder uses.
 const MOST_FRAME_RATE: f64 = 1000.0;
 const MOST_PATTERN: usize = 1000;
-/// The largest frame over the mean one; real films have less than ten.
+/// Maximum ratio of the largest frame to the mean one; real films have less than ten.
 const MOST_PEAK: f64 = 1000.0;
-/// Where none is given: as the traces of TU Berlin (Fitzek 2001) have it.
+/// The default, as in the traces of TU Berlin (Fitzek 2001).
 const FRAME_RATE: f64 = 25.0;
 const PATTERN: &str = "IPBBPBBPBBBB";
 
 impl Check<'_> {
-    /// Content of a flow, which is sent whole.
+    /// Checks content that a flow sends in full.
     pub(super) fn content(&self, raw: &RawSource) -> Result<ContentChoice, ScenarioError> {
         match raw.kind.get_ref().as_str() {
             "constant" => {
@@ -35,7 +35,7 @@ impl Check<'_> {
         }
     }
 
-    /// A video with its mean rate and its length.
+    /// Checks a video with its mean rate and its length.
     pub(super) fn video(&self, raw: &RawSource) -> Result<(Frames, Rate, Span), ScenarioError> {
         let (rate, length) = self.rate_and_length(raw)?;
         Ok((self.frames(raw, rate, length)?, rate, length))
@@ -56,7 +56,7 @@ impl Check<'_> {
         Ok((rate, length))
     }
 
-    /// The rate of a source that has one.
+    /// Returns the rate of a source that must have one.
     pub(super) fn rate_of<'r>(&self, raw: &'r RawSource) -> Result<&'r Spanned<Value>, ScenarioError> {
         let missing = || Problem::NoRate { kind: raw.kind.get_ref().clone() };
         raw.rate.as_ref().ok_or_else(|| self.wrong("kind", raw.kind.span(), missing()))
@@ -79,7 +79,7 @@ impl Check<'_> {
                     cv: self.within("cv", cv, MOST_PEAK)?,
                     pattern: self.pattern(raw)?,
                 };
-                // Whether there is one does not hang on the seed.
+                // Whether a video exists does not depend on the seed.
                 like.generate((0, 0)).map_err(|problem| self.wrong("cv", cv.span(), problem.into()))?;
                 Ok(Frames::Synthetic(Box::new(like)))
             }
@@ -107,7 +107,7 @@ impl Check<'_> {
         Ok(*value.get_ref())
     }
 
-    /// Refuses what only a video has.
+    /// Refuses keys that only a video has.
     pub(super) fn no_video(&self, raw: &RawSource) -> Result<(), ScenarioError> {
         match &raw.video.frame_rate {
             Some(rate) => Err(self.not_of_this(raw, "frame_rate", rate.span(), "a video source has")),
@@ -115,7 +115,7 @@ impl Check<'_> {
         }
     }
 
-    /// Refuses what only frames of a video have, and a model of an encoder has not.
+    /// Refuses keys that only frames of a video have, and not a model of an encoder.
     pub(super) fn only_frame_rate(&self, raw: &RawSource) -> Result<(), ScenarioError> {
         let numbers = [("peak", &raw.video.peak), ("cv", &raw.video.cv)];
         let words = [("pattern", &raw.video.pattern), ("trace", &raw.video.trace), ("adapt", &raw.video.adapt)];

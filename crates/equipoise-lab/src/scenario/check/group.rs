@@ -7,7 +7,7 @@ use super::super::{Choice, CoupledFlow, Flow, Problem, ScenarioError};
 use super::{Check, LARGEST_PACKET};
 
 impl Check<'_> {
-    /// The group of a session over one path, and its share there.
+    /// Checks the group of a session over one path, and its share in the group.
     pub(super) fn coupled(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<CoupledFlow>, ScenarioError> {
         let Some(group) = &raw.group else { return Ok(None) };
         let given = group.get_ref();
@@ -27,7 +27,7 @@ impl Check<'_> {
         Ok(Some(CoupledFlow { group: given.name.get_ref().clone(), priority, coupling }))
     }
 
-    /// All flows of a group are coupled in one way.
+    /// Checks that all flows of a group have the same coupling.
     pub(super) fn one_coupling(&self, raw: &RawFlow, flow: &Flow, before: &[Flow]) -> Result<(), ScenarioError> {
         let (Some(group), Some(own)) = (&raw.group, flow.coupled()) else { return Ok(()) };
         let other = before.iter().filter_map(Flow::coupled).find(|other| other.group == own.group);

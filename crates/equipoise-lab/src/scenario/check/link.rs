@@ -1,4 +1,4 @@
-//! The links: what is written of either direction, made what happens to packets there.
+//! The links: from the keys of both directions to their configurations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::scenario::error::ScenarioError;
 use crate::scenario::link_problem::LinkProblem;
 use crate::scenario::raw_link::{Keys, RawLink, RawLinkStep};
 
-/// How much later what is reordered arrives, where that is not said: as `equipoise link` has it.
+/// Default for the extra delay of a reordered packet, as in `equipoise link`.
 const REORDER_BY: Span = Span::from_millis(5);
 
-/// A packet of which only the size counts.
+/// A packet of which only the size matters.
 #[derive(Clone)]
 struct Any;
 
@@ -69,7 +69,7 @@ impl Check<'_> {
         Ok(config)
     }
 
-    /// A quantity, or what holds where it is not given.
+    /// Checks a quantity, or returns the default if it is not given.
     fn or<T: std::str::FromStr<Err = equipoise::units::UnitError>>(
         &self,
         key: &str,
@@ -79,7 +79,7 @@ impl Check<'_> {
         value.map_or(Ok(usual), |value| self.quantity(key, value))
     }
 
-    /// Says that a key stands beside another with which it makes no sense, or lacks one without which it makes none.
+    /// The error of a key that excludes another given key, or that needs one that is not given.
     fn stray(&self, key: &'static str, value: &Spanned<Value>, problem: LinkProblem) -> ScenarioError {
         self.wrong(key, value.span(), problem.into())
     }
@@ -89,7 +89,7 @@ impl Check<'_> {
             self.link_steps(keys.steps, duration, |step| Some(("loss", step.loss.as_ref()?)))?;
         let initial = match (keys.loss, keys.loss_burst) {
             (None, None) if steps.is_empty() => Loss::None,
-            // A number is drawn for every packet, so that the n-th one meets the same later in both worlds.
+            // A random number is drawn for every packet, so that the later fate of the n-th packet is the same in both worlds.
             (None, None) => Loss::Random(Share::NONE),
             (Some(share), None) => Loss::Random(self.quantity::<Share>("loss", share)?),
             (None, Some(bursts)) => Loss::Burst(self.quantity::<GilbertElliott>("loss_burst", bursts)?),
@@ -146,7 +146,7 @@ impl Check<'_> {
         Ok(Capacity::Rate(Schedule::new(rate, steps)))
     }
 
-    /// A capacity from a file.
+    /// Checks a capacity from a file.
     fn traced(&self, file: &Spanned<String>, keys: &Keys<'_>) -> Result<Capacity, ScenarioError> {
         let key = if keys.rate_trace.is_some() { "rate_trace" } else { "rate_csv" };
         let read: fn(&Path, Span) -> Result<Capacity, CapacityError> =
@@ -172,7 +172,7 @@ impl Check<'_> {
         Ok(Schedule::new(initial, steps))
     }
 
-    /// The steps that change a quantity.
+    /// Checks the steps of a quantity.
     fn link_steps<'r, T: std::str::FromStr<Err = equipoise::units::UnitError>>(
         &self,
         steps: Option<&'r Vec<RawLinkStep>>,
@@ -205,7 +205,7 @@ impl Check<'_> {
         }
     }
 
-    /// A queue that manages itself, by its name and its parameters.
+    /// Checks an active queue management by its name and its parameters.
     fn discipline(&self, given: &Spanned<BTreeMap<String, Spanned<Value>>>) -> Result<Discipline, ScenarioError> {
         let aqm = Aqm { check: self, given: given.get_ref(), span: given.span() };
         let name = given.get_ref().get("name").and_then(|name| name.get_ref().as_str());
@@ -252,7 +252,7 @@ impl Check<'_> {
     }
 }
 
-/// The table of a queue that manages itself.
+/// The table of an active queue management.
 struct Aqm<'c, 't> {
     check: &'c Check<'t>,
     given: &'c BTreeMap<String, Spanned<Value>>,
@@ -272,7 +272,7 @@ impl Aqm<'_, '_> {
         let usual = Codel::default();
         let interval = self.get("interval", usual.interval)?;
         let codel = Codel { target: self.get("target", usual.target)?, interval };
-        // RFC 8289, Sec. 4.3: a target above the interval lets a queue stand for ever.
+        // RFC 8289, Sec. 4.3: with a target above the interval, a queue would never drain.
         if codel.target > interval {
             return Err(self.check.wrong(
                 "aqm",
@@ -296,7 +296,7 @@ impl Aqm<'_, '_> {
     }
 }
 
-/// Why a file gives no capacity, with all its causes.
+/// Why a file does not contain a capacity, with all causes.
 fn capacity_words(error: &CapacityError) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

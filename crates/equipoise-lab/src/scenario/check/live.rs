@@ -20,14 +20,14 @@ const MOST_BURST_FRAMES: f64 = 1000.0;
 const ENCODER: &str = "`frame_rate`, `min_rate`, `max_rate`, `reaction`, `burst`, `burst_frames`, `burst_from`, `interval_spread`, `size_spread` and `traces`";
 const AUDIO: &str = "it has `kind`, `rate` and `interval`";
 
-/// What a medium of a session is.
+/// The medium of a session.
 enum Medium {
     Video(VideoChoice),
     Audio(AudioChoice),
 }
 
 impl Check<'_> {
-    /// What a session has to send.
+    /// Checks what a session sends.
     pub(super) fn media(&self, raw: &RawFlow) -> Result<MediaChoice, ScenarioError> {
         let mut live: Option<LiveChoice> = None;
         for source in raw.sources() {
@@ -55,7 +55,7 @@ impl Check<'_> {
         }
     }
 
-    /// How live media are sent, without any.
+    /// Checks how live media are sent; the media themselves are not filled in.
     fn without_media(&self, raw: &RawFlow) -> Result<LiveChoice, ScenarioError> {
         let pacing = match &raw.pacing {
             None => equipoise_session::rtp::LiveMedia::PACING,
@@ -70,7 +70,7 @@ impl Check<'_> {
         Ok(LiveChoice { video: None, audio: None, pacing, skip_after, deadline })
     }
 
-    /// A live medium; `None` for content that is sent whole.
+    /// Checks a live medium; `None` for content that is sent in full.
     fn medium(&self, raw: &RawSource) -> Result<Option<Medium>, ScenarioError> {
         Ok(match raw.kind.get_ref().as_str() {
             "encoder" => Some(Medium::Video(VideoChoice::Modelled(Box::new(self.encoder(raw)?)))),
@@ -106,7 +106,7 @@ impl Check<'_> {
         Ok(AudioChoice { rate, interval })
     }
 
-    /// A model of an encoder; the defaults are the RFC's.
+    /// Checks a model of an encoder; the defaults are those of the RFC.
     fn encoder(&self, raw: &RawSource) -> Result<VideoModel, ScenarioError> {
         let not_its = || MediaProblem::NotOfAnEncoder { known: ENCODER };
         if let Some(rate) = &raw.rate {
@@ -145,7 +145,7 @@ impl Check<'_> {
         Ok(frames as u32)
     }
 
-    /// A number without a unit.
+    /// Checks a number without a unit.
     fn plain(&self, key: &str, value: &Spanned<Value>) -> Result<f64, ScenarioError> {
         match value.get_ref() {
             Value::Integer(number) => Ok(*number as f64),
@@ -169,7 +169,7 @@ impl Check<'_> {
         stray.map_or(Ok(()), |(key, span)| Err(self.not_of_this(raw, key, span, known)))
     }
 
-    /// When a session has nothing to send.
+    /// Checks when a session has nothing to send.
     pub(super) fn pauses(&self, raw: &RawFlow, start: Span, duration: Span) -> Result<Vec<Outage>, ScenarioError> {
         let Some(first) = raw.pause.first() else { return Ok(Vec::new()) };
         let is_session = raw.controller.is_some() && raw.paths.is_none();

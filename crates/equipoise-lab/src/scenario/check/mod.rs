@@ -1,4 +1,4 @@
-//! From what was written to what can be run: parse, don't validate.
+//! From a scenario as written to one that can be run: parse, don't validate.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -28,21 +28,21 @@ mod paths;
 mod tcp;
 mod web;
 
-/// Bounds that keep a typing error from asking for the impossible.
+/// Limits that catch typing errors which would ask for the impossible.
 const MOST_LINKS: usize = 64;
 const MOST_PATHS: usize = 64;
 const MOST_FLOWS: usize = 256;
 const MOST_NAME: usize = 40;
-/// Headers of RTP with its sending time take 56 bytes; below this, media would be the smaller part.
+/// RTP headers with the sending time take 56 bytes; in smaller packets, the headers would be larger than the media.
 const SMALLEST_PACKET: Size = Size::from_bytes(100);
-/// Background traffic has no media to speak of: the header and a sending time with a few bytes behind them.
+/// Background traffic carries no media: a header, and a sending time with a few more bytes.
 const SMALLEST_BACKGROUND_PACKET: Size = Size::from_bytes(64);
 /// An Ethernet frame's payload, so that nothing is fragmented.
 const LARGEST_PACKET: Size = Size::from_bytes(1500);
-/// The shortest report interval in a scenario: two packets at 1.6 Mbit/s.
+/// The shortest report interval of a scenario: two packets at 1.6 Mbit/s.
 const SHORTEST_INTERVAL: Span = Span::from_millis(10);
 
-/// Samples that a chart and a reader can bear.
+/// Maximum number of samples that a chart can show.
 const MOST_SAMPLES: i64 = 100_000;
 
 /// Checks the text of a scenario.
@@ -107,21 +107,21 @@ pub(super) fn scenario(text: &str, catalogue: &Catalogue) -> Result<Scenario, Sc
     Ok(scenario)
 }
 
-/// A five-hundredth of the run, and 10 ms at least.
+/// A five-hundredth of the run, at least 10 ms.
 fn sample_interval(duration: Span) -> Span {
     Span::from_nanos(duration.as_nanos() / 500).max(Span::from_millis(10))
 }
 
-/// What a scenario is checked with.
+/// The input of the checks.
 struct Check<'t> {
-    /// For the lines and values that errors name.
+    /// The text, for the lines and values that errors name.
     text: &'t str,
-    /// What can be named.
+    /// The entries that can be named.
     catalogue: &'t Catalogue,
 }
 
 impl Check<'_> {
-    /// The flows, and behind each that has media back in its session those media.
+    /// Returns the flows. A flow whose session has media both ways is followed by the flow of the reverse media.
     fn both_ways(&self, written: Vec<RawFlow>) -> Result<Vec<(RawFlow, Option<DuplexPart>)>, ScenarioError> {
         let mut flows = Vec::with_capacity(written.len());
         for mut there in written {
@@ -174,13 +174,13 @@ impl Check<'_> {
         })
     }
 
-    /// A quantity: a text with its unit. A bare number is taken for a text, so that the error asks for its unit.
+    /// Checks a quantity: a string with its unit. A bare number is treated as a string, so that the error asks for its unit.
     fn quantity<T: FromStr<Err = UnitError>>(&self, key: &str, value: &Spanned<Value>) -> Result<T, ScenarioError> {
         let text = match value.get_ref() {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        // What is cut is no quantity, and neither is what is that long; errors quote it.
+        // A value long enough to be cut is never a valid quantity; errors quote it.
         excerpt::value(&text).parse().map_err(|problem: UnitError| self.wrong(key, value.span(), problem.into()))
     }
 
@@ -232,7 +232,7 @@ impl Check<'_> {
         Ok(Schedule::new(initial, checked))
     }
 
-    /// The time of a step, which comes after the one before it and before the end.
+    /// Checks the time of a step, which must be after the step before it and before the end.
     fn step(
         &self,
         key: &str,
@@ -305,7 +305,7 @@ impl Check<'_> {
         Ok(Flow { name, path, back, direction, ecn, packet_size, circuit_breakers, start, pauses, rtcp, part, kind })
     }
 
-    /// Whether queues may mark a flow's media.
+    /// Checks whether queues may mark a flow's media.
     fn ecn(&self, raw: &RawFlow) -> Result<Ecn, ScenarioError> {
         if let Some(ecn) = raw.ecn.as_ref().filter(|_| raw.controller.is_none()) {
             return Err(self.wrong("ecn", ecn.span(), Problem::EcnOfWhat));
@@ -317,7 +317,7 @@ impl Check<'_> {
         })
     }
 
-    /// The direction of a flow's media.
+    /// Checks the direction of a flow's media.
     fn direction_of(&self, raw: &RawFlow) -> Result<Direction, ScenarioError> {
         match (self.word("direction", raw.direction.as_ref(), &["forward", "back"])?, &raw.direction) {
             (Some("back"), Some(at)) => {
@@ -337,7 +337,7 @@ impl Check<'_> {
         Ok(Rtcp { sender: name(&raw.sender), receiver: name(&raw.receiver), seed: raw.seed })
     }
 
-    /// What a flow over one path sends.
+    /// Checks what a flow over one path sends.
     fn kind(
         &self,
         raw: &RawFlow,
@@ -378,7 +378,7 @@ impl Check<'_> {
         })
     }
 
-    /// A chain of links by their names, under `key` of what has this name.
+    /// Checks a chain of links by their names; `key` and the name identify it in errors.
     fn chain(
         &self,
         (key, owner): (&str, &Spanned<String>),
@@ -419,7 +419,7 @@ impl Check<'_> {
         Ok((controller, report_interval, target))
     }
 
-    /// How a session's receiver reports on single packets: as it is written, or where its controller cannot do without.
+    /// Returns how a session's receiver reports on single packets: as written, or the default if its controller needs it.
     fn reporting(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<Reporting>, ScenarioError> {
         let built = controller.build(LARGEST_PACKET);
         let needs = built.map_or(Needs::NOTHING, |built| built.needs());
@@ -428,7 +428,7 @@ impl Check<'_> {
             None => return Ok(None),
             Some(given) => Some(given.get_ref()),
         };
-        // The one tells finer times, the other marks.
+        // One format has finer arrival times, the other has congestion marks.
         let format = match self.word("format", given.and_then(|given| given.format.as_ref()), &["rfc8888", "twcc"])? {
             Some("rfc8888") => Format::CongestionFeedback,
             Some(_) => Format::TransportWide,
@@ -450,7 +450,7 @@ impl Check<'_> {
         Ok(Some(Reporting { format, interval }))
     }
 
-    /// The link that a session leaves the network at.
+    /// Checks the link at which a session leaves the network.
     fn playout(&self, raw: &RawFlow, path: &[usize], scenario: &Scenario) -> Result<Option<usize>, ScenarioError> {
         let Some(name) = &raw.playout else { return Ok(None) };
         let is_it = |link: &&usize| scenario.links.get(**link).is_some_and(|link| link.name == *name.get_ref());
@@ -461,7 +461,7 @@ impl Check<'_> {
         Ok(found)
     }
 
-    /// An entry of the catalogue with its parameters, as a flow's `key` gives them.
+    /// Checks an entry of the catalogue with its parameters in a flow's `key`.
     fn choice<C, X: Context>(
         &self,
         key: &str,
@@ -480,7 +480,7 @@ impl Check<'_> {
         Ok(Choice { entry: entry.clone(), parameters })
     }
 
-    /// Values for all parameters of an entry; what is missing stands at the name.
+    /// Checks the values for all parameters of an entry; an error about a missing one is located at the name.
     fn parameters<C, X: Context>(
         &self,
         entry: &Listed<C, X>,
@@ -495,7 +495,7 @@ impl Check<'_> {
                 Value::Float(number) => number.to_string(),
                 _ => return Err(self.wrong(key, value.span(), Problem::NotAParameter)),
             };
-            // As of a quantity: errors quote both.
+            // As with a quantity, errors quote both.
             texts.push((excerpt::value(key), excerpt::value(&text)));
         }
         let texts: Vec<_> = texts.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();

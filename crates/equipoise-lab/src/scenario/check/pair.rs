@@ -11,10 +11,10 @@ use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw::{RawFlow, RawPair, RawRunningLaw};
 use crate::scenario::{PairFlow, RunningLaw, TcpFlow};
 
-/// The largest factor of reduction; more takes any loss for all.
+/// The largest reduction factor; a larger one treats every loss as total loss.
 const MOST_REDUCTION_FACTOR: f64 = 1000.0;
 
-/// What a flow pair has to fit into.
+/// What the checks of a flow pair need of the rest of the scenario.
 pub(super) struct Around {
     pub(super) start: Span,
     pub(super) duration: Span,
@@ -48,7 +48,7 @@ impl Check<'_> {
         Ok(segment)
     }
 
-    /// The TCP half, as a connection that is written to and keeps its window over idleness.
+    /// Checks the TCP half: a connection that the application writes to and that keeps its window while idle.
     fn tcp_half(&self, raw: &RawFlow, around: &Around) -> Result<TcpFlow, ScenarioError> {
         let refused = |key: &str, at| Err(self.wrong(key, at, Problem::NotOfAPair));
         if let Some(stop) = &raw.stop {
@@ -97,7 +97,7 @@ impl Check<'_> {
         }
     }
 
-    /// A rate, or a share as a plain number.
+    /// Checks a rate, or a share as a plain number.
     fn tolerance(&self, value: &Spanned<Value>) -> Result<Tolerance, ScenarioError> {
         match value.get_ref() {
             Value::Float(share) => Ok(Tolerance::Share(*share)),

@@ -19,7 +19,7 @@ impl Check<'_> {
         Ok(Path { name: raw.name.get_ref().clone(), links: self.chain(("links", &raw.name), &raw.links, links)?, down })
     }
 
-    /// Times, one after another, in which something is not there.
+    /// Checks outages: time spans in order, without overlap.
     pub(super) fn outages(&self, raw: &[RawOutage], duration: Span) -> Result<Vec<Outage>, ScenarioError> {
         let mut outages: Vec<Outage> = Vec::new();
         for outage in raw {
@@ -31,7 +31,7 @@ impl Check<'_> {
         Ok(outages)
     }
 
-    /// A session over several paths, and the links of all of them.
+    /// Checks a session over several paths; returns it with the links of all of them.
     pub(super) fn multipath(
         &self,
         raw: &RawFlow,
@@ -70,7 +70,7 @@ impl Check<'_> {
         Ok((MultipathFlow { controller, reporting, report_interval, period, scheduler, paths, target }, links))
     }
 
-    /// How the receiver reports on the single packets of each path, where the controller goes by them.
+    /// Returns how the receiver reports on the single packets of each path, if the controller uses them.
     fn path_reporting(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<Reporting>, ScenarioError> {
         let built = controller.build(LARGEST_PACKET).ok();
         let is_for_each = built.is_some_and(|built| built.needs().contains(Needs::PACKETS));

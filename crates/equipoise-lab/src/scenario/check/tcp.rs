@@ -9,9 +9,9 @@ use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw::{RawBandwidth, RawFlow, RawTcp};
 use crate::scenario::{BandwidthSource, MediaProblem, TcpFlow};
 
-/// Least retransmission timeout where none is given (RFC 6298, Sec. 2.4).
+/// Default minimum retransmission timeout (RFC 6298, Sec. 2.4).
 const MIN_RTO: Span = Span::from_secs(1);
-/// Letters of the longest name of a congestion control (Linux's `TCP_CA_NAME_MAX`, less the zero at its end).
+/// Maximum length of a congestion control's name (Linux's `TCP_CA_NAME_MAX`, less the terminating zero).
 const MOST_KERNEL_NAME: usize = 15;
 /// More segments than any path of a scenario holds.
 const MOST_SEGMENTS: u64 = 1 << 30;
@@ -74,7 +74,7 @@ impl Check<'_> {
         })
     }
 
-    /// Whether there is such a congestion control is the kernel's to say.
+    /// Only the kernel can check whether such a congestion control exists.
     fn kernel(&self, name: &Spanned<String>) -> Result<String, ScenarioError> {
         let right = |name: &String| {
             (1..=MOST_KERNEL_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
@@ -122,7 +122,7 @@ impl Check<'_> {
         }
     }
 
-    /// On unless it says otherwise.
+    /// On by default.
     fn switch(&self, key: &str, value: Option<&Spanned<String>>) -> Result<bool, ScenarioError> {
         Ok(self.word(key, value, &["on", "off"])? != Some("off"))
     }

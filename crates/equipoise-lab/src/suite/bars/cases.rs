@@ -1,4 +1,4 @@
-//! The cases and their bars: those of RFC 8867, Sec. 5 and 6, with further variants, and four of our own.
+//! The cases and their bars: those of RFC 8867, Sec. 5 and 6, with additional variants, and four of our own.
 
 use super::super::{Item, rfc8867};
 use super::measure::Measure;
@@ -10,23 +10,23 @@ use crate::scenario::Override;
 pub struct Case {
     /// Its section of RFC 8867, such as "5.1", or a name.
     pub name: &'static str,
-    /// What it is called.
+    /// Its title.
     pub title: &'static str,
-    /// Its variants; the first is the one of a quick run.
+    /// Its variants; a quick run uses the first one.
     pub variants: Vec<Variant>,
 }
 
-/// A variant of a case with what is asked in it.
+/// A variant of a case with its bars.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// What is run.
+    /// The scenario to run.
     pub item: Item,
-    /// What is asked.
+    /// The requirements.
     pub(super) bars: Vec<Bar>,
 }
 
 impl Variant {
-    /// The variant of the same case that its bars compare with.
+    /// The variant of the same case to which its bars compare.
     pub(super) fn reference(&self) -> Option<&'static str> {
         self.bars.iter().find_map(|bar| match bar.of {
             Of::Less(_, variant) | Of::Lower(_, variant) => Some(variant),
@@ -35,7 +35,7 @@ impl Variant {
     }
 }
 
-/// What is asked of a law.
+/// A requirement for a law.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bar {
     pub(super) key: &'static str,
@@ -45,21 +45,21 @@ pub(super) struct Bar {
     pub(super) of: Of,
 }
 
-/// What a bar's value is.
+/// The quantity that a bar limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Of {
-    /// A measure of each run; of several values the one that is worst in the mean.
+    /// A measure of each run; if a run has several values, the one with the worst mean.
     Run(Measure),
-    /// How much less a measure is than in another variant of the case, on the same seed.
+    /// The decrease of a measure from another variant of the case, with the same seed.
     Less(Measure, &'static str),
-    /// How much less, as a share of what it is there.
+    /// The same decrease, relative to the other variant's value.
     Lower(Measure, &'static str),
-    /// A measure over what it is under another law, on the same seed.
+    /// The ratio of a measure to its value under another law, with the same seed.
     OverLaw(Measure, &'static str),
 }
 
 impl Of {
-    /// What has to be measured for it.
+    /// The measure on which it depends.
     pub(super) const fn measure(self) -> Measure {
         match self {
             Self::Run(measure) | Self::Less(measure, _) | Self::Lower(measure, _) | Self::OverLaw(measure, _) => {
@@ -73,11 +73,11 @@ fn bar(key: &'static str, quantity: impl Into<String>, unit: Unit, limit: Limit,
     Bar { key, quantity: quantity.into(), unit, limit, of: Of::Run(of) }
 }
 
-/// The greatest rate of all media here that have RFC 8593's example values, in bit/s.
+/// The maximum rate of media with RFC 8593's example values, in bit/s.
 const MEDIA_BPS: f64 = 1.5e6;
-/// Windows in which a rate is reached, in seconds: some frames of video at least, as one is no rate yet. Ours.
+/// Length of the windows in which a rate must be reached, in seconds: several video frames, because a single frame is not a rate yet. Ours.
 const WINDOW_S: f64 = 0.5;
-/// The same at the start, where ten round trips are 0.2 s at the least.
+/// The same at the start; ten round trips take at least 0.2 s.
 const START_WINDOW_S: f64 = 0.2;
 
 /// All cases.
@@ -107,7 +107,7 @@ fn of_rfc8867(case: &'static rfc8867::Case) -> Case {
     Case { name: case.number, title: case.title, variants: case.variants.iter().map(variant).collect() }
 }
 
-/// What is asked of a variant of RFC 8867; those with jitter and with UDP in the place of steps of the link are compared alone.
+/// The bars of a variant of RFC 8867. Variants with jitter, and with UDP instead of link steps, have no limits; they are compared only.
 fn asked(case: &str, variant: &str) -> Vec<Bar> {
     match (case, variant) {
         ("5.1", "50ms-link") => one_flow(0.030),
@@ -152,14 +152,14 @@ fn asked(case: &str, variant: &str) -> Vec<Bar> {
     }
 }
 
-/// The flow forward in 5.3, while media back fill their way.
+/// The forward flow in 5.3, while reverse media fill the opposite direction.
 const FORWARD: Measure = Measure::Used { flow: 0, from_s: 35.0, until_s: 70.0 };
 
 fn queue_p95(most_s: f64) -> Bar {
     bar("queueing_p95_s", "queues, p95", Unit::Millis, Limit::AtMost(most_s), Measure::QueueP95)
 }
 
-/// The link is used, the queue short, little lost.
+/// The link is used, the queue is short, and few packets are lost.
 fn steady(used: f64, p95_s: f64) -> Vec<Bar> {
     vec![
         bar("used_worst_phase", "used, worst phase", Unit::Percent(1), Limit::AtLeast(used), Measure::ByPhase),
@@ -180,7 +180,7 @@ fn one_flow(p95_s: f64) -> Vec<Bar> {
     bars
 }
 
-/// A flow that comes, or comes back, at a time has its share soon, and then all have it.
+/// A flow that starts or resumes gets its share soon, and then all flows have theirs.
 fn come(flow: usize, at: u32, share_bps: f64, flows: &'static [usize]) -> Vec<Bar> {
     let (at_s, key, jain_key) = match at {
         20 => (20.0, "share_from_20_s", "jain_from_30_s"),
@@ -201,7 +201,7 @@ fn come(flow: usize, at: u32, share_bps: f64, flows: &'static [usize]) -> Vec<Ba
     ]
 }
 
-/// The rate over an equal share of 2 Mbit/s, while both are there.
+/// The rate relative to an equal share of 2 Mbit/s, while both flows send.
 fn equal_share((least, most): (f64, f64)) -> Bar {
     let measure = Measure::Rate { from_s: 5.0, until_s: 119.0, over_bps: 1e6 };
     bar("equal_share", "of an equal share", Unit::Ratio, Limit::Within(least, most), measure)
@@ -237,14 +237,14 @@ fn changed(case: &str, variant: &str, name: String, overrides: Vec<Override>, ba
     Some(Variant { item: Item { variant: name, overrides, ..rfc8867::item(case, variant) }, bars })
 }
 
-/// 5.1 with less feedback.
+/// 5.1 with less frequent feedback.
 fn with_feedback(interval: &str) -> Option<Variant> {
     let overrides = vec![Override::set("flow.S1.feedback.interval", interval)];
     let name = format!("50ms-link-feedback-{}", interval.replace(' ', ""));
     changed("5.1", "50ms-link", name, overrides, one_flow(0.035))
 }
 
-/// 5.6 with queues of other lengths, and where TCP ends.
+/// 5.6 with queues of other lengths, and with the end of TCP.
 fn beside_tcp() -> Vec<Option<Variant>> {
     let queue = |ms: u32| Override::set("link.bottleneck.queue", format!("{ms} ms"));
     let mut variants = Vec::new();
@@ -308,7 +308,7 @@ fn policer() -> Case {
     Case { name: "policer", title, variants: vec![Variant { item, bars }] }
 }
 
-/// Overrides of a link's rate, and of the greatest rate of law and media.
+/// Overrides of a link's rate, and of the maximum rate of law and media.
 fn capacity(mbps: f64, most: f64) -> Vec<Override> {
     let rate = |mbps: f64| format!("{} kbit/s", (mbps * 1000.0).round());
     vec![
@@ -344,7 +344,7 @@ fn idle() -> Case {
     let variant = |mbps: f64| {
         let item = own("idle", title, scenario!("idle"), format!("{mbps}M"), capacity(mbps, 1.5));
         let used = Measure::Rate { from_s: 5.0, until_s: 30.0, over_bps: mbps * 1e6 };
-        // 18 ms and what two packets take, to 10 us.
+        // 18 ms and the service time of two packets, to 10 us.
         let most_s = ((0.018 + 2.0 * 1200.0 * 8.0 / (mbps * 1e6)) * 1e5).round() / 1e5;
         let bars = vec![
             bar("used_from_5_s", "used from 5 s on", Unit::Percent(1), Limit::AtLeast(0.95), used),
@@ -356,7 +356,7 @@ fn idle() -> Case {
     Case { name: "idle", title, variants: [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0].map(variant).into() }
 }
 
-/// What is asked beside the other laws, of every case but the short start.
+/// The bars in comparison with the other laws, for every case except the short start.
 fn beside_others(case: &str) -> Vec<Bar> {
     if case == "start" {
         return Vec::new();

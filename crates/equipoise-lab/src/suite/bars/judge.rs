@@ -1,4 +1,4 @@
-//! From what was measured of each run to what each bar gave.
+//! From the measures of each run to the result of each bar.
 
 use super::super::result::Estimate;
 use super::JUDGED;
@@ -6,35 +6,35 @@ use super::cases::{Bar, Of, Variant};
 use super::measure::Measure;
 use super::result::{BarResult, LawValue, Limit};
 
-/// What was measured of a variant under a law.
+/// The measures of a variant under a law.
 #[derive(Clone, Debug)]
 pub(super) struct Found<'a> {
     pub(super) case: &'a str,
     pub(super) variant: &'a str,
     pub(super) controller: &'a str,
-    /// Of each run each measure with its values.
+    /// The values of each measure, for each run.
     pub(super) runs: Vec<Vec<(Measure, Vec<f64>)>>,
-    /// What laws are compared by.
+    /// Quantities for comparing laws.
     pub(super) compared: Compared,
 }
 
-/// What laws are compared by: means over the runs.
+/// Quantities for comparing laws: means over the runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Compared {
-    /// What all media received, in bit/s.
+    /// Rate that all media together received, in bit/s.
     pub(super) rate_bps: Option<f64>,
-    /// 95th percentile of the waits in queues, in seconds.
+    /// 95th percentile of queueing delays, in seconds.
     pub(super) queueing_p95_s: Option<f64>,
 }
 
-/// Another law counts as fast from this share of our own law's rate on.
+/// Another law counts as fast from this share of our law's rate on.
 const AS_FAST: f64 = 0.95;
-/// A law ahead by more than this in its share, ...
+/// A law is ahead if its share is higher by more than this ...
 const AHEAD: f64 = 0.05;
-/// ... whose queue is not so many times as long.
+/// ... and its queueing delay is below this multiple of ours.
 const QUEUE_RATIO: f64 = 2.0;
 
-/// All bars of the variants that ran, in their order.
+/// Returns all bars of the variants that ran, in order.
 pub(super) fn all(variants: &[Variant], found: &[Found<'_>]) -> Vec<BarResult> {
     let of_variant = |variant: &Variant| {
         let (case, name) = (variant.item.case.clone(), variant.item.variant.clone());
@@ -62,7 +62,7 @@ fn one(case: &str, variant: &str, bar: &Bar, found: &[Found<'_>]) -> BarResult {
     }
 }
 
-/// What our own law makes of a bar, and the laws that it fails by.
+/// Returns whether our law meets a bar, and the laws to which it loses.
 fn verdict(limit: Limit, laws: &[LawValue], ran: &[&Found<'_>]) -> (Option<bool>, Vec<String>) {
     let mean = |name: &str| laws.iter().find(|law| law.controller == name)?.value.map(|value| value.mean);
     let compared = |name: &str| ran.iter().find(|law| law.controller == name).map(|law| law.compared);
@@ -86,7 +86,7 @@ fn verdict(limit: Limit, laws: &[LawValue], ran: &[&Found<'_>]) -> (Option<bool>
         Limit::BelowOthers | Limit::NotBehindOthers => {
             let others: Vec<_> = laws.iter().map(|law| law.controller.as_str()).filter(|law| *law != JUDGED).collect();
             let behind: Vec<_> = others.iter().filter(|law| fails_by(law)).map(|law| (*law).to_owned()).collect();
-            // With nobody to compare with there is no verdict.
+            // Without other laws to compare with there is no verdict.
             ((!others.is_empty()).then_some(behind.is_empty()), behind)
         }
         _ => (limit.is_met_by(own), Vec::new()),
@@ -123,7 +123,7 @@ fn single(run: &[(Measure, Vec<f64>)], measure: Measure) -> Option<f64> {
     values(run, measure).first().copied()
 }
 
-/// Of the values that each run has, such as one a phase, the one that is worst in the mean.
+/// For a measure with several values in each run, such as one per phase: the value with the worst mean.
 fn worst(limit: Limit, law: &Found<'_>, measure: Measure) -> Option<Estimate> {
     let count = law.runs.iter().map(|run| values(run, measure).len()).max().unwrap_or(0);
     let of_place = |place| Estimate::of(law.runs.iter().map(|run| values(run, measure).get(place).copied()));

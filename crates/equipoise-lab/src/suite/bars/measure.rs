@@ -1,4 +1,4 @@
-//! What is measured of a run for a bar, from every media packet that arrived: windows are a bar's own, and no phase's.
+//! Measures of a run for a bar, from every media packet that arrived. Each bar has its own time windows, independent of phases.
 
 use equipoise::units::Span;
 use equipoise_session::Event;
@@ -14,66 +14,67 @@ use crate::statistics::jain;
 /// A quantity of a run. Times are in seconds since the start of the run, rates in bit/s of IP packets at the receivers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Measure {
-    /// Share of what media could use that they received, of each bottleneck in each phase, from [`SETTLING_S`] after its start on.
+    /// Share of the usable capacity that media received, for each bottleneck in each phase, from [`SETTLING_S`] after the phase's start.
     ByPhase,
-    /// The same of one flow's bottleneck from a time until another.
+    /// Share of the usable capacity of one flow's bottleneck, in a time range.
     Used { flow: usize, from_s: f64, until_s: f64 },
-    /// The same of all media in the whole run.
+    /// Share of the usable capacity that all media received in the whole run.
     UsedInAll,
-    /// Mean wait in queues, in seconds.
+    /// Mean queueing delay, in seconds.
     QueueMean,
-    /// 95th percentile of the waits in queues, in seconds.
+    /// 95th percentile of the queueing delays, in seconds.
     QueueP95,
-    /// The same of the packets that arrived by a time.
+    /// 95th percentile of the queueing delays of the packets that arrived until a time, in seconds.
     QueueP95Until { until_s: f64 },
-    /// Share of the media packets sent from a second of the run on that never arrived.
+    /// Share of the media packets that never arrived, of those sent from a second of the run on.
     Loss { from_s: u32 },
-    /// Time from `at_s` on until the rate received in a window before it is first `rate_bps` or more, in seconds; `most_s` if it never is by then.
+    /// Time from `at_s` until the rate received in the preceding window first is at least `rate_bps`, in seconds; `most_s` if it is later
+    /// or never.
     Reached { flow: usize, at_s: f64, window_s: f64, rate_bps: f64, most_s: f64 },
-    /// Jain's index of some flows' rates from a time until another.
+    /// Jain's index of some flows' rates in a time range.
     Jain { flows: &'static [usize], from_s: f64, until_s: f64 },
     /// The largest flow's rate over the smallest's.
     Spread { from_s: f64, until_s: f64 },
     /// Rate of all media over `over_bps`.
     Rate { from_s: f64, until_s: f64, over_bps: f64 },
-    /// 1 if within `within_s` after `at_s` there is a second whose 95th percentile of waits is at most `p95_s`, else 0.
+    /// 1 if some second within `within_s` after `at_s` has a 95th percentile of queueing delays of at most `p95_s`, else 0.
     CalmAgain { at_s: f64, within_s: f64, p95_s: f64 },
-    /// Rate of all media over what the goodput of web traffic leaves of a capacity.
+    /// Rate of all media over the capacity less the goodput of web traffic.
     BesideWeb { from_s: f64, until_s: f64, capacity_bps: f64 },
-    /// 1 if some flow's video froze for longer than a second, else 0.
+    /// 1 if any flow's video froze for longer than a second, else 0.
     Frozen,
-    /// Mean time of a fetch of web traffic, in seconds.
+    /// Mean duration of a fetch of web traffic, in seconds.
     Fetch,
-    /// 95th percentile of the time from a video frame's capture until it is complete, the mean of the flows, in seconds.
+    /// 95th percentile of the time from a video frame's capture until it is complete, as the mean over the flows, in seconds.
     Frames,
 }
 
-/// A law has so long to follow a change of the capacity before its share is counted.
+/// Time that a law has to follow a change of the capacity before its share counts.
 pub(super) const SETTLING_S: f64 = 3.0;
-/// Of a shorter rest of a phase no share is told.
+/// A shorter rest of a phase has no share.
 const LEAST_S: f64 = 1.0;
-/// What a time until a rate is reached is told to.
+/// Resolution of the time until a rate is reached.
 const STEP_S: f64 = 0.01;
 
 impl Measure {
-    /// Whether it is 0 or 1, and its mean a share of runs.
+    /// Returns whether each value is 0 or 1, so that the mean is a share of runs.
     pub(super) const fn is_share(self) -> bool {
         matches!(self, Self::CalmAgain { .. } | Self::Frozen)
     }
 }
 
-/// Watches the media of a run packet by packet.
+/// Observes the media of a run packet by packet.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
     pub(super) watch: Watch,
     flows: Vec<Arrivals>,
 }
 
-/// The media packets of a flow that arrived, in the order of their times.
+/// The media packets of a flow that arrived, in order of time.
 #[derive(Debug, Default)]
 struct Arrivals {
     packets: Vec<Arrival>,
-    /// Of the packet that has just arrived, until its event says whether it was media.
+    /// Queueing delay of the packet that has just arrived, until its event shows whether it was media.
     waited: Span,
 }
 
@@ -109,32 +110,32 @@ impl Packets {
         &mut self.flows[number]
     }
 
-    /// Forgets what background traffic did, which is no media.
+    /// Removes the data of background traffic, which is not media.
     pub(super) fn keep_media(&mut self, run: &Run) {
         let is_media = |number: usize| run.flows.get(number).is_some_and(|flow| flow.controller.is_some());
         let others = self.flows.iter_mut().enumerate().filter(|(number, _)| !is_media(*number));
         others.for_each(|(_, flow)| flow.packets.clear());
     }
 
-    /// The packets of a flow that arrived after a time and not after another.
+    /// Returns the packets of a flow that arrived after one time and not after another.
     fn between(&self, flow: usize, from_s: f64, until_s: f64) -> &[Arrival] {
         let packets = self.flows.get(flow).map_or(&[][..], |flow| &flow.packets);
         let place = |at_s: f64| packets.partition_point(|packet| packet.at.as_secs_f64() <= at_s);
         packets.get(place(from_s)..place(until_s)).unwrap_or_default()
     }
 
-    /// What a flow received in the mean of a stretch, in bit/s.
+    /// Mean rate that a flow received in a time range, in bit/s.
     fn rate_bps(&self, flow: usize, from_s: f64, until_s: f64) -> f64 {
         let bits: f64 = self.between(flow, from_s, until_s).iter().map(|packet| f64::from(packet.bits)).sum();
         bits / (until_s - from_s).max(f64::MIN_POSITIVE)
     }
 
-    /// The same of all flows together.
+    /// Mean rate that all flows together received, in bit/s.
     fn all_bps(&self, from_s: f64, until_s: f64) -> f64 {
         (0..self.flows.len()).map(|flow| self.rate_bps(flow, from_s, until_s)).sum()
     }
 
-    /// 95th percentile of the waits of all media that arrived in a stretch, in seconds; `None` if nothing did.
+    /// 95th percentile of the queueing delays of all media that arrived in a time range, in seconds; `None` if nothing arrived.
     fn p95_s(&self, from_s: f64, until_s: f64) -> Option<f64> {
         let mut waits = Waits::default();
         let packets = (0..self.flows.len()).flat_map(|flow| self.between(flow, from_s, until_s));
@@ -142,7 +143,7 @@ impl Packets {
         waits.result().p95_s
     }
 
-    /// When the rate of a window is first reached, in seconds since `at_s`: the end of the window.
+    /// Time after `at_s` at which a window first has the rate, in seconds: the end of the window.
     fn reached_s(&self, flow: usize, at_s: f64, (window_s, rate_bps): (f64, f64), most_s: f64) -> f64 {
         let steps = ((most_s - window_s) / STEP_S).max(0.0) as u32;
         let ends = (0..=steps).map(|step| window_s + f64::from(step) * STEP_S);
@@ -150,7 +151,7 @@ impl Packets {
         ends.into_iter().find(is_reached).unwrap_or(most_s)
     }
 
-    /// Whether the wait in queues is again below a bar.
+    /// Returns whether the queueing delay is below a limit again.
     fn is_calm_again(&self, at_s: f64, within_s: f64, p95_s: f64) -> bool {
         let steps = ((within_s - 1.0) * 10.0).max(0.0) as u32;
         let mut ends = (0..=steps).map(|step| at_s + 1.0 + f64::from(step) / 10.0);
@@ -158,7 +159,7 @@ impl Packets {
     }
 }
 
-/// A measure of a run: one value, or one for each phase; none of what was not there.
+/// Returns the values of a measure in a run: one, or one per phase; empty if it was not measured.
 pub(super) fn of(measure: Measure, scenario: &Scenario, run: &Run, packets: &Packets) -> Vec<f64> {
     let one = |value: Option<f64>| value.filter(|value| value.is_finite()).into_iter().collect();
     let media = run.media.as_ref();
@@ -203,7 +204,7 @@ fn videos(run: &Run) -> impl Iterator<Item = crate::result::FramesResult> {
     run.flows.iter().filter_map(|flow: &FlowResult| flow.video)
 }
 
-/// Of each bottleneck in each phase that is long enough.
+/// For each bottleneck in each phase that is long enough.
 fn by_phase(scenario: &Scenario, packets: &Packets) -> Vec<f64> {
     let Some(plan) = phases::Plan::new(scenario) else { return Vec::new() };
     let of_phase = |phase: &phases::Phase| {
@@ -218,7 +219,7 @@ fn by_phase(scenario: &Scenario, packets: &Packets) -> Vec<f64> {
     plan.phases.iter().flat_map(of_phase).collect()
 }
 
-/// What a flow received of what its bottlenecks left to it.
+/// Rate that a flow received, relative to the capacity that its bottlenecks leave to it.
 fn used(scenario: &Scenario, packets: &Packets, flow: usize, (from_s, until_s): (f64, f64)) -> Option<f64> {
     let plan = phases::Plan::new(scenario)?;
     let usable = |phase: &phases::Phase| {
@@ -230,7 +231,7 @@ fn used(scenario: &Scenario, packets: &Packets, flow: usize, (from_s, until_s): 
     (usable > 0.0).then(|| packets.rate_bps(flow, from_s, until_s) * (until_s - from_s) / usable)
 }
 
-/// Of what was sent from a second on.
+/// Loss of the packets sent from a second on.
 fn loss(packets: &Packets, from_s: u32) -> Option<f64> {
     let flows = packets.watch.flows().iter().map(|flow| flow.sent_and_arrived(from_s as usize));
     let (sent, arrived) = flows.fold((0, 0), |all: (u64, u64), of| (all.0 + of.0, all.1 + of.1));

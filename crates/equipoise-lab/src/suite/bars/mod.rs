@@ -1,12 +1,12 @@
-//! The bars by which our own law is judged, beside the laws that it is compared with in the same runs and on the same seeds.
+//! The bars by which our law is judged, in comparison with other laws in the same runs with the same seeds.
 //!
 //! ```text
 //!   cases with their bars ──▶ sim, packet by packet ──▶ measures of each run ──▶ means ──▶ verdicts
 //!                                    └──▶ what every suite keeps ──▶ the suite's result
 //! ```
 //!
-//! The cases are those of RFC 8867, with further variants, and four of our own: losses without a queue, a policer, starts, and idle paths.
-//! A verdict goes by the mean over the runs; the interval stands beside it.
+//! The cases are those of RFC 8867, with additional variants, and four of our own: losses without a queue, a policer, starts, and idle
+//! paths. A verdict depends on the mean over the runs; the result also has the confidence interval.
 
 mod cases;
 mod judge;
@@ -27,19 +27,19 @@ pub use result::{BarResult, FOOTNOTES, LawValue, Limit, Unit};
 
 /// The name of the suite.
 pub const NAME: &str = "bars";
-/// The law that is judged.
+/// The law under test.
 pub const JUDGED: &str = "equipoise";
-/// The laws that run if none are named; the one that is judged comes first.
+/// The laws that run by default; the law under test comes first.
 pub const CONTROLLERS: [&str; 4] = [JUDGED, "gcc", "nada", "scream"];
-/// Seeds of each variant, and of a quick run.
+/// Number of seeds of each variant in a full run.
 pub const RUNS: u32 = 10;
-/// Seeds of a quick run, which has the first variant of each case and leaves nothing out of a run.
+/// Number of seeds in a quick run, which has only the first variant of each case, at full length.
 pub const QUICK_RUNS: u32 = 3;
-/// The first seed if none is named: the law was designed by seeds up to 100.
+/// The default first seed. The law was designed with seeds up to 100.
 pub const SEED: u64 = 2001;
 
-/// What is named: cases, such as "5.1" or "loss", or single variants, such as "5.1/50ms-link"; all of it if nothing is. Of a case, a quick run
-/// has the first variant alone. What a bar compares with is run with it.
+/// Returns the named cases, such as "5.1" or "loss", or single variants, such as "5.1/50ms-link"; without names, all of them. A quick run
+/// has only the first variant of a case. Variants to which a bar compares are included.
 ///
 /// # Errors
 /// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], with the most similar name.
@@ -68,7 +68,7 @@ pub fn variants(names: &[String], is_quick: bool) -> Result<Vec<Variant>, SuiteE
     Ok(chosen)
 }
 
-/// Refuses a name that is none.
+/// Refuses an unknown name.
 fn check(cases: &[Case], name: &str) -> Result<(), SuiteError> {
     let (case_name, variant) = name.split_once('/').map_or((name, None), |(case, name)| (case, Some(name)));
     let known = || cases.iter().map(|case| case.name);
@@ -90,13 +90,13 @@ fn check(cases: &[Case], name: &str) -> Result<(), SuiteError> {
     }
 }
 
-/// What is taken of a run.
+/// The data taken from a run.
 struct Taken {
     kept: Kept,
     measured: Vec<(Measure, Vec<f64>)>,
 }
 
-/// Runs the variants under every law on the same seeds, and judges our own.
+/// Runs the variants under every law with the same seeds, and judges our law.
 ///
 /// # Errors
 /// As [`super::run`].

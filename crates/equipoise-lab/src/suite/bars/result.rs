@@ -1,4 +1,4 @@
-//! What a bar gave, as JSON holds it, and how tables write it.
+//! The results of bars, as stored in JSON and as written in tables.
 
 use std::fmt;
 
@@ -6,36 +6,36 @@ use serde::{Deserialize, Serialize};
 
 use super::super::result::Estimate;
 
-/// A bar with what each law reached in it.
+/// A bar with the value of each law.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BarResult {
     /// The case, such as "5.1".
     pub case: String,
     /// The variant, such as "50ms-link".
     pub variant: String,
-    /// What is judged, in words of the JSON: of its own in its variant.
+    /// The quantity, as a key of the JSON; unique within its variant.
     pub key: String,
-    /// The same in words of tables.
+    /// The quantity, in the words of tables.
     pub quantity: String,
-    /// How values are written.
+    /// The unit and format of the values.
     pub unit: Unit,
-    /// The bar.
+    /// The requirement.
     pub limit: Limit,
-    /// Of each law that ran it, in the order of the laws.
+    /// The value of each law that ran, in order of the laws.
     pub laws: Vec<LawValue>,
-    /// Whether our own law meets the bar by its mean; `null` where it did not run or there is no bar.
+    /// Whether the mean of our law meets the bar; `null` if it did not run, or if there is no requirement.
     pub met: Option<bool>,
-    /// The laws that it fails by, of a bar that compares laws.
+    /// The laws to which it loses, for a bar that compares laws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<String>,
 }
 
-/// What a law reached.
+/// The value of a law.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LawValue {
     /// The law.
     pub controller: String,
-    /// The mean of its runs; `null` of what was not measured.
+    /// The mean of its runs; `null` if it was not measured.
     pub value: Option<Estimate>,
 }
 
@@ -43,9 +43,9 @@ pub struct LawValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// A share, which tables have in percent, with so many decimals.
+    /// A share. Tables show it in percent, with this number of decimals.
     Percent(u8),
-    /// Seconds, which tables have in milliseconds.
+    /// Seconds. Tables show milliseconds.
     Millis,
     /// Seconds.
     Seconds,
@@ -53,26 +53,26 @@ pub enum Unit {
     Ratio,
 }
 
-/// What a value has to be.
+/// The requirement for a value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// This or more.
+    /// At least this.
     AtLeast(f64),
-    /// This or less.
+    /// At most this.
     AtMost(f64),
     /// From the first to the second.
     Within(f64, f64),
-    /// Below that of every other law whose rate is not lower by more than 5 %.
+    /// Below the value of every other law whose rate is at most 5 % lower.
     BelowOthers,
-    /// Not more than 5 points below that of a law whose 95th percentile of queues is not twice as long.
+    /// At most 5 points below a law whose 95th percentile of queueing delays is less than twice as long.
     NotBehindOthers,
-    /// Nothing: it is reported.
+    /// No requirement: the value is only reported.
     Reported,
 }
 
 impl Limit {
-    /// Whether a value meets it by itself; `None` where other laws decide, or nothing is asked.
+    /// Returns whether a value meets it alone; `None` if it depends on other laws, or if there is no requirement.
     pub fn is_met_by(self, value: f64) -> Option<bool> {
         match self {
             Self::AtLeast(least) => Some(value >= least),
@@ -98,7 +98,7 @@ impl fmt::Display for Limit {
 }
 
 impl Unit {
-    /// From the unit of values to that of tables, and the decimals there.
+    /// Factor from the unit of the values to that of tables, and the number of decimals there.
     const fn scale(self) -> (f64, usize) {
         match self {
             Self::Percent(decimals) => (100.0, decimals as usize),
@@ -108,7 +108,7 @@ impl Unit {
         }
     }
 
-    /// Its name in tables; empty of ratios.
+    /// Its name in tables; empty for ratios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Percent(_) => "%",
@@ -118,7 +118,7 @@ impl Unit {
         }
     }
 
-    /// A bar's number without zeros at its end.
+    /// A bar's number without trailing zeros.
     fn number(self, value: f64) -> String {
         let (scale, _) = self.scale();
         let text = format!("{:.3}", value * scale);
@@ -133,7 +133,7 @@ impl BarResult {
         if unit.is_empty() { self.quantity.clone() } else { format!("{} ({unit})", self.quantity) }
     }
 
-    /// The bar in short: "≥ 95", "0.8 to 1.25", "–".
+    /// The requirement in short: "≥ 95", "0.8 to 1.25", "–".
     pub fn limit_in_short(&self) -> String {
         let number = |value| self.unit.number(value);
         match self.limit {
@@ -146,12 +146,13 @@ impl BarResult {
         }
     }
 
-    /// What a law reached, with half the width of its interval: "24.1 ± 2.6"; of a share of runs with its ends: "90 (60 to 98)".
+    /// The value of a law, with half the width of its interval: "24.1 ± 2.6"; for a share of runs with the ends of the interval: "90 (60 to
+    /// 98)".
     pub fn of(&self, controller: &str) -> String {
         let found = self.laws.iter().find(|law| law.controller == controller).and_then(|law| law.value);
         let Some(found) = found else { return "–".to_owned() };
         let (scale, decimals) = self.unit.scale();
-        // Tenths of a millisecond say nothing of a time of a tenth of a second and more.
+        // From a tenth of a second on, tenths of a millisecond are not significant.
         let decimals = if self.unit == Unit::Millis && found.mean >= 0.1 { 0 } else { decimals };
         let number = |value: f64| format!("{:.decimals$}", value * scale);
         let mean = number(found.mean);
@@ -175,7 +176,7 @@ impl BarResult {
     }
 }
 
-/// What the bars `(a)` and `(b)` of tables are.
+/// Explains the bars `(a)` and `(b)` of tables.
 pub const FOOTNOTES: [&str; 2] = [
     "(a) below that of every other law whose rate is not lower by more than 5 %",
     "(b) no other law is ahead by more than 5 points whose 95th percentile of queues is not twice as long",

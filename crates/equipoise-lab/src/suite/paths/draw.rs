@@ -1,4 +1,4 @@
-//! The path of a seed, and the scenario that runs flows over it.
+//! The random path of a seed, and the scenario that runs flows over it.
 
 use std::borrow::Cow;
 
@@ -9,52 +9,52 @@ use crate::suite::Item;
 
 /// Length of a run.
 pub const DURATION: Span = Span::from_secs(45);
-/// The lowest rate that a law is given, and the one to start with: less than a third of the narrowest path. Ours.
+/// The minimum rate of a law, and its initial rate: less than a third of the narrowest path. Ours.
 pub const MIN_RATE: Rate = Rate::from_bps(50_000);
 /// See [`MIN_RATE`].
 pub const INITIAL_RATE: Rate = Rate::from_bps(100_000);
-/// The highest rate of a law and of its media, over the capacity: each flow may fill the path alone. Ours.
+/// Ratio of the maximum rate of a law and of its media to the capacity: each flow may fill the path alone. Ours.
 pub const MAX_SHARE: u64 = 2;
 
-/// A path as its seed draws it, and the flows over it. Every number is drawn by itself: one more changes no other.
+/// A random path, and the flows over it. Every number is drawn independently: an additional number changes no other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
-    /// The seed, which the run has too.
+    /// The seed, which the run uses as well.
     pub seed: u64,
     /// Log-uniform from 0.3 to 50 Mbit/s, in whole kbit/s.
     pub capacity: Rate,
-    /// One way, each way: evenly from 5 to 200 ms, in tenths of a millisecond.
+    /// One-way delay, equal in both directions: uniform from 5 to 200 ms, in tenths of a millisecond.
     pub delay: Span,
-    /// The longest wait in the queue: evenly from 50 to 1000 ms, in milliseconds.
+    /// Maximum queueing delay: uniform from 50 to 1000 ms, in milliseconds.
     pub queue: Span,
-    /// Packets lost each for itself, each way, in hundredths of a percent: evenly up to 5 %.
+    /// Independent packet loss in each direction, in hundredths of a percent: uniform up to 5 %.
     pub loss: u32,
-    /// Standard deviation of the half-normal jitter, each way: evenly up to 15 ms, in tenths of a millisecond; none is above three of them
-    /// (RFC 8868, Sec. 4.5.3).
+    /// Standard deviation of the half-normal jitter in each direction: uniform up to 15 ms, in tenths of a millisecond. The jitter is at
+    /// most three standard deviations (RFC 8868, Sec. 4.5.3).
     pub jitter: Span,
-    /// Time between reports on packets: evenly from 20 to 200 ms, in milliseconds.
+    /// Time between reports on packets: uniform from 20 to 200 ms, in milliseconds.
     pub feedback: Span,
-    /// When each of the 1 to 3 flows starts, the first one at zero: half of the paths have all start together, on the others the later ones
-    /// come evenly within 1 to 5 s.
+    /// Start of each of the 1 to 3 flows, the first at zero. On half of the paths all start together; on the others the later flows start
+    /// uniformly within 1 to 5 s.
     pub starts: Vec<Span>,
 }
 
-/// Streams of a seed's random numbers, apart from those that the run draws from.
+/// Random number streams of a seed, separate from those of the run.
 const STREAMS: u64 = u64::from_be_bytes(*b"pathsuit");
 
-/// Evenly from 0 up to, and without, 1.
+/// Uniform in [0, 1).
 fn even(seed: u64, purpose: u64) -> f64 {
-    // The upper 53 bits, which is what a mantissa holds.
+    // The upper 53 bits, the length of a mantissa.
     (stream_seed(seed, STREAMS.wrapping_add(purpose)) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// So many steps from `least` to `most`, both among them.
+/// Maps a uniform number in [0, 1) to an integer from `least` to `most`, both included.
 fn steps(even: f64, least: i64, most: i64) -> i64 {
     (least + (even * (most - least + 1) as f64) as i64).min(most)
 }
 
 impl Path {
-    /// The path of a seed.
+    /// Returns the path of a seed.
     pub fn draw(seed: u64) -> Self {
         let even = |purpose| even(seed, purpose);
         let (least, most) = (300.0, 50_000.0);
@@ -76,17 +76,17 @@ impl Path {
         }
     }
 
-    /// The highest rate of the law and of its media.
+    /// The maximum rate of the law and of its media.
     pub const fn max_rate(&self) -> Rate {
         Rate::from_bps(MAX_SHARE * self.capacity.as_bps())
     }
 
-    /// A flow by its place.
+    /// The name of a flow by its index.
     pub fn flow_name(place: usize) -> String {
         format!("F{}", place + 1)
     }
 
-    /// What the path is like, in one line.
+    /// Describes the path in one line.
     pub fn in_words(&self) -> String {
         let starts: Vec<_> = self.starts.iter().map(|start| format!("{:.1}", start.as_secs_f64())).collect();
         format!(
@@ -101,7 +101,7 @@ impl Path {
         )
     }
 
-    /// The scenario's text, in which the flows are of our own law.
+    /// The scenario's text, with flows under our law.
     pub fn text(&self) -> String {
         let kbps = |rate: Rate| rate.as_bps() / 1000;
         let max = kbps(self.max_rate());
@@ -140,7 +140,7 @@ impl Path {
         text
     }
 
-    /// What the suite runs.
+    /// The item that the suite runs.
     pub(super) fn item(&self) -> Item {
         Item {
             case: format!("seed {}", self.seed),
@@ -153,14 +153,14 @@ impl Path {
     }
 }
 
-/// The least rate of the video without headers, in kbit/s: with those of 30 packets a second below the law's lowest rate.
+/// Minimum rate of the video without headers, in kbit/s. With the headers of 30 packets per second it is below the law's minimum rate.
 const VIDEO_MIN: u64 = 30;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// If it fails, seeds that were reported draw another path, and no earlier result can be looked at again.
+    /// If it fails, the seeds in earlier results draw other paths, and these results cannot be examined again.
     #[test]
     fn a_seed_draws_the_same_path_for_good() {
         assert_eq!(
@@ -173,7 +173,7 @@ mod tests {
         );
     }
 
-    /// Quartiles of what is even, or even in the logarithm; the bounds are five standard deviations of 4000 draws.
+    /// Quartiles of uniform and log-uniform values; the bounds are five standard deviations of 4000 draws.
     #[test]
     fn paths_fill_their_ranges() {
         let paths: Vec<_> = (0..4000).map(Path::draw).collect();

@@ -1,4 +1,4 @@
-//! When a run over a path is bad.
+//! The criteria for a bad run over a path.
 
 use equipoise::control::Equipoise;
 use equipoise::units::{Rate, Span};
@@ -7,67 +7,67 @@ use serde::{Deserialize, Serialize};
 use super::draw::Path;
 use super::watch::{BIN, Watch, Watched, bins};
 
-/// What was wrong with a run.
+/// A fault of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Fault {
-    /// A law decided a rate outside of the limits that it was given, without a guard of the session's having a hand in it.
+    /// A law decided on a rate outside of its limits, and no guard of the session caused it.
     OutsideLimits {
         /// The flow.
         flow: String,
-        /// When first, in seconds.
+        /// First time, in seconds.
         at_s: f64,
         /// The rate, in bit/s.
         rate_bps: u64,
-        /// What the law said of it.
+        /// The law's reason.
         reason: String,
     },
-    /// In some 2 s a flow sent more than twice of what was delivered.
+    /// In a window of 2 s a flow sent more than twice the rate that was delivered.
     Overload {
         /// The flow.
         flow: String,
         /// End of the first such 2 s, in seconds.
         at_s: f64,
-        /// Sent in the worst 2 s, in bit/s.
+        /// Rate sent in the worst window, in bit/s.
         sent_bps: f64,
-        /// Delivered of it, in bit/s.
+        /// Rate delivered in that window, in bit/s.
         delivered_bps: f64,
     },
-    /// For 5 s the least wait in a sliding window of 5 s was above the target.
+    /// For 5 s, the minimum queueing delay in a sliding window of 5 s was above the target.
     StandingQueue {
-        /// When it was so first, in seconds.
+        /// First time at which this was so, in seconds.
         at_s: f64,
-        /// How long no packet waited less, all such times together, in seconds.
+        /// Total time in which no packet had a shorter queueing delay, in seconds.
         lasted_s: f64,
-        /// Mean over these times of the least wait in each tenth of a second, in seconds.
+        /// Mean over these times of the minimum queueing delay in each tenth of a second, in seconds.
         queue_s: f64,
         /// The target at the end, in seconds.
         target_s: f64,
     },
-    /// Of two flows one had more than 60 % of what both had, from 30 s to the end.
+    /// One of two flows had more than 60 % of the rate of both, from 30 s to the end.
     Unequal {
-        /// The one that had more.
+        /// The flow with more.
         more: String,
-        /// The other.
+        /// The other flow.
         less: String,
-        /// Its share of what both had.
+        /// Its share of the rate of both.
         share: f64,
     },
 }
 
-/// Over so much time what is sent is compared with what is delivered.
+/// Length of the window in which sent and delivered rates are compared.
 const COMPARED: Span = Span::from_secs(2);
-/// So often may be sent what is delivered.
+/// Largest allowed ratio of the sent to the delivered rate.
 const MOST_SENT: f64 = 2.0;
-/// A standing queue is the least wait in a window of this length, and this is how long it may be above the target.
+/// A standing queue is the minimum queueing delay in a window of this length, and it may be above the target for this time.
 const STANDING: Span = Span::from_secs(5);
-/// From then on flows have to be equal.
+/// Time from which flows must be equal.
 const EQUAL_FROM: Span = Span::from_secs(30);
-/// The most that one of two flows may have of what both have.
+/// Largest allowed share of one of two flows.
 const MOST_SHARE: f64 = 0.6;
 
 impl Fault {
-    /// What is wrong, in one word or two.
+    /// The kind of fault, in one or two words.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::OutsideLimits { .. } => "outside limits",
@@ -77,7 +77,7 @@ impl Fault {
         }
     }
 
-    /// The same with its numbers.
+    /// The fault with its numbers.
     pub fn in_words(&self) -> String {
         let mbps = |bps: f64| bps / 1e6;
         match self {
@@ -101,7 +101,7 @@ impl Fault {
     }
 }
 
-/// What was wrong with a run, in a fixed order.
+/// Returns the faults of a run, in a fixed order.
 pub(super) fn faults(path: &Path, watch: &Watch) -> Vec<Fault> {
     let named = || watch.flows.iter().enumerate().map(|(place, flow)| (Path::flow_name(place), flow));
     let outside = named().filter_map(|(flow, watched)| {
@@ -121,8 +121,8 @@ pub(super) fn faults(path: &Path, watch: &Watch) -> Vec<Fault> {
     outside.chain(overloads).chain(standing_queue(&waits, &targets)).chain(unequal(&watch.flows)).collect()
 }
 
-/// The target of the common queue at `at`, in seconds: that of our own law with an equal share of the capacity and delays as rough as they can
-/// be, where the youngest flow bears as much as it may. Other laws are judged by the same.
+/// Target of the common queue at `at`, in seconds: that of our law with an equal share of the capacity, the largest noise of the delays,
+/// and the allowance for the newest flow. Other laws are judged by the same target.
 pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     let started = path.starts.iter().filter(|start| **start <= at);
     let (count, youngest) = started.fold((0u64, Span::ZERO), |(count, last), start| (count + 1, last.max(*start)));
@@ -130,7 +130,7 @@ pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     Equipoise::most_queue(share, at - youngest).as_secs_f64()
 }
 
-/// The worst time since the flow's start in which too much was sent.
+/// Returns the worst window since the flow's start in which too much was sent.
 fn overload(flow: String, watched: &Watched, start: Span) -> Option<Fault> {
     let length = usize::try_from((COMPARED / BIN)?).ok()?;
     let skipped = usize::try_from((start / BIN)?).ok()?;
@@ -146,12 +146,12 @@ fn overload(flow: String, watched: &Watched, start: Span) -> Option<Fault> {
     Some(Fault::Overload { flow, at_s: seconds(first + length), sent_bps, delivered_bps })
 }
 
-/// The time of so many bins.
+/// Length of a number of bins, in seconds.
 fn seconds(bins: usize) -> f64 {
     Span::from_nanos(bins as i64 * BIN.as_nanos()).as_secs_f64()
 }
 
-/// The least wait in a window is above the target for as long as no packet in it waits less: both times in a row.
+/// The minimum queueing delay in a window is above the target while no packet in it has a shorter one: both times follow each other.
 fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     let least = usize::try_from((STANDING / BIN)?).ok()? * 2;
     let above: Vec<_> =
@@ -161,7 +161,7 @@ fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     for run in above.chunk_by(|one, other| one == other) {
         let end = start + run.len();
         let seen = waits.get(start..end).unwrap_or_default();
-        // Silence is no queue: some packet has to tell of it at either end.
+        // Silence is no queue: packets at both ends of the window must show it.
         let has_told = seen.first().is_some_and(Option::is_some) && seen.iter().flatten().count() * 2 > seen.len();
         if run.first() == Some(&true) && run.len() >= least && has_told {
             first = first.or(Some(start));
@@ -179,7 +179,7 @@ fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     })
 }
 
-/// What arrived from 30 s on over what the path carries; until then flows may be on their way up.
+/// Rate that arrived from 30 s on, over the capacity of the path; before, flows may still be growing.
 pub(super) fn late_utilisation(path: &Path, watch: &Watch) -> f64 {
     let from = (EQUAL_FROM / BIN).and_then(|bins| usize::try_from(bins).ok()).unwrap_or(0);
     let bytes: u64 = watch.flows.iter().flat_map(|flow| flow.delivered.iter().skip(from)).sum();
@@ -187,7 +187,7 @@ pub(super) fn late_utilisation(path: &Path, watch: &Watch) -> f64 {
     bytes as f64 * 8.0 / most.max(1.0)
 }
 
-/// The two flows that are the least equal, if they are not equal enough.
+/// The two flows that differ most, if they differ too much.
 fn unequal(flows: &[Watched]) -> Option<Fault> {
     let from = usize::try_from((EQUAL_FROM / BIN)?).ok()?;
     let had = |flow: &Watched| flow.delivered.iter().skip(from).sum::<u64>() as f64;
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(unequal(&early), None, "what was before 30 s does not count");
     }
 
-    /// 5 ms at 1 Mbit/s and 12 ms for rough delays; of a newcomer 1.8 times the first.
+    /// 5 ms at 1 Mbit/s and 12 ms for noisy delays; for a new flow 1.8 times the former.
     #[test]
     fn the_target_is_that_of_an_equal_share() {
         let path =

@@ -1,11 +1,11 @@
-//! Random paths: a seed draws one, flows of one law go over it, and each run is judged by itself.
+//! Random paths: a seed draws a path, flows under one law use it, and each run is judged alone.
 //!
 //! ```text
 //!   seed ──▶ path ──▶ scenario ──▶ sim ──▶ tenths of a second ──▶ faults ──▶ list, JSON
 //! ```
 //!
-//! The suites of cases ask how well laws do; this one asks how often a law does what none should. Ranges of the paths and limits of what is bad
-//! stand in the book's chapter on what is held out, and were there before the law.
+//! The suites of cases show how well laws work; this one shows how often a law does what no law should do. The ranges of the paths and the
+//! criteria are in the book's chapter on held-out tests, and were fixed before the law.
 
 mod draw;
 mod judge;
@@ -26,23 +26,23 @@ use watch::Watch;
 
 /// The name of the suite.
 pub const NAME: &str = "paths";
-/// The law that is judged if none is named.
+/// The default law under test.
 pub const CONTROLLER: &str = "equipoise";
-/// The share of runs that may be bad.
+/// Largest acceptable share of bad runs.
 pub const MOST_BAD: f64 = 0.005;
 
-/// How the suite is run.
+/// Settings of the suite.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// The first seed; further runs count on from it.
+    /// The first seed; the seeds of the other runs follow it.
     pub first_seed: u64,
-    /// Runs, each of a seed and path of its own.
+    /// Number of runs, each with a seed and path of its own.
     pub runs: u32,
-    /// Threads, or all cores; the results do not depend on it.
+    /// Number of threads; `None` for all cores. The results do not depend on it.
     pub threads: Option<usize>,
 }
 
-/// The path of a seed under a controller, ready to run.
+/// Returns the scenario of a seed's path under a controller, ready to run.
 ///
 /// # Errors
 /// [`SuiteError::UnknownController`], [`SuiteError::NothingRuns`] for a controller that cannot run it, and [`SuiteError::Scenario`].
@@ -52,7 +52,7 @@ pub fn scenario(path: &Path, (catalogue, controller): (&Catalogue, &str)) -> Res
     law::with_controller(catalogue, &parsed, controller).map_err(|reason| SuiteError::NothingRuns { reason })
 }
 
-/// Runs the paths of all seeds. `progress` is told the share of the runs that are done.
+/// Runs the paths of all seeds. `progress` gets the share of the runs that are complete.
 ///
 /// # Errors
 /// As [`scenario`], and [`SuiteError::Run`].
@@ -69,7 +69,7 @@ pub fn run(law: (&Catalogue, &str), plan: &Plan, progress: &(dyn Fn(f64) + Sync)
     Ok(PathsResult::new(law.1, plan, runs?))
 }
 
-/// A run over a path.
+/// Runs a path.
 fn over(path: &Path, law: (&Catalogue, &str)) -> Result<PathRun, SuiteError> {
     let scenario = scenario(path, law)?;
     let watch = Watch::new(path.starts.len(), path.delay, path.max_rate());

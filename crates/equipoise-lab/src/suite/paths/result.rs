@@ -1,4 +1,4 @@
-//! What the suite of random paths gives.
+//! The results of the suite of random paths.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ pub struct PathsResult {
     pub version: String,
     /// The law.
     pub controller: String,
-    /// The first seed; the others count on from it.
+    /// The first seed; the seeds of the other runs follow it.
     pub first_seed: u64,
-    /// Runs that were bad.
+    /// Number of bad runs.
     pub bad: u32,
-    /// How many of them had a fault of each kind.
+    /// Number of bad runs by kind of fault.
     pub faults: BTreeMap<String, u32>,
-    /// All runs in the order of their seeds.
+    /// All runs in order of their seeds.
     pub runs: Vec<PathRun>,
 }
 
@@ -34,31 +34,31 @@ pub struct PathsResult {
 pub struct PathRun {
     /// The seed.
     pub seed: u64,
-    /// The path in words.
+    /// Description of the path.
     pub path: String,
     /// Capacity, in bit/s.
     pub capacity_bps: u64,
-    /// Delay one way, in seconds.
+    /// One-way delay, in seconds.
     pub delay_s: f64,
-    /// The longest wait in the queue, in seconds.
+    /// Maximum queueing delay, in seconds.
     pub queue_s: f64,
-    /// Share of the packets that are lost by chance.
+    /// Share of the packets that are lost at random.
     pub loss: f64,
     /// Standard deviation of the half-normal jitter, in seconds.
     pub jitter_s: f64,
     /// Time between reports, in seconds.
     pub feedback_s: f64,
-    /// When each flow starts, in seconds.
+    /// Start of each flow, in seconds.
     pub starts_s: Vec<f64>,
-    /// Media received over the capacity, of the whole run.
+    /// Media received over the capacity, in the whole run.
     pub utilisation: Option<f64>,
-    /// The same from 30 s on.
+    /// The same ratio from 30 s on.
     pub late_utilisation: f64,
-    /// 95th percentile of the waits in the queue, in seconds.
+    /// 95th percentile of the queueing delays, in seconds.
     pub queueing_p95_s: Option<f64>,
     /// The target of the common queue at the end, in seconds.
     pub target_s: f64,
-    /// What was wrong; empty of a good run.
+    /// The faults; empty for a good run.
     pub faults: Vec<Fault>,
 }
 
@@ -83,7 +83,7 @@ impl PathRun {
         }
     }
 
-    /// Whether anything was wrong.
+    /// Returns whether the run has any fault.
     pub const fn is_bad(&self) -> bool {
         !self.faults.is_empty()
     }
@@ -110,12 +110,12 @@ impl PathsResult {
         }
     }
 
-    /// The share of the runs that were bad.
+    /// The share of bad runs.
     pub fn bad_share(&self) -> f64 {
         f64::from(self.bad) / self.runs.len().max(1) as f64
     }
 
-    /// Whether no more were bad than may be.
+    /// Returns whether the share of bad runs is acceptable.
     pub fn is_good(&self) -> bool {
         self.bad_share() <= MOST_BAD
     }
@@ -125,7 +125,7 @@ impl PathsResult {
         json_line(self)
     }
 
-    /// The result in words: how many were bad, of which kind, and each of them.
+    /// The result as text: the number of bad runs, their kinds, and each of them.
     pub fn to_text(&self) -> String {
         let Self { controller, first_seed, bad, runs, .. } = self;
         let last = runs.last().map_or(*first_seed, |run| run.seed);

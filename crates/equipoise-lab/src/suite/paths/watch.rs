@@ -1,4 +1,4 @@
-//! What is watched of a run over a path: a few numbers for each tenth of a second.
+//! Observes a run over a path: a few numbers for each tenth of a second.
 
 use equipoise::control::Reason;
 use equipoise::units::{Rate, Span};
@@ -10,12 +10,12 @@ use crate::sim::RunObserver;
 /// Length of a bin.
 pub(super) const BIN: Span = Span::from_millis(100);
 
-/// Watches a run.
+/// Observes a run.
 #[derive(Debug)]
 pub(super) struct Watch {
     delay: Span,
     max_rate: Rate,
-    /// The least wait in the queue of the packets that arrived in each bin.
+    /// The minimum queueing delay of the packets that arrived in each bin.
     least_waits: Vec<Option<Span>>,
     pub(super) flows: Vec<Watched>,
 }
@@ -23,15 +23,15 @@ pub(super) struct Watch {
 /// A flow so far.
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
-    /// Bytes that were sent in each bin.
+    /// Bytes sent in each bin.
     pub(super) sent: Vec<u64>,
-    /// Bytes that arrived, in the bin in which they would have been sent had they not waited.
+    /// Bytes that arrived, counted in the bin in which they would have been sent without queueing.
     pub(super) delivered: Vec<u64>,
-    /// The first rate that was not within the law's limits.
+    /// The first rate outside of the law's limits.
     pub(super) outside: Option<Outside>,
 }
 
-/// A rate that was not within the limits.
+/// A rate outside of the limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outside {
     pub(super) at: Span,
@@ -39,7 +39,7 @@ pub(super) struct Outside {
     pub(super) reason: &'static str,
 }
 
-/// Bins of a run.
+/// Number of bins of a run.
 pub(super) fn bins() -> usize {
     (DURATION / BIN).and_then(|bins| usize::try_from(bins).ok()).unwrap_or(0)
 }
@@ -48,18 +48,18 @@ fn bin(at: Span) -> Option<usize> {
     (at / BIN).and_then(|place| usize::try_from(place).ok())
 }
 
-/// Who holds the rate below the lowest that the law was given: guards that know of no limit.
+/// Guards that hold the rate below the law's minimum, because they do not know of that limit.
 const GUARDS: [Reason; 3] = [Reason::ReportsMissing, Reason::CircuitBreaker, Reason::Unproved];
 
 impl Watch {
-    /// Of flows over a path of such a delay one way, with laws that were given such a highest rate.
+    /// For flows over a path with this one-way delay, and laws with this maximum rate.
     pub(super) fn new(flows: usize, delay: Span, max_rate: Rate) -> Self {
         let bins = bins();
         let flow = Watched { sent: vec![0; bins], delivered: vec![0; bins], outside: None };
         Self { delay, max_rate, least_waits: vec![None; bins], flows: vec![flow; flows] }
     }
 
-    /// The least wait in the queue in each bin, in seconds; `None` where nothing arrived.
+    /// The minimum queueing delay in each bin, in seconds; `None` if nothing arrived.
     pub(super) fn least_waits_s(&self) -> impl ExactSizeIterator<Item = Option<f64>> {
         self.least_waits.iter().map(|wait| wait.map(Span::as_secs_f64))
     }
