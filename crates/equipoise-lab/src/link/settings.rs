@@ -147,7 +147,7 @@ pub enum DisciplineSettings {
         /// Burst that an idle queue accepts without drops, in seconds.
         burst_s: f64,
     },
-    /// DualPI2: a classic queue and a low-latency queue.
+    /// `DualPI2`: a classic queue and a low-latency queue.
     Dualpi2 {
         /// Target delay of the classic queue, in seconds.
         target_s: f64,
