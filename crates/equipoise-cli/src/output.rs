@@ -1,4 +1,4 @@
-//! What a command gives out: files that are promised before a run and filled after it, and text.
+//! Outputs of a command: files that are opened before a run and filled after it, and text.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -65,7 +65,7 @@ impl Output {
         Ok(Self::File { path: path.to_path_buf(), part: Some(part), file })
     }
 
-    /// Opens the file for `path` in its place, for those who read it while it is written; `-` stands for standard output.
+    /// Opens the file for `path` in its place, so that it can be read while it is written; `-` stands for standard output.
     #[cfg(feature = "live")]
     pub(crate) fn stream(path: &Path) -> Result<Self, CliError> {
         if path.as_os_str() == "-" {
@@ -75,7 +75,7 @@ impl Output {
         Ok(Self::File { path: path.to_path_buf(), part: None, file: BufWriter::new(file) })
     }
 
-    /// Has all that was appended leave this program.
+    /// Flushes everything that was appended.
     #[cfg(feature = "live")]
     pub(crate) fn flush(&mut self) -> Result<(), CliError> {
         match self {
@@ -138,13 +138,13 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Self::File { part: Some(part), .. } = self {
-            // Best effort: there is nobody left to tell, and a leftover `.part` says itself what it is.
+            // Best effort: there is no one to report to, and the name of a leftover `.part` file explains itself.
             let _ = fs::remove_file(part);
         }
     }
 }
 
-/// Prints to standard output; a reader that has gone away is no reason to fail.
+/// Prints to standard output; a closed pipe is no error.
 pub(crate) fn say(quiet: bool, text: &str) {
     if !quiet {
         let _ = io::stdout().write_all(text.as_bytes());

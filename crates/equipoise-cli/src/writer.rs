@@ -12,8 +12,8 @@ use crate::error::CliError;
 use crate::output::{Output, say};
 use crate::views::Views;
 
-/// Writes to an output on a thread of its own. Nobody waits for a disk or a reader that stands still: what finds no room
-/// meanwhile is dropped and counted.
+/// Writes to an output on a thread of its own. A stalled disk or reader blocks no other thread: data that do not fit into the queue are
+/// dropped and counted.
 #[derive(Debug)]
 pub(crate) struct Writer {
     inlet: Inlet,
@@ -21,7 +21,7 @@ pub(crate) struct Writer {
     thread: Option<JoinHandle<Result<Output, CliError>>>,
 }
 
-/// Where a [`Writer`] takes what it writes.
+/// The sending side of a [`Writer`].
 #[derive(Clone, Debug)]
 pub(crate) struct Inlet {
     /// `None` is the end.
@@ -32,17 +32,17 @@ pub(crate) struct Inlet {
     dropped: Arc<AtomicU64>,
 }
 
-/// Bytes of payload that may wait. Ours: a disk may stall for a second at 200 Mbit/s.
+/// Maximum bytes of queued payload. Ours: a disk may stall for a second at 200 Mbit/s.
 pub(crate) const MOST_PAYLOAD: usize = 32 << 20;
-/// Bytes of lines that may wait. Ours: those of ten seconds of a thousand sessions.
+/// Maximum bytes of queued lines. Ours: those of ten seconds of a thousand sessions.
 pub(crate) const MOST_LINES: usize = 4 << 20;
-/// What a piece takes beside its bytes, at the most: its place in the queue, and what the allocator adds.
+/// Maximum overhead of a queued piece: its entry in the queue, and that of the allocator.
 const PIECE: usize = 64;
 /// To be woken for every packet would cost as much as receiving it.
 const NAP: Duration = Duration::from_millis(20);
 
 impl Writer {
-    /// Writes to `output`, with at most so many bytes waiting.
+    /// Writes to `output`, with at most `most` queued bytes.
     pub(crate) fn start(output: Output, most: usize) -> Self {
         let (post, queue) = mpsc::channel();
         let waiting = Arc::new(AtomicUsize::new(0));
@@ -68,7 +68,7 @@ impl Writer {
         self.thread.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
-    /// Waits until all that it took is written.
+    /// Waits until everything queued is written.
     pub(crate) fn finish(mut self) -> Result<Output, CliError> {
         match self.wait() {
             Some(written) => written,
@@ -76,7 +76,7 @@ impl Writer {
         }
     }
 
-    /// Writes `last` as the last line of JSON, behind all that it took, and puts the file in its place.
+    /// Writes `last` as the last line of JSON, after everything queued, and puts the file in its place.
     pub(crate) fn fulfil(self, last: &impl Serialize) -> Result<(), CliError> {
         self.finish()?.fulfil(&format!("{}\n", serde_json::to_string(last).unwrap_or_default()))
     }
@@ -95,7 +95,7 @@ impl Drop for Writer {
 }
 
 impl Inlet {
-    /// Takes `bytes`, or drops and counts them where there is no room. Whether they were taken.
+    /// Queues `bytes`, or drops and counts them if they do not fit. Returns whether they were queued.
     pub(crate) fn offer(&self, bytes: Vec<u8>) -> bool {
         let size = bytes.len() + PIECE;
         let has_room = self.waiting.load(Ordering::Relaxed).saturating_add(size) <= self.most;
@@ -108,7 +108,7 @@ impl Inlet {
         taken
     }
 
-    /// How often something found no room.
+    /// Number of pieces that were dropped.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -133,10 +133,10 @@ fn write(mut output: Output, queue: &Receiver<Option<Vec<u8>>>, waiting: &Atomic
 /// Lines for a person, on standard output.
 #[derive(Debug)]
 pub(crate) enum Screen {
-    /// They are not wanted.
+    /// No lines are printed.
     None,
     Lines(Writer),
-    /// The terminal is drawn upon: what it began with and what came of it is said when it is free again, and nothing in between.
+    /// The terminal interface is active: the first and the last text are printed after it ends, and nothing in between.
     Afterwards(RefCell<String>),
 }
 
@@ -152,7 +152,7 @@ impl Screen {
         }
     }
 
-    /// Says what is of the whole run.
+    /// Prints text about the whole run.
     pub(crate) fn say(&self, text: &str) {
         match self {
             Self::Afterwards(all) => all.borrow_mut().push_str(text),
@@ -160,14 +160,14 @@ impl Screen {
         }
     }
 
-    /// Says what happens on the way.
+    /// Prints an event of the run.
     pub(crate) fn line(&self, text: &str) {
         if let Self::Lines(writer) = self {
             writer.inlet.offer(text.into());
         }
     }
 
-    /// Waits until all is said. A reader that has gone away is no reason to fail.
+    /// Waits until everything is printed. A closed pipe is no error.
     pub(crate) fn finish(self) {
         let writer = match self {
             Self::None => return,
@@ -192,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    /// If it fails, a pager that nobody scrolls takes all memory.
+    /// If it fails, a pager that is not scrolled takes all memory.
     #[test]
     fn a_reader_that_stands_still_holds_nobody_up_and_costs_a_bounded_memory() {
         const MOST: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! What a sender sends: nothing of anybody's, a stream of bytes, or another program's RTP.
+//! The payload of a sender: zeros, a stream of bytes, or the RTP of another program.
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
@@ -16,20 +16,20 @@ use super::args::Send;
 use super::rtcp::{Encoder, ToEncoder, is_rtp};
 use crate::error::{CliError, RealError};
 
-/// How often a thread that waits for packets looks whether it shall stop.
+/// Interval at which a thread that waits for packets checks whether it must stop.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What other programs gave so far.
+/// Counters of the packets from other programs.
 #[derive(Debug, Default)]
 pub(super) struct Given {
-    /// Packets that found no room.
+    /// Packets dropped because the queue was full.
     pub(super) dropped: AtomicU64,
     /// Of audio, what found room.
     pub(super) audio_packets: AtomicU64,
     pub(super) audio_bytes: AtomicU64,
 }
 
-/// What is sent.
+/// The payload.
 pub(super) enum Input {
     Zeros,
     Bytes(Box<dyn Read + std::marker::Send>),
@@ -37,7 +37,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    /// What was asked for; `None` where `stop` is set before it is there.
+    /// Opens the requested input; `None` if `stop` is set before it is ready.
     pub(super) fn of(options: &Send, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
         if let Some(local) = options.rtp {
             return Ok(Relay::listen(local, options, stop)?.map(Self::Packets));
@@ -53,7 +53,7 @@ impl Input {
         }
     }
 
-    /// The source that its packets have already.
+    /// The SSRC of its packets, if they have one.
     pub(super) const fn ssrc(&self) -> Option<u32> {
         if let Self::Packets(relay) = self { Some(relay.ssrc) } else { None }
     }
@@ -98,7 +98,7 @@ fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // What was read is sent; the rest there is no way to get.
+                    // Data already read are sent; the rest cannot be read.
                     let _ = writeln!(anstream::stderr(), "error: cannot read on: {error}");
                     break;
                 }
@@ -111,14 +111,14 @@ fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
 pub(super) struct Relay {
     socket: UdpSocket,
     audio: Option<UdpSocket>,
-    /// The source of its first packet.
+    /// The SSRC of its first packet.
     ssrc: u32,
     first: Vec<u8>,
     encoder: Encoder,
 }
 
 impl Relay {
-    /// Waits for the first RTP packet; `None` where `stop` is set before.
+    /// Waits for the first RTP packet; `None` if `stop` is set before.
     fn listen(local: SocketAddr, options: &Send, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
         let socket = bind(local)?;
         let audio = options.audio.map(bind).transpose()?;
@@ -140,7 +140,8 @@ impl Relay {
         Ok(None)
     }
 
-    /// Hands over packets on threads of their own; what finds no room is dropped and counted, as live media would be late.
+    /// Forwards packets on threads of their own; packets that do not fit into the queue are dropped and counted, because late media are
+    /// useless.
     fn forward(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, given: &Arc<Given>) {
         let Self { socket, audio, ssrc, first, encoder } = self;
         let has_audio = audio.is_some();
@@ -160,7 +161,7 @@ impl Relay {
                         if is_own {
                             encoder.sends_from(from);
                         }
-                        // Where there is audio, a stranger here would be taken for that.
+                        // With audio, a packet of another source here would be treated as audio.
                         if is_own || !has_audio { payloads.try_push(&buffer[..length]) } else { Ok(true) }
                     }
                     _ => Ok(true),
@@ -173,10 +174,10 @@ impl Relay {
 /// Packets of audio that a socket may hold before the session is open: a hundred seconds of them.
 const MOST_LATE: usize = 5000;
 
-/// Hands over the packets of any source but the video's.
+/// Forwards packets of every source except the video's.
 fn forward_audio(socket: &UdpSocket, video: u32, payloads: &PayloadSender, stop: &AtomicBool, given: &Given) {
     let mut buffer = vec![0; 65_536];
-    // What came before the session was open is late by now; a flood is not waited out.
+    // Packets that arrived before the session opened are late; the loop is bounded in case of a flood.
     let is_late = |_: &usize| socket.recv(&mut buffer).is_ok();
     if socket.set_nonblocking(true).is_ok() {
         let _ = (0..MOST_LATE).take_while(is_late).count();

@@ -1,4 +1,4 @@
-//! What is known of a run at a moment: what the terminal and the metrics show, and the report in the end.
+//! The current state of a run, for the terminal, the metrics and the final report.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,55 +7,55 @@ use serde::Serialize;
 use super::told::{Figures, Open, Start, Told, Way};
 use super::trail::Trail;
 
-/// What of a run is kept, whatever its length and however many sessions it has.
+/// The state of a run; its size is bounded for any length of the run and any number of sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     pub(crate) start: Option<Start>,
-    /// What goes on, by number.
+    /// Series in progress, by number.
     pub(crate) open: BTreeMap<u64, Series>,
-    /// What is over, in that order: the first of all.
+    /// Series that have ended, in order of their ends: the first ones.
     pub(crate) ended: Vec<Series>,
-    /// How many are over beyond these.
+    /// Number of further series that have ended.
     pub(crate) more_ended: u64,
-    /// Of each way, all that there was.
+    /// Totals by direction.
     pub(crate) sums: BTreeMap<Way, Total>,
-    /// When the last thing happened, in seconds since the run's start.
+    /// Time of the last event, in seconds since the run's start.
     pub(crate) at_s: f64,
-    /// The same for all together: sent, received and carried, in bit/s.
+    /// History of all series together: sent, received and carried, in bit/s.
     pub(crate) all: Trail,
-    /// Rates of the last minute, of all together.
+    /// Rates of all series together in the last minute.
     pub(crate) recent: Recent,
 }
 
-/// Series that are kept when they are over. Ours: as many as the results of `receive` have.
+/// Maximum number of ended series. Ours: the same number as in the results of `receive`.
 const KEPT: usize = 1000;
-/// Series of which there is a history: charts of more cannot be read.
+/// Maximum number of series with a history: charts of more are unreadable.
 pub(crate) const DRAWN: usize = 16;
-/// Points of the history for the terminal. Ours: about the columns of one.
+/// Points of the history for the terminal. Ours: about the number of its columns.
 const RECENT: usize = 120;
 
-/// One of them.
+/// A series.
 #[derive(Debug)]
 pub(crate) struct Series {
     pub(crate) open: Open,
-    /// Of its last interval.
+    /// Values of its last interval.
     pub(crate) now: Figures,
     pub(crate) total: Total,
-    /// The breaker that stopped it; `None` while it goes on.
+    /// The breaker that stopped it; `None` if it is not stopped.
     pub(crate) stopped_by: Option<&'static str>,
     /// How often each breaker stopped it.
     pub(crate) breakers: BTreeMap<&'static str, u64>,
-    /// What it did over time, if it is one of the first.
+    /// Its history, if it is one of the first.
     pub(crate) trail: Option<Trail>,
     pub(crate) recent: Recent,
-    /// When and why it ended.
+    /// Time and reason of its end.
     pub(crate) end: Option<(f64, &'static str)>,
 }
 
-/// What was counted.
+/// Totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Total {
-    /// How many there were.
+    /// Number of series that were opened.
     pub(crate) opened: u64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Total {
     pub(crate) delay_sum_s: f64,
 }
 
-/// All that goes each way, for pages.
+/// Totals of each direction, for pages.
 #[derive(Serialize)]
 struct Sums {
     event: &'static str,
@@ -95,7 +95,7 @@ impl Total {
     }
 }
 
-/// The last values of something.
+/// The last values of a quantity.
 #[derive(Debug, Default)]
 pub(crate) struct Recent(VecDeque<f64>);
 
@@ -107,7 +107,7 @@ impl Recent {
         self.0.push_back(value);
     }
 
-    /// The greatest of them; 0 of none.
+    /// The maximum; 0 without values.
     pub(crate) fn most(&self) -> f64 {
         self.0.iter().copied().fold(0.0, f64::max)
     }
@@ -119,7 +119,7 @@ impl Recent {
 }
 
 impl Board {
-    /// Takes what was told.
+    /// Applies an event.
     pub(crate) fn take(&mut self, told: &Told) {
         match told {
             Told::Start(start) => self.start = Some(start.clone()),
@@ -163,18 +163,18 @@ impl Board {
         self.at_s = self.at_s.max(at_s);
     }
 
-    /// The rate of all that goes a way, in bit/s; `None` if nothing does.
+    /// The total rate of a direction, in bit/s; `None` without series.
     pub(crate) fn rate_bps(&self, way: Way) -> Option<f64> {
         let rates = self.open.values().filter(|series| series.open.direction == way).map(|series| series.now.rate_bps);
         rates.reduce(|sum, rate| sum + rate)
     }
 
-    /// How many go a way.
+    /// The number of series in a direction.
     pub(crate) fn count(&self, way: Way) -> usize {
         self.open.values().filter(|series| series.open.direction == way).count()
     }
 
-    /// What all do together, as a line for pages.
+    /// The sums over all series, as a line for pages.
     pub(crate) fn sums_line(&self) -> String {
         let [sent, received, carried] = Way::ALL.map(|way| Sum {
             open: self.count(way),
@@ -185,7 +185,7 @@ impl Board {
         serde_json::to_string(&sums).unwrap_or_default()
     }
 
-    /// Notes what all do together; to be called about once in a second.
+    /// Samples the sums over all series; to be called about once per second.
     pub(crate) fn sample(&mut self) {
         let [sent, received, carried] = Way::ALL.map(|way| self.rate_bps(way));
         let rate_bps = [sent, received, carried].into_iter().flatten().sum();

@@ -1,4 +1,4 @@
-//! What pages that follow the run are told, each by a bounded queue of its own.
+//! Sends the events of a run to the pages that follow it, each through a bounded queue of its own.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use super::board::DRAWN;
 use super::told::Told;
 
-/// Lines that wait for a page; one that has more to read is let go. Ours: ten seconds of all that it is told.
+/// Capacity of a page's queue, in lines; a page that falls further behind is disconnected. Ours: ten seconds of all events.
 const MOST_WAITING: usize = 256;
-/// Bytes of what happened that a page gets which comes later. Ours: some minutes of the most that it is told.
+/// Bytes of past events for a page that connects later. Ours: some minutes at the highest rate of events.
 const MOST_KEPT: usize = 1 << 20;
 
-/// All that pages are told.
+/// The lines for pages.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     start: Option<Arc<str>>,
-    /// Of what goes on and is told of, how it began.
+    /// The opening lines of the series in progress.
     open: BTreeMap<u64, Arc<str>>,
-    /// The same of what is over, the last of them.
+    /// The opening lines of the last series that ended.
     ended: VecDeque<Arc<str>>,
-    /// What happened last, the oldest first, and its size.
+    /// The last events, oldest first, and their total size.
     kept: VecDeque<Arc<str>>,
     bytes: usize,
     pages: Vec<SyncSender<Arc<str>>>,
@@ -28,7 +28,7 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// Tells of what happened. Of more sessions than can be drawn only the first ones are told of; sums tell of the others.
+    /// Sends an event to the pages. Only the first sessions are sent one by one; sums cover the others.
     pub(crate) fn take(&mut self, told: &Told) {
         let line = || -> Arc<str> { serde_json::to_string(told).unwrap_or_default().into() };
         match told {
@@ -60,7 +60,7 @@ impl Hub {
         }
     }
 
-    /// Tells a line, and keeps it for those who come later.
+    /// Sends a line, and keeps it for pages that connect later.
     pub(crate) fn tell(&mut self, line: Arc<str>) {
         self.post(&line);
         self.bytes += line.len();
@@ -73,11 +73,11 @@ impl Hub {
     }
 
     fn post(&mut self, line: &Arc<str>) {
-        // One that does not read, or has gone, is told nothing more.
+        // A page that does not read, or that is gone, gets nothing more.
         self.pages.retain(|page| page.try_send(line.clone()).is_ok());
     }
 
-    /// What happened so far, and where the rest will come.
+    /// Returns the events so far, and the channel for further ones.
     pub(crate) fn follow(&mut self) -> (Vec<Arc<str>>, Receiver<Arc<str>>) {
         let (page, news) = sync_channel(MOST_WAITING);
         if !self.is_closed {
@@ -88,7 +88,7 @@ impl Hub {
         (so_far, news)
     }
 
-    /// There is nothing more to come.
+    /// Disconnects all pages after the last event.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
         self.pages.clear();
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::views::samples;
 
-    /// If it fails, a page that nobody looks at any more takes all memory, or stops the others.
+    /// If it fails, an abandoned page takes all memory, or blocks the others.
     #[test]
     fn a_page_that_does_not_read_is_let_go_and_one_that_comes_later_knows_what_goes_on() {
         let mut hub = Hub::default();

@@ -1,20 +1,20 @@
 //! A run in the `OpenMetrics` text format.
 //!
-//! Source: `OpenMetrics` 1.0, "Text Format" and "Summary". A library's registry would keep a second copy of what the board knows, and
-//! those that there are write no quantiles of a summary; so the text is written from the board itself.
+//! Source: `OpenMetrics` 1.0, "Text Format" and "Summary". The registry of a library would be a second copy of the board, and existing
+//! libraries do not write quantiles of a summary; so the text is written from the board itself.
 
 use std::fmt::Write as _;
 
 use super::board::{Board, Series};
 use super::told::Way;
 
-/// The type of the text, as a response names it.
+/// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Bytes of a session's part of the text, about.
+/// Approximate number of bytes for a session.
 const A_SESSION: usize = 1600;
 
-/// The whole text. So many events found no room on their way to the board.
+/// Returns the whole text. `dropped` is the number of events that did not reach the board.
 pub(crate) fn text(board: &Board, dropped: u64) -> String {
     let mut page = Page { text: String::with_capacity((board.open.len() + 2) * A_SESSION) };
     page.run(board, dropped);
@@ -28,7 +28,7 @@ struct Page {
     text: String,
 }
 
-/// The kinds that there are.
+/// The kinds of metrics.
 #[derive(Clone, Copy)]
 enum Kind {
     Counter,
@@ -58,7 +58,7 @@ impl Page {
         let _ = writeln!(self.text, "equipoise_{name}{{{labels}}} {value}");
     }
 
-    /// A sample that may not be known.
+    /// A sample, if its value is known.
     fn maybe(&mut self, name: &str, labels: &str, value: Option<f64>) {
         if let Some(value) = value {
             self.sample(name, labels, value);
@@ -75,7 +75,7 @@ impl Page {
         let _ = writeln!(self.text, "equipoise_views_dropped_total {dropped}");
     }
 
-    /// Sums over all of each way, those included that are over.
+    /// Totals of each direction, including series that have ended.
     fn all(&mut self, board: &Board) {
         let ways: Vec<_> = board.sums.iter().map(|(way, total)| (*way, *total)).collect();
         self.family("sessions", Kind::Gauge, "", "What goes on now: sessions, flows or directions of a path.");
@@ -97,7 +97,7 @@ impl Page {
         }
     }
 
-    /// What each does that goes on.
+    /// Values of each series in progress.
     fn each(&mut self, board: &Board) {
         let each: Vec<_> = board.open.values().map(|series| (labels(series), series)).collect();
         let of = |series: &Series| series.now;
@@ -145,7 +145,7 @@ impl Page {
         }
     }
 
-    /// Quantiles are those of the last interval; sum and count are of all.
+    /// Quantiles are those of the last interval; sum and count are those of the whole session.
     fn delays(&mut self, each: &[(String, &Series)]) {
         let help =
             "Delay of packets: of a receiver above the least of the session, of a sender what its controller holds.";
@@ -155,7 +155,7 @@ impl Page {
             let quantiles =
                 [("0.5", figures.delay_p50_s), ("0.95", figures.delay_p95_s), ("0.99", figures.delay_p99_s)];
             for (quantile, delay_s) in quantiles {
-                // Clocks that drift apart may show what cannot be; a quantile below zero is none.
+                // Clock drift may lead to impossible values; a negative quantile is left out.
                 let known = delay_s.filter(|delay_s| *delay_s >= 0.0);
                 self.maybe("delay_seconds", &format!("{labels},quantile=\"{quantile}\""), known);
             }
@@ -188,7 +188,7 @@ fn labels(series: &Series) -> String {
     format!("session=\"{}\",name=\"{}\",{}", open.series, escape(&open.name), direction(open.direction))
 }
 
-/// The text of a label's value.
+/// Escapes a label's value.
 fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -201,8 +201,8 @@ mod tests {
     use crate::views::samples;
     use crate::views::told::Told;
 
-    /// If it fails, a scraper drops all of it. The checks are those of `OpenMetrics` 1.0: a family's lines stand together, units end
-    /// the names, counters end in `_total`, no sample comes twice, and the text ends with its mark.
+    /// If it fails, a scraper drops the whole text. The checks are those of `OpenMetrics` 1.0: a family's lines are contiguous, names end
+    /// with the unit, counters end in `_total`, samples are unique, and the text ends with its mark.
     #[test]
     fn the_text_is_what_the_format_asks_for() {
         let board = samples::board(3);
@@ -247,14 +247,14 @@ mod tests {
         assert!(text.contains("breaker=\"media timeout\"} 1"), "{text}");
     }
 
-    /// What a scrape of a thousand sessions costs, and what their events do. A scrape a second, fifteen times as often as is usual, and
-    /// an event of each session a second.
+    /// The cost of a scrape of a thousand sessions, and of their events: one scrape per second, fifteen times the usual frequency, and
+    /// one event of each session per second.
     #[test]
     fn the_metrics_of_a_thousand_sessions_cost_below_a_hundredth_of_a_core() {
         let mut board = samples::board(1000);
         let interval = samples::interval(0, 2.0);
         let [mut least, mut size] = [f64::INFINITY, 0.0];
-        // A processor that others use as well takes longer: the least of some.
+        // Other programs may slow the processor down: the minimum of several measurements counts.
         for _ in 0..10 {
             let begun = processor_time_s();
             for series in 0..1000 {
@@ -272,7 +272,7 @@ mod tests {
         assert!(least < 0.01, "{:.2} ms for {size} B", least * 1e3);
     }
 
-    /// Of this thread, so that what else the machine does counts little.
+    /// Processor time of this thread, which other load of the machine hardly affects.
     fn processor_time_s() -> f64 {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

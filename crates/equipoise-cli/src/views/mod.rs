@@ -1,4 +1,4 @@
-//! Watching a run while it goes on: the one stream of what it tells, and all that read it.
+//! Live views of a run: the one stream of its events, and all its readers.
 //!
 //! ```text
 //!   real-time threads ──▶ main thread ──┬── lines of JSON (--json-stream), on a writer's thread
@@ -7,8 +7,8 @@
 //!                                                                               └── hub ──▶ pages (--serve)
 //! ```
 //!
-//! Nobody who watches holds up what is watched: the main thread posts and goes on, what finds no room is dropped and counted, and the
-//! threads of the views run at a lower priority than all others.
+//! A view never delays the run: the main thread posts and continues, events that do not fit into the channel are dropped and counted, and
+//! the threads of the views run at a lower priority than all others.
 
 pub(crate) mod args;
 mod board;
@@ -43,14 +43,14 @@ use hub::Hub;
 use told::{Interval, Measured, Told};
 use ui::Screenful;
 
-/// Events that may wait for the views. Ours: those of a thousand sessions for ten seconds.
+/// Capacity of the channel to the views, in events. Ours: those of a thousand sessions for ten seconds.
 const MOST_EVENTS: usize = 10_000;
-/// How often the terminal is drawn and its keys are looked at, and pages are told what came.
+/// Interval at which the terminal is drawn, its keys are read, and pages get their updates.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often sums are noted.
+/// Interval at which sums are sampled.
 const SUMS: Duration = Duration::from_secs(1);
 
-/// All that watch a run. To tell them something waits for nobody.
+/// All views of a run. Posting to them never blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Views {
     stream: Option<Writer>,
@@ -63,7 +63,7 @@ pub(crate) struct Views {
 /// The views' thread.
 #[derive(Debug)]
 struct Watching {
-    /// `None` once there is nothing more to tell.
+    /// `None` once there is nothing more to post.
     post: Option<SyncSender<Told>>,
     shared: Shared,
     /// `None` once it has ended.
@@ -71,7 +71,7 @@ struct Watching {
     sites: Vec<Site>,
 }
 
-/// What threads that answer have in common with the views' own.
+/// State that the server threads share with the views' thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared {
     board: Arc<Mutex<Board>>,
@@ -80,7 +80,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// What `read` makes of the board, and of the number of events that never reached it.
+    /// Applies `read` to the board and to the number of events that were dropped before they reached it.
     fn with_board<T>(&self, read: impl FnOnce(&Board, u64) -> T) -> T {
         read(&lock(&self.board), self.dropped.load(Ordering::Relaxed))
     }
@@ -90,19 +90,19 @@ impl Shared {
     }
 }
 
-/// What a thread that panicked left behind is good enough to be shown.
+/// After a panic in another thread, the state is still good enough to be shown.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All other threads go before this one.
+/// Lowers the priority of this thread below all others.
 fn yield_to_others() {
-    // Where it is refused, nothing else changes.
+    // If this is refused, nothing else changes.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
 }
 
 impl Views {
-    /// Opens all that was asked for, so that whatever is wrong is said before the run begins. A key of the terminal sets `stop`.
+    /// Opens all requested views, so that every error is reported before the run begins. A key of the terminal sets `stop`.
     pub(crate) fn open(
         options: &Viewing,
         report: Option<&Path>,
@@ -126,27 +126,27 @@ impl Views {
         Ok(Self { stream, report, watching, has_ui, takes_stdout })
     }
 
-    /// Refuses to share standard output, if others have it as well.
+    /// Refuses to share standard output with other outputs.
     pub(crate) fn check_stdout(&self, is_taken: bool) -> Result<(), CliError> {
         if is_taken && self.takes_stdout { Err(RealError::StdoutTwice.into()) } else { Ok(()) }
     }
 
-    /// Whether standard output is for what is told, and for nothing else.
+    /// Whether a view uses standard output, so that nothing else may.
     pub(crate) const fn takes_stdout(&self) -> bool {
         self.takes_stdout
     }
 
-    /// Whether the terminal is drawn upon, so that lines have no place there.
+    /// Whether the terminal interface is active, so that no lines may be printed.
     pub(crate) const fn has_ui(&self) -> bool {
         self.has_ui
     }
 
-    /// Whether anybody listens.
+    /// Whether there is any view.
     pub(crate) const fn is_watched(&self) -> bool {
         self.stream.is_some() || self.watching.is_some()
     }
 
-    /// Tells all views of something.
+    /// Posts an event to all views.
     pub(crate) fn tell(&self, told: Told) {
         if let Some(stream) = &self.stream {
             stream.line(&told);
@@ -158,7 +158,7 @@ impl Views {
         }
     }
 
-    /// Tells of an interval of a session between hosts; one without any length is none.
+    /// Posts an interval of a session between hosts; an interval of length zero is ignored.
     pub(crate) fn tell_of_session(&self, series: u64, at_s: f64, interval: &results::Interval) {
         if self.is_watched() {
             let measured = Measured::Session(interval.clone());
@@ -168,7 +168,7 @@ impl Views {
         }
     }
 
-    /// Tells of what circuit breakers did to a session, if the event is of them.
+    /// Posts an action of a session's circuit breakers, if the event is one.
     pub(crate) fn tell_of_breaker(&self, series: u64, at_s: f64, event: &Event) {
         let breaker = match event {
             Event::CircuitBroken(breaker) => Some(breaker.name()),
@@ -178,13 +178,13 @@ impl Views {
         self.tell(Told::Breaker { series, at_s, breaker });
     }
 
-    /// The run is over: shows the last of it, gives the terminal back, and writes the report.
+    /// Ends the views after the run: shows the last state, restores the terminal, and writes the report.
     pub(crate) fn finish(self, at_s: f64) -> Result<(), CliError> {
         let Self { stream, report, watching, .. } = self;
         let over = |dropped| Told::Over { at_s, dropped };
         if let Some(mut watching) = watching {
             let dropped = watching.shared.dropped.load(Ordering::Relaxed);
-            // The run is over: now there is time to wait for room.
+            // The run is over: now the channel may block.
             if let Some(post) = &watching.post {
                 let _ = post.send(over(dropped));
             }
@@ -199,7 +199,7 @@ impl Views {
     }
 }
 
-/// The servers that were asked for; one if page and metrics have the same address.
+/// Opens the requested servers; one if page and metrics have the same address.
 fn sites(options: &Viewing, quiet: bool, shared: &Shared) -> Result<Vec<Site>, CliError> {
     let open = |place: &String, page: bool, metrics: bool| {
         let site = Site::open(place, Offers { page, metrics }, shared.clone()).map_err(|source| {
@@ -227,7 +227,7 @@ fn sites(options: &Viewing, quiet: bool, shared: &Shared) -> Result<Vec<Site>, C
     Ok(sites)
 }
 
-/// Says where. On standard error, as standard output may be for results.
+/// Prints the address, on standard error, because standard output may be used for results.
 fn say(address: SocketAddr, page: bool, metrics: bool) {
     let mut text = String::new();
     if page {
@@ -236,11 +236,11 @@ fn say(address: SocketAddr, page: bool, metrics: bool) {
     if metrics {
         text.push_str(&format!("serving metrics at http://{address}/metrics\n"));
     }
-    // Without standard error there is nowhere left to say so.
+    // Without standard error there is nowhere to print it.
     let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
 }
 
-/// Warns of who else may look.
+/// Warns that other hosts can read the page.
 fn warn(address: SocketAddr) {
     if !address.ip().to_canonical().is_loopback() {
         let text =
@@ -264,25 +264,25 @@ impl Watching {
         Ok(Self { post: Some(post), shared, thread: Some(thread), sites })
     }
 
-    /// Waits until all that was told has been shown, gives the terminal back, and closes the servers.
+    /// Waits until all events have been shown, restores the terminal, and closes the servers.
     fn close(&mut self) {
         self.post = None;
         if let Some(thread) = self.thread.take() {
-            // Nobody is left to hear of a panic.
+            // A panic of the thread has no one to report to.
             let _ = thread.join();
         }
         self.sites.clear();
     }
 }
 
-/// What failed has its words behind the terminal's picture, not in it.
+/// Restores the terminal before an error is printed, so that the error is not drawn over.
 impl Drop for Watching {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-/// The views' thread: until the run is over.
+/// The views' thread: runs until the end of the run.
 fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenful>, stop: &AtomicBool) {
     yield_to_others();
     let mut next_sums = Instant::now() + SUMS;
@@ -295,7 +295,7 @@ fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenfu
             let (mut board, mut hub) = (lock(&shared.board), lock(&shared.hub));
             for told in &news {
                 board.take(told);
-                // A page that hears of the end hears no more: sums come before that.
+                // A page gets nothing after the end of the run, so the sums come before it.
                 if matches!(told, Told::Over { .. }) {
                     board.sample();
                     hub.tell(board.sums_line().into());
@@ -322,7 +322,7 @@ fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenfu
             lock(&shared.hub).close();
             return;
         }
-        // What comes in a row is taken together.
+        // Events in quick succession are handled together.
         thread::sleep(LOOK / 5);
     }
 }

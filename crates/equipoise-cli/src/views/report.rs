@@ -1,4 +1,4 @@
-//! The report of a run as one HTML file: what happened over time, and in all.
+//! The report of a run as one HTML file: its history and its totals.
 
 use equipoise_lab::report::chart::{Axis, Chart, Layer, Shape, Style};
 use equipoise_lab::report::{NOTHING, escape, head, millis};
@@ -19,7 +19,7 @@ pub(crate) fn html(board: &Board, dropped: u64) -> String {
             "<p class=\"verdict missed\">{dropped} events found no room on their way to this report, and are not in it.</p>\n"
         ));
     }
-    // In the order of their numbers, whether they are over or not.
+    // In order of their numbers, whether they have ended or not.
     let mut all: Vec<&Series> = board.ended.iter().chain(board.open.values()).collect();
     all.sort_by_key(|series| series.open.series);
     page.push_str(&overview(board));
@@ -59,7 +59,7 @@ fn overview(board: &Board) -> String {
     format!("<h2>In all</h2>\n{}", in_table("In all", &heads, &rows))
 }
 
-/// What one did over time.
+/// The history of a series.
 fn section(series: &Series, trail: &Trail) -> String {
     let name = &series.open.name;
     let id = format!("s{}", series.open.series);
@@ -85,7 +85,7 @@ fn section(series: &Series, trail: &Trail) -> String {
     text
 }
 
-/// Lines of a chart: name, colour, dashes, and what of a point they show.
+/// Lines of a chart: name, colour, dashes, and the value of a point.
 type Lines = &'static [(&'static str, &'static str, &'static str, fn(&Point) -> f64)];
 
 fn rates(id: &str, trail: &Trail, name: &str) -> Option<Chart> {
@@ -96,7 +96,7 @@ fn rates(id: &str, trail: &Trail, name: &str) -> Option<Chart> {
     chart((id.to_owned(), format!("Rate of {name}")), "Mbit/s", trail, lines)
 }
 
-/// A chart of the lines that have anything; `None` if none has.
+/// A chart of the lines that have values; `None` if none has.
 fn chart((id, title): (String, String), unit: &'static str, trail: &Trail, lines: Lines) -> Option<Chart> {
     let layer = |(name, color, dash, of): &(&str, &'static str, &'static str, fn(&Point) -> f64)| {
         let points = joined(trail, *of);
@@ -124,9 +124,9 @@ fn chart((id, title): (String, String), unit: &'static str, trail: &Trail, lines
     })
 }
 
-/// Points of a line without those at which nothing was measured, where the next is not far: reports may come more rarely than intervals.
+/// Points of a line; unmeasured points are skipped if the next measured one is near, because reports may be rarer than intervals.
 fn joined(trail: &Trail, of: fn(&Point) -> f64) -> Vec<(f64, f64)> {
-    /// Ours: some usual report intervals.
+    /// Ours: several usual report intervals.
     const FAR_S: f64 = 5.0;
     let far_s = FAR_S * trail.intervals_a_point() as f64;
     let mut joined: Vec<(f64, f64)> = Vec::new();

@@ -1,4 +1,4 @@
-//! A run as tests need it.
+//! A sample run for tests.
 
 use super::board::Board;
 use super::told::{Interval, Measured, Open, Start, Told, Way};
@@ -25,7 +25,7 @@ pub(crate) fn interval(series: u64, at_s: f64) -> Told {
     Told::Interval(Box::new(Interval { series, at_s, measured }))
 }
 
-/// One second of so many sessions, the first of which a breaker stopped.
+/// One second of `sessions` sessions; a breaker stopped the first one.
 pub(crate) fn board(sessions: u64) -> Board {
     let mut board = Board::default();
     board.take(&start());

@@ -1,4 +1,4 @@
-//! What a run tells while it goes on: the one stream that all views read.
+//! The events of a run: the one stream that all views read.
 
 use equipoise_lab::link::LinkInterval;
 use equipoise_lab::record::IntervalRow;
@@ -6,23 +6,23 @@ use serde::Serialize;
 
 use crate::hosts::results::{self, Direction};
 
-/// Something happened. As JSON, a line of `--json-stream` and a message to the page.
+/// An event. As JSON, it is a line of `--json-stream` and a message to the page.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Told {
     /// A run begins.
     Start(Start),
-    /// A session, a flow or a direction of a path begins.
+    /// A session, a flow or a direction of a path opens.
     Open(Open),
-    /// An interval of it is over.
+    /// An interval of a series has ended.
     Interval(Box<Interval>),
-    /// A circuit breaker stopped the media of a session, or let it go on.
+    /// A circuit breaker stopped or resumed the media of a session.
     Breaker {
         /// The session.
         series: u64,
         /// When, in seconds since the run's start.
         at_s: f64,
-        /// The breaker's name; `null` if the media goes on.
+        /// The breaker's name; `null` if the media resumes.
         breaker: Option<&'static str>,
     },
     /// A session is over.
@@ -31,32 +31,32 @@ pub(crate) enum Told {
         series: u64,
         /// When, in seconds since the run's start.
         at_s: f64,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
     /// The run is over.
     Over {
         /// When, in seconds since the run's start.
         at_s: f64,
-        /// Lines before this one that found no room, as their reader stood still.
+        /// Number of earlier lines that were dropped, because their reader stalled.
         dropped: u64,
     },
 }
 
-/// What runs.
+/// The run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Start {
     pub(crate) version: &'static str,
     /// `send`, `receive`, `link` or `live`.
     pub(crate) command: &'static str,
-    /// What it does, in words.
+    /// A description.
     pub(crate) title: String,
 }
 
-/// What begins: whatever has intervals of its own.
+/// A series: anything with intervals of its own.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Open {
-    /// Its number, which no other one of the run has.
+    /// Its number, unique in the run.
     pub(crate) series: u64,
     /// When, in seconds since the run's start.
     pub(crate) at_s: f64,
@@ -64,7 +64,7 @@ pub(crate) struct Open {
     pub(crate) direction: Way,
 }
 
-/// Which way media goes, as the end that tells sees it.
+/// The direction of media, as seen from this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Way {
@@ -95,17 +95,17 @@ impl From<Direction> for Way {
     }
 }
 
-/// An interval that is over.
+/// An interval that has ended.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Interval {
     pub(crate) series: u64,
-    /// When it ended, in seconds since the run's start; `start_s` and `end_s` are since the session's.
+    /// When it ended, in seconds since the run's start; `start_s` and `end_s` are since the session's start.
     pub(crate) at_s: f64,
     #[serde(flatten)]
     pub(crate) measured: Measured,
 }
 
-/// What was measured in it.
+/// The measurements of an interval.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Measured {
@@ -117,17 +117,17 @@ pub(crate) enum Measured {
     Path(LinkInterval),
 }
 
-/// What all of them have in common, for charts and sums. What was not measured is `None`.
+/// The values common to all kinds, for charts and sums. A value that was not measured is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Figures {
     pub(crate) lasted_s: f64,
     pub(crate) rate_bps: f64,
-    /// What the controller allowed.
+    /// The rate that the controller allowed.
     pub(crate) allowed_bps: Option<f64>,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     pub(crate) lost: u64,
-    /// Share of the packets that were lost; of a sender by the receiver's last report.
+    /// Share of lost packets; for a sender, from the receiver's last report.
     pub(crate) lost_share: Option<f64>,
     pub(crate) marked: u64,
     pub(crate) delay_mean_s: Option<f64>,
@@ -194,7 +194,7 @@ impl Measured {
     }
 }
 
-/// Share of packets that were lost where others came; `None` of none.
+/// Share of lost packets among lost and received ones; `None` without packets.
 fn share(lost: u64, came: u64) -> Option<f64> {
     let all = lost + came;
     (all > 0).then(|| lost as f64 / all as f64)

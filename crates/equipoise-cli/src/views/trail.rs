@@ -1,21 +1,21 @@
-//! What happened over time, in a bounded number of points.
+//! History in a bounded number of points.
 
 use super::told::Figures;
 
-/// Points at the ends of intervals, evenly thinned out as there become too many.
+/// Points at the ends of intervals; with too many, neighbours are merged evenly.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trail {
     points: Vec<Point>,
-    /// The point that is being put together, and of how many intervals it is.
+    /// The incomplete point, and the number of intervals in it.
     open: Option<(Point, u32)>,
-    /// Of how many intervals a point is, as a power of two.
+    /// Number of intervals in a point, as a power of two.
     thinned: u32,
 }
 
-/// Points at the most. Ours: twice the pixels of a chart's width.
+/// Maximum number of points. Ours: twice the pixels of a chart's width.
 const MOST: usize = 2000;
 
-/// A moment, and what was measured up to it; `NaN` where nothing was.
+/// A point in time, and the measurements until then; `NaN` if not measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
     pub(crate) at_s: f64,
@@ -41,7 +41,7 @@ impl Point {
         }
     }
 
-    /// Both as one: means, of the 95th percentile the greater.
+    /// Merges both: means, and the larger 95th percentile.
     fn and(self, count: f64, other: Self, more: f64) -> Self {
         let mean = |one: f64, two: f64| match (one.is_nan(), two.is_nan()) {
             (false, false) => (one * count + two * more) / (count + more),
@@ -77,12 +77,12 @@ impl Trail {
         }
     }
 
-    /// All points, the last of which may be of fewer intervals.
+    /// All points; the last one may cover fewer intervals.
     pub(crate) fn points(&self) -> impl Iterator<Item = Point> + '_ {
         self.points.iter().copied().chain(self.open.map(|(point, _)| point))
     }
 
-    /// How many intervals a point is of.
+    /// Number of intervals in a point.
     pub(crate) const fn intervals_a_point(&self) -> u64 {
         1 << self.thinned
     }
@@ -92,7 +92,7 @@ impl Trail {
 mod tests {
     use super::*;
 
-    /// If it fails, the report of a session of months takes all memory, or does not tell of its beginning.
+    /// If it fails, the report of a session of months takes all memory, or lacks its beginning.
     #[test]
     fn a_trail_of_any_length_has_a_bounded_number_of_points_over_all_of_its_time() {
         let mut trail = Trail::default();

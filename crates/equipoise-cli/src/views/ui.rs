@@ -1,6 +1,6 @@
-//! The terminal as a view: what goes on, drawn anew ten times a second.
+//! The terminal as a view of the series in progress, redrawn ten times per second.
 //!
-//! It is laid out by hand, line by line: what solves layouts would be a tenth of what the terminal adds to the command.
+//! The layout is written by hand, line by line: a layout solver would be a tenth of the size that the terminal adds to the command.
 
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
@@ -15,17 +15,17 @@ use ratatui::widgets::{Sparkline, Widget as _};
 use super::board::{Board, Series};
 use super::told::Way;
 
-/// A terminal that is drawn upon. It is given back as it was when this is dropped, and when the program panics.
+/// A terminal under our control. It is restored when this is dropped, and when the program panics.
 #[derive(Debug)]
 pub(super) struct Screenful {
     terminal: DefaultTerminal,
-    /// The first line of the list that is shown.
+    /// The first visible line of the list.
     first: usize,
     is_left: bool,
 }
 
 impl Screenful {
-    /// Takes the terminal; `None` if standard output is none.
+    /// Takes control of the terminal; `None` if standard output is not one.
     pub(super) fn open() -> Option<Self> {
         if !io::stdout().is_terminal() {
             return None;
@@ -41,7 +41,7 @@ impl Screenful {
             }
         }
         let first = self.first;
-        // A terminal that has gone away shows nothing; the run goes on.
+        // If the terminal is gone, nothing is shown; the run continues.
         let _ = self.terminal.draw(|frame| render(board, first, frame.area(), frame.buffer_mut()));
     }
 
@@ -52,7 +52,7 @@ impl Screenful {
         let page = 10;
         match key.code {
             KeyCode::Char('q') => self.is_left = true,
-            // A terminal in raw mode sends no signal for it.
+            // A terminal in raw mode does not send a signal for it.
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => self.is_left = true,
             KeyCode::Down | KeyCode::Char('j') => self.first += 1,
             KeyCode::Up | KeyCode::Char('k') => self.first = self.first.saturating_sub(1),
@@ -63,7 +63,7 @@ impl Screenful {
         self.first = self.first.min(lines.saturating_sub(1));
     }
 
-    /// Whether the user wants to leave.
+    /// Whether the user wants to quit.
     pub(super) const fn is_left(&self) -> bool {
         self.is_left
     }
@@ -78,9 +78,9 @@ impl Drop for Screenful {
 const HEAD: Style = Style::new().add_modifier(Modifier::BOLD);
 const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
 const ALARM: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
-/// Lines of the picture of rates.
+/// Lines of the chart of rates.
 const PICTURE: u16 = 6;
-/// Columns of a name, and of the small picture at the end of a line.
+/// Columns of a name, and of the small chart at the end of a line.
 const NAME: usize = 28;
 const SMALL: u16 = 24;
 
@@ -114,7 +114,7 @@ fn render(board: &Board, first: usize, area: Rect, buffer: &mut Buffer) {
     pen.write(&format!("q ends the run, arrows scroll{hidden}"), FAINT);
 }
 
-/// Where it is drawn.
+/// The position of the drawing.
 struct Pen<'a> {
     buffer: &'a mut Buffer,
     area: Rect,
@@ -122,7 +122,7 @@ struct Pen<'a> {
 }
 
 impl Pen<'_> {
-    /// A line of text; what finds no room is cut off.
+    /// A line of text, cut off at the edge.
     fn write(&mut self, text: &str, style: Style) {
         if self.line < self.area.bottom() {
             self.buffer.set_stringn(self.area.x, self.line, text, usize::from(self.area.width), style);
@@ -130,7 +130,7 @@ impl Pen<'_> {
         self.line += 1;
     }
 
-    /// A picture of so many lines, the newest value at the right.
+    /// A chart of `lines` lines, with the newest value at the right.
     fn picture(&mut self, values: impl Iterator<Item = f64>, lines: u16) {
         let height = lines.min(self.area.bottom().saturating_sub(self.line));
         let place = Rect { y: self.line, height, ..self.area };
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// If it fails, a small terminal ends the run, or more sessions than it has lines do.
+    /// If it fails, a small terminal, or more sessions than it has lines, ends the run.
     #[test]
     fn any_size_can_be_drawn_and_what_has_no_room_can_be_scrolled_to() {
         let board = samples::board(200);

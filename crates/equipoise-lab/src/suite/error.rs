@@ -16,9 +16,9 @@ pub enum SuiteError {
     UnknownCase {
         /// The name.
         name: String,
-        /// The cases that there are.
+        /// The existing cases.
         known: String,
-        /// Words on the most similar of them, if one is similar.
+        /// Text about the most similar case; empty if none is similar.
         similar: String,
     },
     /// A case has no such variant.
@@ -30,7 +30,7 @@ pub enum SuiteError {
         name: String,
         /// The variants that it has.
         known: String,
-        /// Words on the most similar of them, if one is similar.
+        /// Text about the most similar variant; empty if none is similar.
         similar: String,
     },
     /// The catalogue has no such controller.
@@ -38,15 +38,15 @@ pub enum SuiteError {
     UnknownController {
         /// The name.
         name: String,
-        /// The controllers that there are.
+        /// The existing controllers.
         known: String,
-        /// Words on the most similar of them, if one is similar.
+        /// Text about the most similar controller; empty if none is similar.
         similar: String,
     },
-    /// No controller is named.
+    /// No controller is given.
     #[error("no controller is named; name one or more, such as ap,tfrc")]
     NoController,
-    /// An item is no right scenario.
+    /// The scenario of an item is invalid.
     #[error("{case}, {variant}")]
     Scenario {
         /// The case.
@@ -59,7 +59,7 @@ pub enum SuiteError {
     /// No controller can run any of the items.
     #[error("none of the controllers can run any of this: {reason}")]
     NothingRuns {
-        /// Why the first one cannot.
+        /// The reason for the first one.
         reason: String,
     },
     /// A folder cannot be read.
@@ -67,7 +67,7 @@ pub enum SuiteError {
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A folder has no traces.
@@ -79,15 +79,15 @@ pub enum SuiteError {
         /// The folder.
         folder: PathBuf,
     },
-    /// A file is no trace.
+    /// A file is not a trace.
     #[error("{} is no trace", file.display())]
     Trace {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         source: CapacityError,
     },
-    /// A file has a name that a scenario cannot name.
+    /// A scenario cannot refer to a file of this name.
     #[error("{} has a name that is not UTF-8; give it another one", file.display())]
     FileName {
         /// The file.
@@ -96,7 +96,7 @@ pub enum SuiteError {
     /// A run failed.
     #[error("a simulated run failed")]
     Run(#[from] SimError),
-    /// There can be no live runs.
+    /// Live runs are not possible.
     #[cfg(feature = "live")]
     #[error("there can be no live runs")]
     Live(#[from] crate::live::LiveError),

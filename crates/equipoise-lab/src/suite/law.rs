@@ -1,4 +1,4 @@
-//! An item under a controller, and with another queue.
+//! Puts an item under a controller, and changes its queues.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -14,10 +14,10 @@ use crate::scenario::{
 };
 use crate::sim;
 
-/// What a narrow link's queue is.
+/// The queue discipline of a bottleneck link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aqm {
-    /// It drops what finds it full.
+    /// Drop-tail: drops packets when it is full.
     DropTail,
     /// Controlled delay (RFC 8289).
     Codel,
@@ -33,7 +33,7 @@ impl Aqm {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::DropTail, Self::Codel, Self::FqCodel, Self::Pie, Self::DualPi2];
 
-    /// Its name in scenarios; that of the drop-tail queue stands in none.
+    /// Its name in scenarios; scenarios do not name drop-tail.
     pub const fn name(self) -> &'static str {
         match self {
             Self::DropTail => "drop-tail",
@@ -44,7 +44,7 @@ impl Aqm {
         }
     }
 
-    /// That of a name.
+    /// Returns the discipline with a name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|aqm| aqm.name() == name)
     }
@@ -65,7 +65,7 @@ pub(super) fn check_names(catalogue: &Catalogue, controllers: &[String]) -> Resu
     }
 }
 
-/// An item's scenario as it is, with another queue if one is wanted.
+/// Returns an item's scenario, with other queues if requested.
 pub(super) fn parse(catalogue: &Catalogue, item: &Item, aqm: Option<Aqm>) -> Result<Scenario, SuiteError> {
     let parse = |overrides: &[Override]| {
         let wrong = |source| SuiteError::Scenario {
@@ -82,7 +82,7 @@ pub(super) fn parse(catalogue: &Catalogue, item: &Item, aqm: Option<Aqm>) -> Res
     parse(&overrides)
 }
 
-/// What makes the queue of a link another one; nothing where all is carried at once.
+/// Returns the overrides that change the queue of a link; none for a link without a limit.
 fn queue_changes(scenario: &Scenario, link: &Link, aqm: Aqm) -> Vec<Override> {
     let key = |key: &str| format!("link.\"{}\".{key}", link.name);
     let PipeConfig { capacity, queue, discipline, .. } = &link.forward;
@@ -93,7 +93,7 @@ fn queue_changes(scenario: &Scenario, link: &Link, aqm: Aqm) -> Vec<Override> {
     }
     let name = [("name".to_owned(), Value::from(aqm.name()))].into_iter().collect();
     let mut changes = vec![Override::set(key("aqm"), Value::Table(name))];
-    // Such a queue has its room in bytes (RFC 8868, Sec. 4.3): QueueSize = seconds x throughput / 8.
+    // Such a queue has a limit in bytes (RFC 8868, Sec. 4.3): QueueSize = seconds x throughput / 8.
     if let QueueLimit::Time(time) = queue {
         let bits = time.as_secs_f64() * rate.as_bps_f64();
         let room = Size::from_bytes((bits / 8.0).round() as u64);
@@ -102,7 +102,7 @@ fn queue_changes(scenario: &Scenario, link: &Link, aqm: Aqm) -> Vec<Override> {
     changes
 }
 
-/// The rate with which a link begins; of a trace its mean over the run.
+/// The initial rate of a link; for a trace its mean over the run.
 fn first_rate(capacity: &Capacity, scenario: &Scenario) -> Option<Rate> {
     match capacity {
         Capacity::Rate(rate) => Some(rate.initial()),
@@ -113,7 +113,7 @@ fn first_rate(capacity: &Capacity, scenario: &Scenario) -> Option<Rate> {
     }
 }
 
-/// Says why a controller cannot run an item, if it lacks a parameter that the item goes by.
+/// Returns why a controller cannot run an item, if it lacks a parameter that the item needs.
 pub(super) fn lacks(catalogue: &Catalogue, item: &Item, controller: &str) -> Result<(), String> {
     let Some(needed) = item.needs else { return Ok(()) };
     let entry = catalogue.controllers.find(controller);
@@ -121,7 +121,7 @@ pub(super) fn lacks(catalogue: &Catalogue, item: &Item, controller: &str) -> Res
     if has { Ok(()) } else { Err(format!("{controller} has no parameter `{needed}`")) }
 }
 
-/// The scenario with a controller in the place of that of each session; or why it cannot run so.
+/// Returns the scenario with a controller for each session, or why that is impossible.
 pub(super) fn with_controller(
     catalogue: &Catalogue,
     scenario: &Scenario,
@@ -132,16 +132,16 @@ pub(super) fn with_controller(
     Ok(scenario)
 }
 
-/// What a fixed rate is: `R_v` of RFC 8593, Sec. 5.1, the example of a video's target rate.
+/// The rate of a fixed-rate controller: `R_v` of RFC 8593, Sec. 5.1, the example of a video's target rate.
 const FIXED_RATE: &str = "1 Mbit/s";
 
-/// Whether a controller keeps to a rate that it has to be given.
+/// Returns whether a controller sends at a fixed rate, which must be given.
 fn has_fixed_rate(catalogue: &Catalogue, controller: &str) -> bool {
     let entry = catalogue.controllers.find(controller);
     entry.is_some_and(|entry| entry.parameters().iter().any(|it| it.name == "rate" && it.default.is_none()))
 }
 
-/// One session after the other: each keeps the parameters of its own.
+/// Replaces the controller of one session after the other: each session keeps its own parameters.
 fn exchanged(catalogue: &Catalogue, scenario: &Scenario, controller: &str) -> Result<Scenario, SwapError> {
     let mut found = scenario.clone();
     for flow in scenario.flows.iter().filter(|flow| controller_of(flow).is_some_and(|name| name != controller)) {
@@ -149,13 +149,13 @@ fn exchanged(catalogue: &Catalogue, scenario: &Scenario, controller: &str) -> Re
             .then(|| Override::set(format!("flow.{}.controller.rate", flow.name), FIXED_RATE));
         let overrides: Vec<_> = rate.into_iter().collect();
         let swap = Swap::new(catalogue, &found.text, &overrides, Some(&flow.name))?;
-        // One name gives one scenario.
+        // One name yields one scenario.
         found = swap.with([controller])?.pop().unwrap_or(found);
     }
     Ok(found)
 }
 
-/// The controller of a flow that is a session and not the way back of one.
+/// The controller of a session; `None` for other flows and for the reverse media of a session.
 fn controller_of(flow: &Flow) -> Option<&str> {
     match &flow.kind {
         FlowKind::Session { controller, .. } if flow.part != Some(DuplexPart::Back) => Some(controller.entry.name()),
@@ -164,7 +164,7 @@ fn controller_of(flow: &Flow) -> Option<&str> {
     }
 }
 
-/// The parameters of the first session's controller, as a scenario writes them.
+/// The parameters of the first session's controller, as in a scenario.
 pub(super) fn parameters(scenario: &Scenario) -> BTreeMap<String, String> {
     let first = scenario.flows.iter().find_map(|flow| match &flow.kind {
         FlowKind::Session { controller, .. } => Some(&controller.parameters),

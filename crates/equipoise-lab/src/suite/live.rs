@@ -14,13 +14,13 @@ use crate::result::{Run, World};
 use crate::scenario::Catalogue;
 use crate::sim::RunObserver as _;
 
-/// Runs of each item under each controller if nobody says otherwise: they are of real time.
+/// Default number of runs of each item under each controller: live runs take real time.
 pub const RUNS: u32 = 1;
 
-/// What a live run takes in addition to its length, at the most: namespaces, and what is under way at its end.
+/// Maximum time of a live run in addition to its length: for namespaces, and packets in flight at its end.
 const AROUND: Span = Span::from_secs(3);
 
-/// Which run is under way, and how far it has come.
+/// Identifies the run in progress, and how much of it is complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
     /// The case.
@@ -33,22 +33,22 @@ pub struct Step<'a> {
     pub seed: u64,
     /// Its number among all live runs, from 0.
     pub number: usize,
-    /// All live runs.
+    /// Number of all live runs.
     pub runs: usize,
-    /// The share of it that is done.
+    /// The share of the run that is complete.
     pub share: f64,
 }
 
-/// What will be run live: how many runs, and how long they take together, about.
+/// The number of live runs, and their approximate total time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length {
     /// Runs.
     pub runs: usize,
-    /// How long they take, one after another.
+    /// Their total time, one after another.
     pub time: Span,
 }
 
-/// Whether there can be live runs at all: network namespaces can be made.
+/// Checks whether live runs are possible: whether network namespaces can be created.
 ///
 /// # Errors
 /// [`SuiteError::Live`] with what is missing.
@@ -56,7 +56,7 @@ pub fn check() -> Result<(), SuiteError> {
     Ok(Stage::Namespaces.check()?)
 }
 
-/// How long the live runs of a plan take, whose `runs` is that of live runs.
+/// Returns the length of the live runs of a plan; the plan's `runs` is the number of live runs.
 ///
 /// # Errors
 /// As [`super::run`].
@@ -67,8 +67,8 @@ pub fn length(items: &[Item], law: (&Catalogue, &[String]), plan: &Plan) -> Resu
     Ok(Length { runs: prepared.len() * plan.runs as usize, time })
 }
 
-/// Adds live results to those of the simulator: the same items and controllers from the same seed, as many runs as `plan` says, one after
-/// another. What cannot be run live is in the results with its reason; once `stop` is set, all that has not been run is.
+/// Adds live results to simulated ones: the same items and controllers from the same seed, `plan.runs` runs of each, one after
+/// another. The results contain the reason for everything that cannot be run live, and after `stop` is set, for everything not run.
 ///
 /// # Errors
 /// As [`super::run`]; a live run that fails is no error.
@@ -100,7 +100,7 @@ pub fn run_beside(
         found.extend(live);
         result.not_run.extend(failed.map(|reason| prepared.not_run(reason, vec![World::Live])));
     }
-    // What was refused for the one world was refused for the other by the same words.
+    // A variant refused in one world was refused in the other with the same message.
     let is_refused = |not_run: &NotRun| refused.iter().any(|refused| refused.is_of_same(not_run));
     result
         .not_run
@@ -112,7 +112,7 @@ pub fn run_beside(
     Ok(())
 }
 
-/// A variant under a controller, and why not all of its runs are in the result.
+/// Runs a variant under a controller; returns why the result lacks some of its runs, if it does.
 fn case(
     prepared: &Prepared<'_>,
     plan: &Plan,
@@ -138,7 +138,7 @@ fn case(
     (live, failed)
 }
 
-/// A run that went to its end; or why it did not.
+/// Returns a run that completed, or why it did not.
 fn one(
     prepared: &Prepared<'_>,
     seed: u64,
@@ -165,7 +165,7 @@ fn one(
     }
 }
 
-/// Puts each live result behind that of the simulator.
+/// Puts each live result after the simulated one.
 fn lay_beside(results: &mut Vec<CaseResult>, live: Vec<CaseResult>) {
     for live in live {
         let is_same = |found: &CaseResult| {
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(found, Length { runs: 6, time: Span::from_secs(2 * (2 * 103 + 123)) });
     }
 
-    /// Of several runs the worst lateness stands, and what was lost or stalled in all.
+    /// For several runs: the maximum lateness, and the total of lost packets and stalls.
     #[test]
     fn what_the_machine_did_is_summed_up_over_the_runs() {
         let run = |late_ms: f64, lost, stalled_s| Run {

@@ -1,4 +1,4 @@
-//! `KEY=V1,V2,…`: the values that a key has in turn.
+//! `KEY=V1,V2,…`: the values that a key takes in turn.
 
 use std::str::FromStr;
 
@@ -8,26 +8,26 @@ use toml::Value;
 use super::quantity::{Quantity, Unit};
 use crate::scenario::{Override, SetError};
 
-/// Why a text is no key with values.
+/// Why a text is not a key with values.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AxisError {
-    /// It is no key with a value.
+    /// It is not a key with a value.
     #[error(transparent)]
     Key(#[from] SetError),
     /// A value is empty.
     #[error("a value is empty; write KEY=V1,V2 as in link.bottleneck.rate=\"5 Mbit/s\",\"10 Mbit/s\"")]
     Empty,
-    /// The key is that of the seed.
+    /// The key is the seed.
     #[error("the seeds of the runs follow from the first seed and the number of runs of each point")]
     Seed,
-    /// The key is varied or drawn twice.
+    /// The key is given twice, to be varied or drawn.
     #[error("`{key}` is varied or drawn twice")]
     Twice {
         /// The key.
         key: String,
     },
-    /// The key's column would have the name of another one.
+    /// The key's column would have the name of another column.
     #[error("the column of `{key}` would have the name of another one; vary a key within it")]
     Column {
         /// The key.
@@ -35,7 +35,7 @@ pub enum AxisError {
     },
 }
 
-/// A key and the values that it has in turn.
+/// A key and the values that it takes in turn.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
     pub(super) path: String,
@@ -43,19 +43,19 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The value of this number, from 0.
+    /// Returns the override with this number, from 0.
     pub(super) fn change(&self, number: u64) -> Option<Override> {
         let value = self.values.get(usize::try_from(number).ok()?)?;
         Some(Override::set(self.path.clone(), value.clone()))
     }
 
-    /// The unit that all values have; `None` if they have none in common.
+    /// The unit of all values; `None` if they have no common unit.
     pub(super) fn unit(&self) -> Option<Unit> {
         unit_of(&self.values)
     }
 }
 
-/// The unit that all values have; `None` if they have none in common.
+/// The unit of all values; `None` if they have no common unit.
 pub(super) fn unit_of(values: &[Value]) -> Option<Unit> {
     let mut units = values.iter().map(|value| Quantity::of(value).map(|quantity| quantity.unit));
     let first = units.next()??;
@@ -86,7 +86,7 @@ impl FromStr for Axis {
     }
 }
 
-/// The parts of a text between commas that stand in no quotes and no brackets.
+/// Splits a text at commas outside quotes and brackets.
 pub(super) fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0_u32, None);
     for (place, letter) in text.char_indices() {

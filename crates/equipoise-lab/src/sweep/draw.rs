@@ -1,4 +1,4 @@
-//! `KEY=uniform(A, B)` and its like: a key whose value is drawn anew for each random point.
+//! `KEY=uniform(A, B)` and similar: a key whose value is drawn for each random point.
 
 use std::str::FromStr;
 
@@ -11,14 +11,14 @@ use super::quantity::{Quantity, Unit};
 use crate::scenario::nearest::similar;
 use crate::scenario::{Override, SetError};
 
-/// Why a text is no key with a distribution.
+/// Why a text is not a key with a distribution.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DrawError {
     /// The key cannot be drawn.
     #[error(transparent)]
     Key(#[from] AxisError),
-    /// The value is no distribution.
+    /// The value is not a distribution.
     #[error(
         "write KEY=NAME(A, B), such as link.bottleneck.rate=\"loguniform(1 Mbit/s, 50 Mbit/s)\"; NAME is one of: {KNOWN}"
     )]
@@ -28,7 +28,7 @@ pub enum DrawError {
     Unknown {
         /// The name.
         name: String,
-        /// Words on the most similar one, if one is similar.
+        /// Text about the most similar distribution; empty if none is similar.
         similar: String,
     },
     /// It has too few or too many arguments.
@@ -36,10 +36,10 @@ pub enum DrawError {
     Arguments {
         /// The distribution.
         name: &'static str,
-        /// How many there are.
+        /// The number of arguments given.
         found: usize,
     },
-    /// An end is no quantity.
+    /// An end is not a quantity.
     #[error(
         "`{text}` is no number and no quantity with one meaning, such as \"10 Mbit/s\", \"8 ms\", \"1%\" or \"100 packets\""
     )]
@@ -63,13 +63,13 @@ pub enum DrawError {
         /// The upper end.
         high: String,
     },
-    /// A logarithm needs a positive end.
+    /// A logarithm needs positive ends.
     #[error("loguniform draws from values above zero, and `{low}` is none")]
     NotPositive {
         /// The lower end.
         low: String,
     },
-    /// Whole numbers of what has none.
+    /// The quantity does not have integer values.
     #[error("integer draws whole numbers, packets or bytes: not from `{low}` to `{high}`")]
     NotWhole {
         /// The lower end.
@@ -81,7 +81,7 @@ pub enum DrawError {
 
 const KNOWN: &str = "uniform, loguniform, integer, choice";
 
-/// A key and what its values are drawn from.
+/// A key and the distribution of its values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Draw {
     pub(super) path: String,
@@ -90,13 +90,13 @@ pub(super) struct Draw {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Distribution {
-    /// Evenly between two numbers.
+    /// Uniform between two numbers.
     Uniform(Range),
-    /// Evenly in the logarithm.
+    /// Uniform in the logarithm.
     LogUniform(Range),
-    /// Whole numbers, both ends among them.
+    /// Integers, both ends included.
     Integer(Range),
-    /// One of these.
+    /// One of these values.
     Choice(Vec<Value>),
 }
 
@@ -107,14 +107,14 @@ struct Range {
     unit: Unit,
 }
 
-/// Streams of a seed's random numbers, apart from those that runs draw from.
+/// Random number streams of a seed, separate from those of runs.
 const STREAMS: u64 = u64::from_be_bytes(*b"sweepdrw");
 
 impl Draw {
-    /// The value of a random point; `place` is that of the key among the drawn ones.
+    /// The value of a random point; `place` is the index of the key among the drawn ones.
     pub(super) fn change(&self, seed: u64, place: u64, point: u64) -> Override {
         let bits = stream_seed(stream_seed(seed, STREAMS.wrapping_add(place)), point);
-        // The upper 53 bits, which is what a mantissa holds.
+        // The upper 53 bits, the length of a mantissa.
         self.at((bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64))
     }
 
@@ -123,7 +123,7 @@ impl Draw {
         Override::set(self.path.clone(), self.distribution.at(quantile))
     }
 
-    /// The unit of all values; `None` if they have none in common.
+    /// The unit of all values; `None` if they have no common unit.
     pub(super) fn unit(&self) -> Option<Unit> {
         match &self.distribution {
             Distribution::Uniform(range) | Distribution::LogUniform(range) | Distribution::Integer(range) => {
@@ -146,7 +146,7 @@ impl Distribution {
             Self::Choice(values) => {
                 let last = values.len().saturating_sub(1);
                 let place = ((quantile * values.len() as f64) as usize).min(last);
-                // There is one at the least.
+                // There is at least one.
                 values.get(place).cloned().unwrap_or_else(|| Value::String(String::new()))
             }
         }
@@ -185,7 +185,7 @@ impl FromStr for Draw {
     }
 }
 
-/// Two ends of one unit, the lower one first.
+/// Two ends with one unit, the lower one first.
 fn range(name: &'static str, path: &str, arguments: &str) -> Result<Range, DrawError> {
     let parts = axis::split(arguments);
     let [low_text, high_text] = parts.as_slice() else {
@@ -210,7 +210,7 @@ fn range(name: &'static str, path: &str, arguments: &str) -> Result<Range, DrawE
     Ok(Range { low: low.number, high: high.number, unit: low.unit })
 }
 
-/// Two ends that are whole numbers.
+/// Two ends that are integers.
 fn whole(path: &str, arguments: &str) -> Result<Range, DrawError> {
     let range = range("integer", path, arguments)?;
     let is_whole = |number: f64| number.fract().abs() <= 0.0;
@@ -233,7 +233,7 @@ mod tests {
         draw(text).at(quantile).to_string()
     }
 
-    /// Closed forms: the median of what is even in the logarithm is the geometric mean of the ends.
+    /// Closed forms: the median of a log-uniform distribution is the geometric mean of the ends.
     #[test]
     fn quantiles_are_those_of_the_distribution() {
         assert_eq!(shown("link.l.rate=uniform(5 Mbit/s, 15 Mbit/s)", 0.5), "link.l.rate=10000000 bit/s");
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// If it fails, points that were reported draw other values, and no earlier result can be looked at again.
+    /// If it fails, points in earlier results draw other values, and these results cannot be examined again.
     #[test]
     fn a_point_draws_the_same_values_for_good() {
         let rate = draw("link.l.rate=loguniform(1 Mbit/s, 50 Mbit/s)");

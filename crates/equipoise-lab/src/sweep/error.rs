@@ -13,46 +13,46 @@ use crate::sim::SimError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SweepError {
-    /// There is no scenario.
+    /// The design has no scenario.
     #[error("a sweep takes a scenario or more")]
     NoScenario,
-    /// There are no runs of a point, or no points.
+    /// A point has no runs, or there are no points.
     #[error("each point takes a run or more, and there must be a point or more")]
     NoRuns,
-    /// There are random points, and no key is drawn.
+    /// There are random points, but no key is drawn.
     #[error("random points take a key whose value is drawn, and there is none")]
     NothingDrawn,
     /// There are too many runs.
     #[error("there are more than {most} runs; vary fewer values")]
     TooMany {
-        /// The most runs.
+        /// The maximum.
         most: u64,
     },
-    /// What is set is no key with a value.
+    /// An override is not a key with a value.
     #[error("what is set, '{text}'")]
     Set {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What would be right.
+        /// What is wrong with it and what would be valid.
         source: SetError,
     },
-    /// What is varied is no key with values.
+    /// A text to vary is not a key with values.
     #[error("what is varied, '{text}'")]
     Vary {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What would be right.
+        /// What is wrong with it and what would be valid.
         source: AxisError,
     },
-    /// What is drawn is no key with a distribution.
+    /// A text to draw is not a key with a distribution.
     #[error("what is drawn, '{text}'")]
     Draw {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What would be right.
+        /// What is wrong with it and what would be valid.
         source: Box<DrawError>,
     },
-    /// A point is no scenario that can be run.
+    /// The scenario of a point cannot be run.
     #[error("{}", in_words(file, values))]
     Point {
         /// The scenario's file.
@@ -62,7 +62,7 @@ pub enum SweepError {
         /// What is wrong with it.
         source: Box<PointError>,
     },
-    /// A scenario has no flow that would have a row.
+    /// A scenario has no flow with a row.
     #[error("{file} has no flow that sends media or data: all are background traffic")]
     NoFlow {
         /// The scenario's file.
@@ -76,24 +76,24 @@ pub enum SweepError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The folder has no sweep.
+    /// The folder does not contain a sweep.
     #[error("{} has no sweep: there is no file {}", folder.display(), super::folder::MANIFEST)]
     NoSweep {
         /// The folder.
         folder: PathBuf,
     },
-    /// The file that says what the folder has cannot be understood.
+    /// The manifest of the folder cannot be parsed.
     #[error("{} is not the description of a sweep", path.display())]
     Manifest {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// The folder has another sweep.
+    /// The folder contains another sweep.
     #[error("{} has another sweep: {difference}", folder.display())]
     OtherSweep {
         /// The folder.
@@ -101,15 +101,15 @@ pub enum SweepError {
         /// What differs.
         difference: String,
     },
-    /// The folder's sweep was begun by another version, whose results may differ.
+    /// Another version, whose results may differ, began the folder's sweep.
     #[error("the sweep in {} was begun by version {found}, and this is version {}", folder.display(), crate::VERSION)]
     OtherVersion {
         /// The folder.
         folder: PathBuf,
-        /// The version that began it.
+        /// That version.
         found: String,
     },
-    /// A part is not of this sweep, or holds other runs than its name says.
+    /// A part does not belong to this sweep, or has other runs than its name says.
     #[error("{} is not part {part} of this sweep", path.display())]
     StrangePart {
         /// The file.
@@ -120,14 +120,14 @@ pub enum SweepError {
     /// Parts are missing.
     #[error("{missing} of {parts} parts are missing, the first one of run {first} on")]
     Incomplete {
-        /// Parts that are missing.
+        /// Number of missing parts.
         missing: u64,
-        /// All parts.
+        /// Number of all parts.
         parts: u64,
-        /// The first run that is missing.
+        /// The first missing run.
         first: u64,
     },
-    /// A row has other cells than the table has columns.
+    /// The cells of a row do not fit the columns of the table.
     #[error("a row does not have what the column {column} takes")]
     Row {
         /// The first column that does not fit.
@@ -148,7 +148,7 @@ pub enum SweepError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PointError {
-    /// It is no scenario.
+    /// Its scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// It cannot be simulated.

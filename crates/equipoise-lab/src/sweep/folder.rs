@@ -1,7 +1,7 @@
-//! The folder of a sweep: what it runs, and a file for each part that is done.
+//! The folder of a sweep: its design, and a file for each completed part.
 //!
-//! A part appears under its name when it is whole and on the disk. What is there after a kill is therefore right, and what is not there
-//! is run again: no row is lost and none is there twice.
+//! A part appears under its name only when it is complete and on the disk. So after an interruption every existing part is valid and every
+//! missing part is run again: no row is lost or duplicated.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -18,16 +18,16 @@ use super::run::{Progress, Shard, each};
 use super::table::Table;
 use crate::sim::Execution;
 
-/// The file that says what the folder's sweep runs.
+/// The manifest: the file with the design of the folder's sweep.
 pub(super) const MANIFEST: &str = "sweep.json";
 /// The folder of the parts.
 const PARTS: &str = "parts";
-/// The key under which a part says what it is of, and the merged file what was run.
+/// The metadata key under which a part names its sweep and runs, and the merged file its design.
 const ABOUT: &str = "equipoise.sweep";
 /// Rows of a row group of the merged file; the last one has fewer.
 const ROWS_PER_GROUP: usize = 16_384;
 
-/// What a folder's sweep runs, as its file has it.
+/// The content of the manifest.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {
@@ -45,16 +45,16 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A folder for a plan: a new one, or the one in which this plan was begun.
+    /// Returns a folder for a plan: a new one, or the one in which this plan was begun.
     ///
     /// # Errors
-    /// [`SweepError::OtherSweep`] and [`SweepError::OtherVersion`] if it has something else, and [`SweepError::File`].
+    /// [`SweepError::OtherSweep`] and [`SweepError::OtherVersion`] if it contains anything else, and [`SweepError::File`].
     pub fn create(path: &Path, plan: &Plan) -> Result<Self, SweepError> {
         fs::create_dir_all(path.join(PARTS)).map_err(|source| SweepError::File { path: path.join(PARTS), source })?;
         let file = path.join(MANIFEST);
         if !file.exists() {
             let written = write_whole(&file, manifest(plan).as_bytes());
-            // Another process, perhaps of another machine, may have been faster; what it has written is looked at below.
+            // Another process, perhaps on another machine, may have written it first; its content is checked below.
             written.or_else(|error| if file.exists() { Ok(()) } else { Err(error) })?;
         }
         let found = Self::open(path)?;
@@ -64,7 +64,7 @@ impl Folder {
         }
     }
 
-    /// The sweep that a folder has.
+    /// Opens the sweep in a folder.
     ///
     /// # Errors
     /// [`SweepError::NoSweep`], [`SweepError::Manifest`], [`SweepError::OtherVersion`], [`SweepError::File`], and as [`Plan::new`].
@@ -83,13 +83,13 @@ impl Folder {
         Ok(Self { path: path.to_path_buf(), manifest: manifest(&plan), plan })
     }
 
-    /// What is run.
+    /// The plan of the sweep.
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Runs what is not there yet of a share of the parts, on so many threads or all cores. The files do not depend on the number of
-    /// threads, on the shares, or on how often it was interrupted. `progress` is told after each run; the last one is returned.
+    /// Runs the missing parts of a shard, on this number of threads or all cores. The files do not depend on the number of threads, the
+    /// shards, or interruptions. `progress` is called after each run; the last progress is returned.
     ///
     /// # Errors
     /// [`SweepError::Point`] before anything is run, [`SweepError::StrangePart`], [`SweepError::File`] and [`SweepError::Run`].
@@ -107,10 +107,10 @@ impl Folder {
         each(&self.plan, &runs, &execution, &keep, progress)
     }
 
-    /// Puts a part into its place that another folder of the same sweep has made: the bytes of its file.
+    /// Stores a part that another folder of the same sweep has made, from the bytes of its file.
     ///
     /// # Errors
-    /// [`SweepError::StrangePart`] if it is none, and [`SweepError::File`].
+    /// [`SweepError::StrangePart`] if it is not that part, and [`SweepError::File`].
     pub fn put(&self, part: u64, bytes: &[u8]) -> Result<(), SweepError> {
         let path = self.file(part);
         write_whole(&path, bytes)?;
@@ -121,7 +121,7 @@ impl Folder {
         Err(SweepError::StrangePart { path, part })
     }
 
-    /// The parts of a share that are not there yet.
+    /// Returns the missing parts of a shard.
     ///
     /// # Errors
     /// [`SweepError::StrangePart`] and [`SweepError::File`].
@@ -135,7 +135,7 @@ impl Folder {
         Ok(missing)
     }
 
-    /// Writes the rows of all runs, in their order, into one file of Parquet, as CSV, or both. The bytes follow from the design alone.
+    /// Writes the rows of all runs, in order, into one Parquet file, as CSV, or both. The bytes depend on the design alone.
     ///
     /// # Errors
     /// [`SweepError::Incomplete`] if a part is missing, [`SweepError::StrangePart`], [`SweepError::Parquet`], [`SweepError::Output`] and
@@ -187,13 +187,13 @@ impl Folder {
         self.path.join(PARTS).join(format!("runs-{:012}.parquet", self.plan.part(part).start))
     }
 
-    /// What a part says of itself: the sweep that it is of, and its runs.
+    /// The metadata of a part: its sweep, and its runs.
     fn about(&self, part: u64) -> String {
         let runs = self.plan.part(part);
         format!("{:016x} {}..{}", fingerprint(&self.manifest), runs.start, runs.end)
     }
 
-    /// Opens a part; `None` if it is not there, or was cut short by a machine that lost its power.
+    /// Opens a part; `None` if it is missing, or was truncated by a loss of power.
     fn opened(&self, part: u64) -> Result<Option<Reader>, SweepError> {
         let path = self.file(part);
         let file = match File::open(&path) {
@@ -212,7 +212,7 @@ impl Folder {
         Ok(self.opened(part)?.is_some())
     }
 
-    /// The rows of a part, which are of each of its runs, in their order.
+    /// Reads the rows of a part, and checks that they are those of its runs, in order.
     fn read(&self, part: u64) -> Result<Table, SweepError> {
         let strange = || SweepError::StrangePart { path: self.file(part), part };
         let table = self.opened(part)?.ok_or_else(strange)?.read(self.plan.columns())?.ok_or_else(strange)?;
@@ -221,7 +221,7 @@ impl Folder {
         if runs.iter().copied().eq(self.plan.part(part)) { Ok(table) } else { Err(strange()) }
     }
 
-    /// Writes a part, which appears under its name as a whole.
+    /// Writes a part, which appears under its name only when complete.
     fn keep(&self, part: u64, table: &Table) -> Result<(), SweepError> {
         let mut writer = Writer::new(Vec::new(), self.plan.columns(), (ABOUT, &self.about(part)))?;
         writer.write(table)?;
@@ -239,7 +239,7 @@ fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(text.len() as u64, |hash, byte| stream_seed(hash, u64::from(byte)))
 }
 
-/// In what a folder's design differs from the one that is wanted.
+/// Returns how the design in a folder differs from the requested one.
 fn difference(found: &Design, wanted: &Design) -> Option<String> {
     let list = |name: &str, found: &[String], wanted: &[String]| {
         (found != wanted).then(|| format!("there, {name} is [{}], and here [{}]", found.join("; "), wanted.join("; ")))
@@ -258,10 +258,10 @@ fn difference(found: &Design, wanted: &Design) -> Option<String> {
         .or_else(|| number("the number of runs", found.runs.into(), wanted.runs.into()))
 }
 
-/// Writes a file beside its place, and moves it there when it is on the disk.
+/// Writes a temporary file next to the target, and renames it when it is on the disk.
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), SweepError> {
     let mut beside = path.as_os_str().to_owned();
-    // Two processes that write the same file do not write into each other's.
+    // Two processes that write the same file use different temporary files.
     beside.push(format!(".{}.part", process::id()));
     let beside = PathBuf::from(beside);
     let write = || -> io::Result<()> {
@@ -271,7 +271,7 @@ fn write_whole(path: &Path, content: &[u8]) -> Result<(), SweepError> {
         fs::rename(&beside, path)
     };
     write().map_err(|source| {
-        // A full disk is not filled further by every attempt; that it cannot be removed changes nothing.
+        // Repeated attempts must not fill a full disk. A failure to remove the file changes nothing.
         let _ = fs::remove_file(&beside);
         SweepError::File { path: path.to_path_buf(), source }
     })

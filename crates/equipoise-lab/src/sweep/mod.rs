@@ -1,13 +1,13 @@
-//! Many variants of a scenario, many times: every run of a design into one table.
+//! Many variants of a scenario, with many runs each: every run of a design into one table.
 //!
 //! ```text
 //!   design ──▶ plan ──▶ runs on all cores ──▶ parts in a folder ──▶ one file
 //! ```
 //!
-//! A [`Design`] says what is varied and drawn, and a [`Plan`] what run number `n` is. A [`Folder`] keeps the rows in parts, each a file
-//! of Apache Parquet with the rows of some runs, so that a sweep goes on after an interruption and can be spread over machines as
-//! [`Shard`]s; [`Folder::merge`] makes one file of them, with the same bytes however it was run. [`Plan::simulate`] does without files.
-//! Rows and columns are described in the book, in its chapter on sweeps.
+//! A [`Design`] says what is varied and drawn, and a [`Plan`] defines run number `n`. A [`Folder`] stores the rows in parts, each an Apache
+//! Parquet file with the rows of some runs, so that a sweep can continue after an interruption and can be distributed over machines as
+//! [`Shard`]s. [`Folder::merge`] joins the parts into one file, whose bytes do not depend on how the sweep was run. [`Plan::simulate`] uses
+//! no files. The book's chapter on sweeps describes rows and columns.
 
 mod axis;
 mod draw;
@@ -35,11 +35,11 @@ pub use run::{Progress, Shard, ShardError};
 pub use table::{Column, ColumnKind, Table};
 
 impl Plan {
-    /// Does these runs on so many threads or all cores, and returns their rows, in the order of the runs. `progress` is told after each
-    /// run.
+    /// Runs these runs on this number of threads or all cores, and returns their rows, in order of the runs. `progress` is called after
+    /// each run.
     ///
     /// # Errors
-    /// As [`Folder::run`], but for files.
+    /// As [`Folder::run`], except for errors of files.
     pub fn simulate(
         &self,
         runs: Range<u64>,

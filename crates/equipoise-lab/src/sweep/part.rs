@@ -17,13 +17,13 @@ use parquet::schema::types::{Type, TypePtr};
 use super::error::SweepError;
 use super::table::{Cells, Column, ColumnKind, Table};
 
-/// Writes tables one behind the other into one file, each as a row group.
+/// Appends tables to one file, each as a row group.
 pub(super) struct Writer<W: Write + Send> {
     file: SerializedFileWriter<W>,
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// A file of these columns, with a text about itself.
+    /// A file with these columns, and a text as metadata.
     pub(super) fn new(out: W, columns: &[Column], (key, about): (&str, &str)) -> Result<Self, ParquetError> {
         let about = KeyValue::new(key.to_owned(), about.to_owned());
         let properties = WriterProperties::builder()
@@ -62,13 +62,13 @@ impl<W: Write + Send> Writer<W> {
         Ok(())
     }
 
-    /// Writes what stands at the file's end, and gives back where it was written to.
+    /// Writes the footer, and returns the writer.
     pub(super) fn finish(self) -> Result<W, ParquetError> {
         self.file.into_inner()
     }
 }
 
-/// Which cells are not missing, in Parquet's words.
+/// Parquet's definition levels: 1 for each cell that is present.
 fn present<T>(cells: &[Option<T>]) -> Vec<i16> {
     cells.iter().map(|cell| i16::from(cell.is_some())).collect()
 }
@@ -90,24 +90,24 @@ fn schema(columns: &[Column]) -> Result<TypePtr, ParquetError> {
     Type::group_type_builder("sweep").with_fields(fields).build().map(Arc::new)
 }
 
-/// A file that was opened.
+/// An open file.
 pub(super) struct Reader {
     file: SerializedFileReader<File>,
 }
 
 impl Reader {
-    /// Reads a file's end, which a file that was not written whole does not have.
+    /// Reads a file's footer, which a file that was not completely written does not have.
     pub(super) fn new(file: File) -> Result<Self, ParquetError> {
         Ok(Self { file: SerializedFileReader::new(file)? })
     }
 
-    /// What the file says of itself under this key.
+    /// The file's metadata under this key.
     pub(super) fn about(&self, key: &str) -> Option<&str> {
         let all = self.file.metadata().file_metadata().key_value_metadata()?;
         all.iter().find(|found| found.key == key)?.value.as_deref()
     }
 
-    /// All rows; `None` if they are not of these columns.
+    /// Reads all rows; `None` if the columns are not these.
     pub(super) fn read(&self, columns: &[Column]) -> Result<Option<Table>, SweepError> {
         let schema = self.file.metadata().file_metadata().schema_descr();
         let names = schema.columns().iter().map(|column| column.name());
@@ -127,7 +127,7 @@ impl Reader {
     }
 }
 
-/// The cells of a column; `None` for a type that no column of ours has.
+/// The cells of a column; `None` for a type that none of our columns has.
 fn cells(reader: ColumnReader, rows: usize) -> Result<Option<Cells>, ParquetError> {
     let mut levels = Vec::new();
     Ok(match reader {
@@ -151,7 +151,7 @@ fn cells(reader: ColumnReader, rows: usize) -> Result<Option<Cells>, ParquetErro
     })
 }
 
-/// The values at their places among the missing ones.
+/// Places the values among the missing cells.
 fn spread<T>(levels: &[i16], mut values: impl Iterator<Item = T>) -> Vec<Option<T>> {
     levels.iter().map(|level| if *level > 0 { values.next() } else { None }).collect()
 }

@@ -1,5 +1,5 @@
-//! From a design to runs: which run has which values and which seed. Pure arithmetic on the number of the run, so that any process
-//! can run any part.
+//! From a design to runs: the values and the seed of each run. Pure arithmetic on the number of the run, so that any process can
+//! run any part.
 
 use std::ops::Range;
 
@@ -13,31 +13,31 @@ use super::table::{self, Column, Key, Row};
 use crate::scenario::{Override, Scenario, SetError};
 use crate::sim;
 
-/// What a sweep runs, as it is asked for; [`Plan::new`] checks it.
+/// The request for a sweep; [`Plan::new`] checks it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
     /// The scenarios.
     pub scenarios: Vec<NamedText>,
-    /// What is changed of all of them first, each `KEY=VALUE`.
+    /// Overrides for all of them, applied first, each `KEY=VALUE`.
     pub set: Vec<String>,
-    /// Keys with the values that they have in turn, each `KEY=V1,V2,…`: every combination is a point.
+    /// Keys with the values that they take in turn, each `KEY=V1,V2,…`: every combination is a point.
     pub vary: Vec<String>,
     /// Keys whose values are drawn, each `KEY=DISTRIBUTION(A, B)`.
     pub draw: Vec<String>,
-    /// Random points, each with a value drawn for each key of [`draw`](Self::draw); 1 if there are none.
+    /// Number of random points, each with a drawn value for each key of [`draw`](Self::draw); 1 without such keys.
     pub random_points: u32,
-    /// Seed of the first run of each point, from which the drawn values follow, too.
+    /// Seed of the first run of each point; the drawn values follow from it, too.
     pub seed: u64,
-    /// Runs of each point; the n-th uses `seed + n`.
+    /// Number of runs of each point; the n-th uses `seed + n`.
     pub runs: u32,
 }
 
-/// The text of a scenario, and what it is called if another one has its name.
+/// The text of a scenario, and a name for it if another one has the same name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedText {
-    /// Its file, or another name of its own.
+    /// Its file name, or another unique name.
     pub file: String,
     /// The scenario's text.
     pub text: String,
@@ -47,13 +47,13 @@ pub struct NamedText {
 #[derive(Clone, Debug)]
 pub struct Plan {
     design: Design,
-    /// What each scenario is called in the table.
+    /// The name of each scenario in the table.
     names: Vec<String>,
     set: Vec<Override>,
     axes: Vec<Axis>,
     draws: Vec<Draw>,
     columns: Vec<Column>,
-    /// Combinations of the varied values.
+    /// Number of combinations of the varied values.
     combinations: u64,
     runs: u64,
     runs_per_part: u64,
@@ -64,31 +64,31 @@ pub struct Plan {
 pub struct PlannedRun {
     /// Its number, from 0.
     pub run: u64,
-    /// The point, from 0: runs of one point differ in the seed alone.
+    /// Index of the point, from 0: the runs of one point differ only in the seed.
     pub point: u64,
-    /// Place of its scenario in [`Design::scenarios`].
+    /// Index of its scenario in [`Design::scenarios`].
     pub scenario: usize,
     /// Its seed.
     pub seed: u64,
-    /// The varied and drawn keys with their values, in the order of the table's columns; they follow what [`Design::set`] sets.
+    /// The varied and drawn keys with their values, in order of the table's columns; they are applied after [`Design::set`].
     pub changes: Vec<Override>,
 }
 
-/// More runs than anybody has time for, so that numbers of runs are exact in every program that reads them.
+/// Maximum number of runs: more than is practical, and exact in every program that reads the numbers.
 const MOST_RUNS: u64 = 1 << 40;
-/// Parts of a sweep, about: what a kill costs is one part a thread, and files are few enough for any file system.
+/// Approximate number of parts of a sweep: an interruption costs one part per thread, and any file system can hold so few files.
 const PARTS: u64 = 500;
-/// Runs in a part, at the most.
+/// Maximum number of runs in a part.
 const MOST_RUNS_PER_PART: u64 = 1000;
-/// Rows in a part, at the most: a bound on memory.
+/// Maximum number of rows in a part, which bounds the memory.
 const MOST_ROWS_PER_PART: u64 = 5000;
 
 impl Plan {
-    /// Checks a design: its keys, each of the varied values by itself, and the least and largest drawn ones. Whether values fit each
-    /// other is for [`check`](Self::check) to say.
+    /// Checks a design: its keys, each varied value separately, and the smallest and largest drawn values. [`check`](Self::check) checks
+    /// whether values fit each other.
     ///
     /// # Errors
-    /// [`SweepError`] for the first thing that is wrong.
+    /// [`SweepError`] for the first error.
     pub fn new(design: Design) -> Result<Self, SweepError> {
         let set = design
             .set
@@ -124,7 +124,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What was asked for.
+    /// The design.
     pub const fn design(&self) -> &Design {
         &self.design
     }
@@ -134,12 +134,12 @@ impl Plan {
         &self.columns
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     pub const fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// How many points there are, each with [`Design::runs`] runs.
+    /// Number of points, each with [`Design::runs`] runs.
     pub const fn points(&self) -> u64 {
         self.runs / self.runs_per_point()
     }
@@ -148,7 +148,7 @@ impl Plan {
         if self.design.runs == 0 { 1 } else { self.design.runs as u64 }
     }
 
-    /// How many parts the runs are kept in.
+    /// Number of parts in which the runs are stored.
     pub const fn parts(&self) -> u64 {
         self.runs.div_ceil(self.runs_per_part)
     }
@@ -159,7 +159,7 @@ impl Plan {
         begin..begin.saturating_add(self.runs_per_part).min(self.runs)
     }
 
-    /// What run number `run` is, from 0; `None` beyond the last one.
+    /// Returns run number `run`, from 0; `None` after the last one.
     pub fn run(&self, run: u64) -> Option<PlannedRun> {
         let point = run / self.runs_per_point();
         let (scenario, changes) = self.point(point).filter(|_| run < self.runs)?;
@@ -167,10 +167,10 @@ impl Plan {
         Some(PlannedRun { run, point, scenario, seed, changes })
     }
 
-    /// The scenario of a point, and what it changes.
+    /// Returns the scenario of a point, and its overrides.
     ///
-    /// Random points are the innermost digit of its number, then the last of the varied keys, and scenarios the outermost one: the n-th
-    /// random point has the same values beside every combination.
+    /// Random points are the innermost digit of its number, then the last of the varied keys, and scenarios are the outermost digit. The
+    /// n-th random point has the same values with every combination.
     fn point(&self, point: u64) -> Option<(usize, Vec<Override>)> {
         let random_points = u64::from(self.design.random_points.max(1));
         let (outer, random) = (point / random_points, point % random_points);
@@ -188,7 +188,7 @@ impl Plan {
         Some((scenario, changes))
     }
 
-    /// The scenario of a run, ready to run.
+    /// Returns the scenario of a run, ready to run.
     ///
     /// # Errors
     /// [`SweepError::Point`] if its values do not fit each other or the scenario.
@@ -208,7 +208,7 @@ impl Plan {
         SweepError::Point { file: file.to_owned(), values, source: Box::new(source) }
     }
 
-    /// Checks that the values of all points to which these runs belong fit each other, on so many threads or all cores.
+    /// Checks that the values of all points with these runs fit each other, on this number of threads or all cores.
     ///
     /// # Errors
     /// [`SweepError::Point`] for the first point that cannot be run.
@@ -225,7 +225,7 @@ impl Plan {
         pool.install(|| runs.par_iter().flat_map_iter(points).try_for_each(check))
     }
 
-    /// Names the scenarios, tries each value once, and returns the most flows with a row that a scenario has.
+    /// Names the scenarios, tries each value once, and returns the largest number of flows with a row in a scenario.
     fn check_values(&mut self) -> Result<u64, SweepError> {
         let axes = self.axes.iter().filter_map(|axis| axis.change(0));
         let first: Vec<_> = axes.chain(self.draws.iter().map(|draw| draw.at(0.0))).collect();
@@ -262,7 +262,7 @@ impl Plan {
         Ok(flows)
     }
 
-    /// The rows of a run, whose scenario this is.
+    /// Returns the rows of a run of this scenario.
     pub(super) fn rows(
         &self,
         planned: &PlannedRun,
@@ -276,7 +276,7 @@ impl Plan {
     }
 }
 
-/// No key is varied or drawn twice.
+/// Checks that no key is varied or drawn twice.
 fn check_keys(axes: &[Axis], draws: &[Draw]) -> Result<(), SweepError> {
     let keys: Vec<_> = axes.iter().map(|axis| &axis.path).chain(draws.iter().map(|draw| &draw.path)).collect();
     let twice = keys.iter().enumerate().find(|(place, key)| keys.iter().take(*place).any(|other| other == *key));

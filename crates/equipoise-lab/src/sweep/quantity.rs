@@ -1,9 +1,9 @@
-//! Values of keys as numbers: the unit of a varied key's column, and what is drawn.
+//! Values of keys as numbers: for the unit of a varied key's column, and for drawing.
 
 use equipoise::units::{Rate, Share, Size, Span};
 use toml::Value;
 
-/// The unit of a column, which its name ends with.
+/// The unit of a column; the column's name ends with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     /// Bit/s.
@@ -33,7 +33,7 @@ impl Unit {
         }
     }
 
-    /// A number in this unit as a scenario file has it; rates, sizes and packets are whole, times have whole nanoseconds.
+    /// A number in this unit as in a scenario file; rates, sizes and packets are integers, times are whole nanoseconds.
     pub(super) fn write(self, number: f64) -> Value {
         match self {
             Self::Rate => format!("{} bit/s", number.round()).into(),
@@ -54,8 +54,8 @@ pub(super) struct Quantity {
 }
 
 impl Quantity {
-    /// A value as a number; `None` for one that is no number, and for a text that different keys read differently: `5m` is a rate and
-    /// a time.
+    /// A value as a number; `None` for a value that is not a number, and for an ambiguous string: `5m` is a rate for one key and a time for
+    /// another.
     pub(super) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Integer(number) => Some(Self { number: *number as f64, unit: Unit::Plain }),
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(Quantity::of(&true.into()), None);
     }
 
-    /// If it fails, a column holds another number than the one that was run.
+    /// If it fails, a column has another number than the one that was run.
     #[test]
     fn what_is_written_is_read_again() {
         for (unit, number) in [

@@ -1,4 +1,4 @@
-//! Runs on all cores, of which whole parts come out.
+//! Runs on all cores, and collects their rows into complete parts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,16 +14,16 @@ use super::table::{Row, Table};
 use crate::scenario::Scenario;
 use crate::sim::{Execution, SimError, Stop};
 
-/// How far a sweep has come.
+/// The progress of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs done since the call.
+    /// Runs completed since the call.
     pub done: u64,
-    /// Runs that were left to do when it was called.
+    /// Runs that were missing at the time of the call.
     pub planned: u64,
 }
 
-/// A share of a sweep's parts: every n-th one.
+/// A shard: every n-th part of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// Its first part.
@@ -31,23 +31,23 @@ pub struct Shard {
     of: u64,
 }
 
-/// Why a text is no share.
+/// Why a text is not a shard.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("write I/N, the I-th of N shares, counted from 1 or from 0, such as 3/16")]
 pub struct ShardError;
 
 impl Shard {
-    /// All of it.
+    /// All parts.
     pub const ALL: Self = Self { number: 0, of: 1 };
 
-    /// Its parts among all of these.
+    /// Its parts among this number of parts.
     pub(super) fn parts(self, all: u64) -> impl Iterator<Item = u64> {
-        // More shares than any machine has memory addresses make one part each.
+        // With more shards than the address space allows, each has one part.
         (self.number..all).step_by(usize::try_from(self.of).unwrap_or(usize::MAX))
     }
 }
 
-/// Reads `3/16`. Jobs are counted from 1 or from 0: 0/16 is 16/16, so that the shares of either count are all parts, each once.
+/// Parses `3/16`. Jobs are numbered from 1 or from 0: 0/16 equals 16/16, so that either numbering covers all parts, each once.
 impl FromStr for Shard {
     type Err = ShardError;
 
@@ -61,17 +61,17 @@ impl FromStr for Shard {
     }
 }
 
-/// A part of which some runs are done.
+/// A part with some completed runs.
 struct Open {
-    /// Of each run its rows, or none yet.
+    /// The rows of each run; `None` for a run that is not complete.
     runs: Vec<Option<Vec<Row>>>,
     left: usize,
 }
 
-/// What is to be done, and what is under way.
+/// The work to do, and the work in progress.
 struct Work<'a> {
     parts: &'a [Range<u64>],
-    /// The next run: the place of its part, and its number.
+    /// The next run: the index of its part, and its number.
     next: Option<(usize, u64)>,
     open: BTreeMap<usize, Open>,
     progress: Progress,
@@ -87,13 +87,13 @@ impl<'a> Work<'a> {
         work
     }
 
-    /// The first run of the first part from this place on that has one.
+    /// The first run of the first non-empty part from this index on.
     fn first_of(&self, place: usize) -> Option<(usize, u64)> {
         let mut parts = self.parts.iter().enumerate().skip(place);
         parts.find(|(_, runs)| !runs.is_empty()).map(|(place, runs)| (place, runs.start))
     }
 
-    /// The next run to do. Runs are given out in their order, so that no more parts are open than there are threads, and one.
+    /// Takes the next run. Runs are assigned in order, so that at most one part more than there are threads is open.
     fn take(&mut self) -> Option<(usize, u64)> {
         if self.failed.is_some() {
             return None;
@@ -104,7 +104,7 @@ impl<'a> Work<'a> {
         Some((place, run))
     }
 
-    /// Takes the rows of a run, and returns those of its part if it is whole now.
+    /// Stores the rows of a run, and returns those of its part if the part is now complete.
     fn put(&mut self, (place, run): (usize, u64), rows: Vec<Row>) -> Option<Vec<Row>> {
         let runs = self.parts.get(place)?;
         let length = usize::try_from(runs.end - runs.start).ok()?;
@@ -119,11 +119,11 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Does the runs of parts on so many threads or all cores; `keep` is given each part's place and rows when it is whole, and `progress`
-/// is told after each run; the last one is returned.
+/// Does the runs of parts on this number of threads or all cores. `keep` gets the index and rows of each completed part. `progress` is
+/// called after each run; the last progress is returned.
 ///
 /// # Errors
-/// The first one that a run or `keep` has, or [`SimError::Stopped`]; parts that were whole before were kept.
+/// The first error of a run or of `keep`, or [`SimError::Stopped`]; parts completed before were kept.
 pub(super) fn each(
     plan: &Plan,
     parts: &[Range<u64>],
@@ -174,7 +174,7 @@ pub(super) fn each(
     }
 }
 
-/// The rows of a run; the scenario of the last one is at hand for the next one of its point.
+/// Returns the rows of a run; the last scenario is reused for the next run of its point.
 fn rows(plan: &Plan, run: u64, last: &mut Option<(u64, Scenario)>, stop: &Stop) -> Result<Vec<Row>, SweepError> {
     let Some(planned) = plan.run(run) else { return Ok(Vec::new()) };
     let (_, scenario) = match last.take() {

@@ -1,4 +1,4 @@
-//! The table that a sweep fills: its columns, and rows in memory.
+//! The table of a sweep: its columns, and rows in memory.
 
 use super::axis::{Axis, AxisError};
 use super::draw::Draw;
@@ -14,19 +14,19 @@ use crate::scenario::{Flow, FlowKind, Override, Scenario};
 pub struct Column {
     /// Its name, which ends with the unit of its numbers.
     pub name: String,
-    /// What its cells are.
+    /// The type of its cells.
     pub kind: ColumnKind,
 }
 
-/// What the cells of a column are, and what they are in Arrow's and Parquet's words.
+/// The type of a column's cells, and its name in Arrow and Parquet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnKind {
-    /// A whole number, never missing: `uint64`.
+    /// An integer, never missing: `uint64`.
     Count,
-    /// A text, or nothing: `string`.
+    /// A string, or missing: `string`.
     Text,
-    /// A number, or nothing where it was not measured: `double`.
+    /// A number, or missing if it was not measured: `double`.
     Number,
 }
 
@@ -56,7 +56,7 @@ pub struct Table {
 
 pub(super) type Row = Vec<Cell>;
 
-/// What stands in front of a metric of all media of a run together.
+/// Prefix of a metric of all media of a run together.
 const OF_ALL_MEDIA: &str = "media_";
 
 const FIRST: [(&str, ColumnKind); 7] = [
@@ -69,7 +69,7 @@ const FIRST: [(&str, ColumnKind); 7] = [
     ("controller", ColumnKind::Text),
 ];
 
-/// The run of a row.
+/// Identifies the run of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key<'a> {
     pub(super) run: u64,
@@ -81,7 +81,7 @@ pub(super) struct Key<'a> {
 /// The columns of a sweep: the run and the flow, the varied and the drawn keys, the metrics of every kind of flow, and those of all media.
 ///
 /// # Errors
-/// [`AxisError::Column`] for a key whose column would have another one's name.
+/// [`AxisError::Column`] for a key whose column would have the name of another column.
 pub(super) fn columns(axes: &[Axis], draws: &[Draw]) -> Result<Vec<Column>, AxisError> {
     let first = FIRST.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind });
     let metrics = metrics::keys().into_iter().map(str::to_owned);
@@ -103,7 +103,7 @@ pub(super) fn columns(axes: &[Axis], draws: &[Draw]) -> Result<Vec<Column>, Axis
     Ok(columns)
 }
 
-/// The cells of varied and drawn keys, each in the kind of its column.
+/// The cells of varied and drawn keys, each in the type of its column.
 pub(super) fn key_cells(columns: &[Column], changes: &[Override]) -> Row {
     let cell = |(column, change): (&Column, &Override)| match column.kind {
         ColumnKind::Number => Cell::Number(change.value().and_then(Quantity::of).map(|quantity| quantity.number)),
@@ -115,12 +115,12 @@ pub(super) fn key_cells(columns: &[Column], changes: &[Override]) -> Row {
     columns.iter().skip(FIRST.len()).zip(changes).map(cell).collect()
 }
 
-/// Whether a flow has a row: if it is more than background traffic.
+/// Returns whether a flow has a row: all flows except background traffic.
 pub(super) const fn has_row(flow: &Flow) -> bool {
     !matches!(flow.kind, FlowKind::Background { .. })
 }
 
-/// The rows of a run: one for each flow that is more than background traffic, in the scenario's order.
+/// The rows of a run: one for each flow except background traffic, in the scenario's order.
 pub(super) fn rows(key: Key<'_>, keys: &Row, scenario: &Scenario, run: &Run) -> Vec<Row> {
     let flows = scenario.flows.iter().zip(&run.flows).filter(|(flow, _)| has_row(flow));
     let of_all = |metric: &Metric<_>| run.media.as_ref().and_then(|media| metric.of(media));
@@ -149,7 +149,7 @@ pub(super) fn rows(key: Key<'_>, keys: &Row, scenario: &Scenario, run: &Run) -> 
     flows.map(row).collect()
 }
 
-/// What is no number was not measured.
+/// NaN means not measured.
 fn number(value: Option<f64>) -> Cell {
     Cell::Number(value.filter(|value| value.is_finite()))
 }
@@ -165,7 +165,7 @@ impl Table {
         Self { cells: cells.collect(), columns: columns.to_vec(), rows: 0 }
     }
 
-    /// A table of cells that were read; `None` if they are not as the columns want them.
+    /// A table of cells read from a file; `None` if they do not fit the columns.
     pub(super) fn of_cells(columns: &[Column], cells: Vec<Cells>) -> Option<Self> {
         let rows = cells.first().map_or(0, Cells::len);
         let fits = |(column, cells): (&Column, &Cells)| cells.kind() == column.kind && cells.len() == rows;
@@ -178,12 +178,12 @@ impl Table {
         &self.columns
     }
 
-    /// How many rows it has.
+    /// Number of rows.
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// A column's numbers by its name, `None` where nothing was measured; counts as numbers. `None` for texts and unknown names.
+    /// A column's numbers by its name, counts included; `None` in it if not measured. `None` for strings and unknown names.
     pub fn numbers(&self, name: &str) -> Option<Vec<Option<f64>>> {
         match self.find(name)? {
             Cells::Counts(counts) => Some(counts.iter().map(|count| Some(*count as f64)).collect()),
@@ -192,7 +192,7 @@ impl Table {
         }
     }
 
-    /// A column's texts by its name; `None` for numbers and unknown names.
+    /// A column's strings by its name; `None` for numbers and unknown names.
     pub fn texts(&self, name: &str) -> Option<Vec<Option<&str>>> {
         match self.find(name)? {
             Cells::Texts(texts) => Some(texts.iter().map(Option::as_deref).collect()),
@@ -209,7 +209,7 @@ impl Table {
         &self.cells
     }
 
-    /// The column `run`: which run each row is of.
+    /// The column `run`: the number of each row's run.
     pub(super) fn runs(&self) -> &[u64] {
         match self.cells.first() {
             Some(Cells::Counts(runs)) => runs,
@@ -217,10 +217,10 @@ impl Table {
         }
     }
 
-    /// Adds a row. After an error the table is to be dropped.
+    /// Adds a row. After an error the table must be discarded.
     ///
     /// # Errors
-    /// [`SweepError::Row`] if it has other cells than the columns want.
+    /// [`SweepError::Row`] if its cells do not fit the columns.
     pub(super) fn push(&mut self, row: Row) -> Result<(), SweepError> {
         self.check_length(row.len())?;
         for ((column, cells), cell) in self.columns.iter().zip(&mut self.cells).zip(row) {
@@ -235,10 +235,10 @@ impl Table {
         Ok(())
     }
 
-    /// Adds the rows of a table with the same columns. After an error the table is to be dropped.
+    /// Adds the rows of a table with the same columns. After an error the table must be discarded.
     ///
     /// # Errors
-    /// [`SweepError::Row`] if it has others.
+    /// [`SweepError::Row`] if it has other columns.
     pub(super) fn append(&mut self, other: Self) -> Result<(), SweepError> {
         self.check_length(other.cells.len())?;
         for ((column, cells), more) in self.columns.iter().zip(&mut self.cells).zip(other.cells) {
@@ -253,7 +253,7 @@ impl Table {
         Ok(())
     }
 
-    /// Refuses a row that is longer or shorter than the columns, and names the first one too many or missing.
+    /// Refuses a row that is longer or shorter than the columns; the error names the first extra or missing cell.
     fn check_length(&self, cells: usize) -> Result<(), SweepError> {
         if cells == self.columns.len() {
             return Ok(());
@@ -262,7 +262,7 @@ impl Table {
         Err(SweepError::Row { column })
     }
 
-    /// Takes the first rows out, so many or all if there are fewer.
+    /// Removes and returns the first `rows` rows, or all if there are fewer.
     pub(super) fn take(&mut self, rows: usize) -> Self {
         let rows = rows.min(self.rows);
         let take = |cells: &mut Cells| match cells {
@@ -308,7 +308,7 @@ impl Cells {
         }
     }
 
-    /// Adds a cell to a line of CSV: a number so that the same number is read from it, and nothing if it is missing.
+    /// Adds a cell to a line of CSV: a number that parses back to the same value, or nothing if it is missing.
     fn written<'a>(&self, line: csv::Row<'a>, row: usize) -> csv::Row<'a> {
         match self {
             Self::Counts(cells) => line.measured(cells.get(row)),

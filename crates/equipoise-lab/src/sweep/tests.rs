@@ -4,7 +4,7 @@ use std::fs;
 use super::*;
 use crate::{DEMO, DEMO_SHORT};
 
-/// A design of 3 × 2 points with 4 runs each: short, and with more parts than one.
+/// A design of 3 × 2 points with 4 runs each: short, but with several parts.
 fn design() -> Design {
     Design {
         scenarios: vec![NamedText { file: "short.toml".to_owned(), text: DEMO_SHORT.to_owned() }],
@@ -46,12 +46,12 @@ fn the_number_of_a_run_says_its_point_and_its_seed() {
     let rates: Vec<_> = all.iter().step_by(8).map(|run| run.changes[0].to_string()).collect();
     let expected = ["12 Mbit/s", "15M", "20 Mbit/s"].map(|rate| format!("link.bottleneck.rate={rate}"));
     assert_eq!(rates, expected);
-    // The random points are the same beside every rate.
+    // The random points have the same values with every rate.
     assert_eq!(all[0].changes[1], all[8].changes[1]);
     assert_ne!(all[0].changes[1], all[4].changes[1]);
 }
 
-/// The rows are what single runs of the same scenario and seed have, whatever the number of threads.
+/// The rows are those of single runs of the same scenario and seed, for any number of threads.
 #[test]
 fn rows_are_those_of_single_runs() {
     let plan = plan();
@@ -107,7 +107,7 @@ fn threads_shares_and_interruptions_do_not_change_a_byte() {
     }
     assert!(expected == (files(&scratch.path().join("shares")), merged(&shares)));
 
-    // What a kill and a loss of power leave: a part less, one cut short, one that was never moved into its place.
+    // The possible results of a kill or a loss of power: a missing part, a truncated one, one that was never renamed.
     let broken = folder("broken");
     broken.run(Shard::ALL, Some(2), &|_| {}).expect("it runs");
     let parts = scratch.path().join("broken/parts");
@@ -190,7 +190,7 @@ fn a_design_that_cannot_be_run_is_refused_with_what_would_be_right() {
     assert!(refused(|design| design.vary = many.to_vec()).contains("more than"));
 }
 
-/// Each of the two values is right beside the first ones, and both together are not.
+/// Each of the two values is valid with the first ones, but not both together.
 #[test]
 fn values_that_do_not_fit_each_other_are_refused_before_a_run() {
     let mut design = design();
@@ -229,7 +229,7 @@ fn a_share_is_one_of_several_counted_from_1_or_from_0() {
     }
 }
 
-/// If it fails, a person waits for the end of a run that takes hours.
+/// If it fails, a user waits for the end of a run that takes hours.
 #[test]
 fn a_sweep_is_stopped_within_a_run() {
     let mut two = design();
@@ -237,7 +237,7 @@ fn a_sweep_is_stopped_within_a_run() {
     (two.vary, two.draw, two.random_points, two.runs) = (vec!["duration=40 s,2 h".to_owned()], Vec::new(), 1, 1);
     let stop = crate::sim::Stop::default();
     let execution = crate::sim::Execution { threads: Some(2), stop: stop.clone() };
-    // When the short one is done, the long one is under way; without an end to it both would be done.
+    // When the short run is complete, the long one is in progress; if it were not stopped, both would complete.
     let ended = Plan::new(two).expect("a right design").simulate(0..2, execution, &|_| stop.stop());
     assert!(
         matches!(ended, Err(SweepError::Run(crate::sim::SimError::Stopped))),
@@ -246,7 +246,7 @@ fn a_sweep_is_stopped_within_a_run() {
     );
 }
 
-/// What a worker hands back is looked at before it counts.
+/// The result of a worker is checked before it counts.
 #[test]
 fn a_part_from_elsewhere_is_taken_if_it_is_that_part() {
     let (here, there) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));

@@ -1,4 +1,4 @@
-//! Links of scenarios: what can be written, what is refused, and what then happens to packets.
+//! Links of scenarios: valid and invalid keys, and what happens to packets.
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +29,7 @@ fn run(text: &str) -> Run {
 /// The link of a run, and the mean delay of what came over it, in ms.
 fn link_and_delay(text: &str) -> (LinkResult, f64) {
     let run = run(text);
-    // What came twice is one packet that came.
+    // A duplicated packet counts as one arrival.
     let link = &run.links[0];
     assert_eq!(run.flows[0].packets_lost, link.packets_lost + link.packets_dropped, "{link:?}");
     let delay = run.flows[0].delay.mean_s.expect("something arrived") * 1e3;
@@ -274,7 +274,7 @@ impl RunObserver for Marks {
     }
 }
 
-/// What a queue marks comes to the controller, and nothing is dropped in its place.
+/// A mark of a queue reaches the controller, and the packet is not dropped.
 #[test]
 fn marks_come_from_the_queue_to_the_controller() {
     let run = |ecn: &str| {
@@ -315,7 +315,7 @@ fn marks_come_from_the_queue_to_the_controller() {
     assert!(refused.contains("ecn = \"ect0\"") && refused.contains("only a session with a `controller`"), "{refused}");
 }
 
-/// A session over two paths hears of the marks of both.
+/// A session over two paths gets the marks of both.
 #[test]
 fn marks_come_from_several_paths() {
     let text = "name = \"ecn\"\nduration = \"20 s\"\n[[link]]\nname = \"a\"\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n\

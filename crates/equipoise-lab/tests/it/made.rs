@@ -1,4 +1,4 @@
-//! Controllers that a program makes while it runs, and runs that it ends.
+//! Controllers that a program makes at run time, and runs that it ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! Waits in queues and the metrics of phases, against what can be reckoned by hand.
+//! Queueing delays and the metrics of phases, against values computed by hand.
 
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_lab::record::Recorder;
@@ -115,7 +115,7 @@ fn throughput_is_set_against_that_of_tcp() {
     assert!(tcp.p95_s.expect("segments") > 0.05 && tcp.p99_s.expect("segments") < 0.102, "{tcp:?}");
 }
 
-/// Nobody knows of waits in a world that never tells them; all else is there.
+/// Queueing delays are unknown in a world that never reports them; all other results are there.
 #[test]
 fn without_arrivals_the_waits_are_unknown() {
     let scenario = scenario(&two(["1 Mbit/s", "1 Mbit/s"], "rate = \"8 Mbit/s\""));

@@ -10,7 +10,7 @@ fn results() -> Report {
     Report::new(&scenario, 1, runs)
 }
 
-/// The same results with their second run taken for a live one.
+/// The same results, with the second run treated as a live one.
 fn both_worlds() -> Report {
     let mut results = results();
     results.runs[1].world = World::Live;

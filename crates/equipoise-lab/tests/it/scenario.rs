@@ -1,4 +1,4 @@
-//! Every scenario of the project is right, and every wrong one is refused with line, key, value and remedy.
+//! Every scenario of the project is valid, and every invalid one is refused with line, key, value and remedy.
 
 use std::fs;
 use std::path::Path;
@@ -172,7 +172,7 @@ fn what_is_wrong_is_named_with_line_key_value_and_remedy() {
     }
 }
 
-/// Measuring at one moment for ever, the simulator would never come to the next.
+/// With an interval of zero the simulator would never advance.
 #[test]
 fn a_bandwidth_known_every_no_time_is_refused_where_it_stands() {
     let tcp = |interval: &str| {
@@ -374,7 +374,7 @@ fn a_flow_is_either_controlled_or_background() {
     assert!(refusal(nothing).contains("1 to 256 `[[flow]]` sections"));
 }
 
-/// The whole line of a hostile file, megabytes of it, is no help to anybody, and a terminal may not survive it.
+/// Quoting the whole line of a hostile file, megabytes long, helps no one and may break a terminal.
 #[test]
 fn errors_quote_a_line_at_most_and_cut_it_to_a_readable_length() {
     let long = "x".repeat(1_000_000);

@@ -1,4 +1,4 @@
-//! The main thread's side: what the server tells, added up, printed and written.
+//! The main thread's side: sums up, prints and writes the events of the server.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -28,12 +28,12 @@ pub(super) struct SessionResult {
     payload: &'static str,
     direction: Direction,
     is_multipath: bool,
-    /// Why it is over; `null` while it is not.
+    /// Why it ended; `null` while it is open.
     ended: Option<&'static str>,
     end: Option<results::End>,
 }
 
-/// Sessions that the results have one by one; what later ones came to is added up.
+/// Maximum number of sessions listed one by one in the results; later ones are summed up.
 const DETAILED: usize = 1000;
 
 /// An interval of a session, as a line of the results.
@@ -44,7 +44,7 @@ struct IntervalLine<'a> {
     interval: &'a Interval,
 }
 
-/// What the server's thread tells.
+/// Messages of the server's thread.
 pub(super) enum Note {
     Opened(Time, Session),
     /// Of a session, of its path where it has several.
@@ -60,11 +60,11 @@ pub(super) struct Given {
     pub(super) bytes: u64,
     /// It is of another source than the session's.
     pub(super) is_audio: bool,
-    /// It found no room.
+    /// It was dropped because the output was full.
     pub(super) is_dropped: bool,
 }
 
-/// A session that goes on.
+/// An open session.
 struct Live {
     opened: Time,
     /// The same, in seconds since the run's start.
@@ -73,7 +73,7 @@ struct Live {
     tally: Tally,
 }
 
-/// Who is told.
+/// Where events are reported.
 pub(super) struct Outputs {
     pub(super) screen: Screen,
     pub(super) json: Option<Writer>,
@@ -110,9 +110,9 @@ impl Watch {
         }
     }
 
-    /// Takes what came within `wait`. False once nobody is left to tell anything, or nothing came in no time.
+    /// Handles the messages of a time `wait`. Returns false if no sender is left, or if `wait` is zero and nothing arrived.
     pub(super) fn take_in(&mut self, queue: &mpsc::Receiver<Note>, wait: Duration) -> bool {
-        // To be woken for every packet would cost as much as receiving it.
+        // Waking up for every packet would cost as much as receiving it.
         thread::sleep(wait);
         loop {
             match queue.try_recv() {
@@ -177,12 +177,12 @@ impl Watch {
         self.live.insert(session.number, Live { opened: at, opened_s, result, tally: Tally::of(direction) });
     }
 
-    /// Whether there was a session, and there is none any more.
+    /// Returns whether there was a session, and none is open any more.
     pub(super) fn is_over(&self) -> bool {
         self.ended > 0 && self.live.is_empty()
     }
 
-    /// The server has left off.
+    /// The server has stopped.
     pub(super) fn end_all(&mut self, at: Time) {
         while let Some(number) = self.live.keys().next().copied() {
             self.end(at, number, End::Stopped);
@@ -299,7 +299,7 @@ mod tests {
 
     use super::*;
 
-    /// If it fails, a receiver that runs for months ends for want of memory.
+    /// If it fails, a receiver that runs for months runs out of memory.
     #[test]
     fn of_sessions_beyond_the_first_thousand_only_the_sum_is_kept() {
         let outputs = Outputs { screen: Screen::None, json: None, views: Views::default() };

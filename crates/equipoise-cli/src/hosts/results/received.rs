@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{End, Sum, rate};
 
-/// What a receiver saw of one session in one interval.
+/// Values of one session at the receiver in one interval.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct ReceiveInterval {
     pub(crate) start_s: f64,
@@ -18,14 +18,14 @@ pub(crate) struct ReceiveInterval {
     pub(crate) bytes: u64,
     /// Delay as the two clocks show it, less that of the session's first packet.
     pub(crate) shown_delay_mean_s: Option<f64>,
-    /// How far that delay was above the least of the session so far: on average, and for 50, 95 and 99 % of the packets at the most.
+    /// That delay above the minimum of the session so far: the mean, and the 50th, 95th and 99th percentiles.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) delay_p50_s: Option<f64>,
     pub(crate) delay_p95_s: Option<f64>,
     pub(crate) delay_p99_s: Option<f64>,
     /// Interarrival jitter at its end (RFC 3550, Sec. 6.4.1).
     pub(crate) jitter_s: Option<f64>,
-    /// Numbers that were passed over, less those that came late; of the session, not of a path of several.
+    /// Missing sequence numbers, less those that arrived late; of the session, not of one of several paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets_lost: Option<u64>,
     /// What came on each path, by the sender's number, if the session has several.
@@ -63,7 +63,7 @@ impl ReceiveInterval {
     }
 }
 
-/// What a receiver saw of one session in all.
+/// Values of one session at the receiver in total.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct ReceiveEnd {
     pub(crate) duration_s: f64,
@@ -72,12 +72,13 @@ pub(crate) struct ReceiveEnd {
     /// Of these, packets that queues had marked (ECN).
     pub(crate) packets_marked: u64,
     pub(crate) bytes_received: u64,
-    /// Numbers between the first and the last that never came.
+    /// Sequence numbers between the first and the last that never arrived.
     pub(crate) packets_lost: u64,
     /// Packets whose payload is missing in what was given out.
     pub(crate) payload_missing: u64,
     pub(crate) payload_bytes: u64,
-    /// Packets that were asked for again, each as often as it was, and those that then came in time: lost ones, whose payload is not missing.
+    /// Packets that were asked for again, each as often as it was, and those that then came in time: lost ones, whose payload is not
+    /// missing.
     pub(crate) repetitions_asked: u64,
     pub(crate) packets_repaired: u64,
     /// How often the sender was asked for a key frame.
@@ -136,15 +137,15 @@ impl Together {
 /// many others, counts in the whole alone.
 const PATHS: usize = 64;
 
-/// Adds up what a server tells of a session.
+/// Sums up the events of a session at a server.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveTally {
     pub(crate) now: ReceiveInterval,
     pub(crate) end: ReceiveEnd,
     numbers: Option<(u64, u64)>,
-    /// The least delay so far.
+    /// Minimum delay so far.
     least: Option<Span>,
-    /// Packets that were missing when the last interval ended.
+    /// Number of missing packets at the end of the last interval.
     lost_before: u64,
     jitter: InterarrivalJitter,
 }
@@ -211,7 +212,7 @@ impl ReceiveTally {
         self.end.clone()
     }
 
-    /// Numbers between the first and the last that have not come so far.
+    /// Sequence numbers between the first and the last that have not arrived so far.
     const fn lost(&self) -> u64 {
         let expected = match self.numbers {
             Some((first, last)) => last - first + 1,

@@ -14,24 +14,24 @@ pub(crate) struct SendInterval {
     /// Rate of IP packets that were sent, and the one that was allowed in the end.
     pub(crate) rate_bps: f64,
     pub(crate) target_rate_bps: Option<f64>,
-    /// How long the payload of a packet that left had waited at the most.
+    /// Maximum time for which the payload of a sent packet was queued.
     pub(crate) waited_max_s: f64,
     /// The delay that is held, from the last report; `null` where none came.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) delay_deviation_s: Option<f64>,
     pub(crate) round_trip_s: Option<f64>,
-    /// Share of packets lost, by the last report.
+    /// Share of packets lost, from the last report.
     pub(crate) fraction_lost: Option<f64>,
     /// Share of packets that came marked (ECN), by the last report; left out where none may be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fraction_marked: Option<f64>,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Packets that reports of the interval said to be lost in addition to those before.
+    /// Packets newly reported as lost in the interval.
     pub(crate) packets_lost: u64,
     pub(crate) reports: u64,
     pub(crate) decided_by: Option<&'static str>,
-    /// The circuit breaker that had stopped the media at its end; `null` where none had.
+    /// The circuit breaker that had stopped the media at the end of the interval; `null` if none had.
     pub(crate) stopped_by: Option<&'static str>,
     /// What it did on each path, if it has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -67,14 +67,14 @@ pub(crate) struct SendEnd {
     pub(crate) rate_bps: f64,
     pub(crate) packets_sent: u64,
     pub(crate) bytes_sent: u64,
-    /// Packets that were sent and had not arrived by the last report.
+    /// Packets sent that had not arrived by the last report.
     pub(crate) packets_lost: Option<u64>,
     /// Mean over the intervals that had reports.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) clocks: Option<ClocksCompared>,
-    /// By how much the clocks of the two hosts were found to step against each other.
+    /// Detected steps of the two hosts' clocks against each other.
     pub(crate) clock_steps: Vec<f64>,
-    /// How often this host's wall clock was found to be set; it moves no delay.
+    /// Number of detected steps of this host's wall clock; they do not affect delays.
     pub(crate) wall_clock_steps: u64,
     pub(crate) reports_missing: u64,
     /// How often the congestion breaker cut the rate to a tenth (RFC 8083, Sec. 4.3).
@@ -84,10 +84,10 @@ pub(crate) struct SendEnd {
     /// On how many paths ECN failed (RFC 6679, Sec. 7.4.1).
     pub(crate) ecn_failed: u64,
     pub(crate) pacing_resets: u64,
-    /// Packets that were sent again, as the receiver missed them; in none of the other counts and rates.
+    /// Packets sent again because the receiver missed them; no other count or rate includes them.
     pub(crate) packets_repeated: u64,
     pub(crate) bytes_repeated: u64,
-    /// How often the receiver wanted a key frame.
+    /// Number of key frames that the receiver requested.
     pub(crate) key_frames_wanted: u64,
     pub(crate) ignored: BTreeMap<&'static str, u64>,
     /// Datagrams that this host's kernel refused to send; `null` if the session failed.
@@ -95,9 +95,9 @@ pub(crate) struct SendEnd {
     /// Packets and bytes of audio that were taken from another program; they are in the other counts, too.
     pub(crate) audio_packets: u64,
     pub(crate) audio_bytes: u64,
-    /// Packets of the other program that found no room.
+    /// Packets of the other program dropped because the queue was full.
     pub(crate) payload_dropped: u64,
-    /// Packets of the other program that had waited for too long, and were dropped.
+    /// Packets of the other program dropped because they were queued for too long.
     pub(crate) payload_expired: u64,
     pub(crate) ended_by_peer: bool,
     /// What it did on each path, if it has several.
@@ -140,7 +140,7 @@ pub(crate) struct ClocksCompared {
     pub(crate) drift_uncertainty_ppm: Option<f64>,
 }
 
-/// Adds up what a sender tells.
+/// Sums up the events of a sender.
 #[derive(Debug, Default)]
 pub(crate) struct SendTally {
     pub(crate) now: SendInterval,
@@ -169,7 +169,7 @@ impl SendTally {
         Self { paths: paths.iter().map(path).collect(), ..Self::default() }
     }
 
-    /// Something became of a path.
+    /// The state of a path changed.
     pub(crate) fn on_path(&mut self, path: usize, change: PathChange) {
         if let Some(path) = self.paths.get_mut(path) {
             path.state = if change == PathChange::Up { "up" } else { "down" };

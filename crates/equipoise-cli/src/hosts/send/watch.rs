@@ -1,4 +1,4 @@
-//! The main thread's side: what the sessions tell, added up, printed and written.
+//! The main thread's side: sums up, prints and writes the events of the sessions.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, TryRecvError};
@@ -22,18 +22,18 @@ use crate::views::Views;
 use crate::views::told::{Open, Told};
 use crate::writer::{Screen, Writer};
 
-/// How often the main thread looks around.
+/// Interval at which the main thread checks for events.
 const TICK: Duration = Duration::from_millis(20);
 
 pub(super) struct Watch {
-    /// By the number of the session, and which way its media goes.
+    /// By the number of the session, with the direction of its media.
     each: Vec<(Direction, Tally)>,
     heads: Heads,
     interval: Span,
     outputs: Outputs,
 }
 
-/// Who is told.
+/// Where events are reported.
 pub(super) struct Outputs {
     pub(super) screen: Screen,
     pub(super) json: Option<Writer>,

@@ -1,11 +1,11 @@
-//! What a request gets.
+//! The answers to requests.
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Page(Page),
     Metrics(String),
-    /// What happens, as it does.
+    /// Events as they happen.
     Follow,
     Refused(u16, &'static str, &'static str),
 }
@@ -36,7 +36,7 @@ impl Page {
     }
 }
 
-/// Nothing from elsewhere, nothing within the page's own text, in no frame of another page, and no form.
+/// Nothing from other origins, no inline scripts or styles, no embedding in frames, and no forms.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

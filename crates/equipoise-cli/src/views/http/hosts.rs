@@ -1,23 +1,23 @@
-//! By which names this server may be called.
+//! The host names that this server accepts.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The name that it was started with, if that is no address.
+/// The name that it was started with, if that is not an address.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hosts(Option<String>);
 
 impl Hosts {
-    /// Of a server that was started at `place`: a name or an address with its port.
+    /// For a server that was started at `place`: a name or an address with its port.
     pub(super) fn of(place: &str) -> Self {
         let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
         let is_name = address(host).is_none();
         Self(is_name.then(|| host.to_owned()))
     }
 
-    /// Whether a request that names `host`, and came to the address `local`, means this server.
+    /// Returns whether a request for `host` that arrived at the address `local` is meant for this server.
     ///
-    /// An address that is this server's own says so by itself. A name does not, as whoever owns a name may have it lead here: there is
-    /// `localhost`, on the loopback interface, and what the user called it.
+    /// An address of this server is always accepted. A name is not, because the owner of any name can let it resolve to this address. The
+    /// exceptions are `localhost`, on the loopback interface, and the name that the user gave.
     pub(super) fn is_ours(&self, host: &str, local: SocketAddr) -> bool {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.contains(']') => (name, port.parse().ok()),
@@ -35,7 +35,7 @@ impl Hosts {
     }
 }
 
-/// An address as hosts are written in URLs: of IPv6 in brackets.
+/// An address as written in URLs: IPv6 in brackets.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     text.parse().ok().map(|address: IpAddr| address.to_canonical())
@@ -45,7 +45,7 @@ fn address(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// If it fails, a page of anybody's reads what this host does, by a name of its own that leads to 127.0.0.1.
+    /// If it fails, any web page can read the data of this host through a name of its own that resolves to 127.0.0.1.
     #[test]
     fn a_foreign_name_is_not_ours_and_every_way_to_write_our_own_is() {
         let asks = |place: &str, local: &str, host: &str| {

@@ -1,8 +1,8 @@
-//! A small server for those who watch: GET alone, of a handful of places, one request a connection, everything bounded.
+//! A small HTTP server for live views: only GET, only a few paths, one request per connection, all resources bounded.
 //!
-//! The network is hostile even on the loopback interface: any page in a browser of this host can send requests to it. So a request
-//! names this server as its host, which a foreign name that was bound to this address does not; comes from no other origin; and gets
-//! no header that would let another page read the answer. There is nothing to be changed here, only to be read.
+//! The network is hostile even on the loopback interface: any page in a browser on this host can send requests to it. So a request must
+//! name this server as its host, which a foreign name that resolves to this address does not. It must not come from another origin, and the
+//! answer has no header that would let another page read it. The server has no state to change, only data to read.
 
 mod answer;
 mod hosts;
@@ -21,25 +21,25 @@ use answer::{Answer, Page};
 use hosts::Hosts;
 use request::{Read, Request};
 
-/// Connections at once. Ours: some pages and scrapers, and each costs a thread.
+/// Maximum number of connections. Ours: some pages and scrapers; each needs a thread.
 const MOST_CONNECTIONS: usize = 32;
-/// Pages that follow at once, so that they leave connections for others.
+/// Maximum number of pages that follow the run, so that other requests still find connections.
 const MOST_FOLLOWERS: usize = 16;
-/// For a request to be there, and for an answer to be taken.
+/// Time limit for a request to arrive, and for an answer to be accepted.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a thread that waits looks whether it shall end.
+/// Interval at which a waiting thread checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
-/// Without anything to tell, a page is told that this server is still there.
+/// After this time without events, a page gets a sign that the server is alive.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// What can be had at an address.
+/// The content that an address offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offers {
     pub(crate) page: bool,
     pub(crate) metrics: bool,
 }
 
-/// A server on its threads. It ends when this is dropped.
+/// A server and its threads. It ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Site {
     address: SocketAddr,
@@ -48,7 +48,7 @@ pub(crate) struct Site {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What each connection's thread has.
+/// The data of each connection's thread.
 #[derive(Clone)]
 struct Served {
     offers: Offers,
@@ -60,7 +60,7 @@ struct Served {
 }
 
 impl Site {
-    /// Listens at a place such as `127.0.0.1:8080`, and offers what `shared` knows.
+    /// Listens at an address such as `127.0.0.1:8080`, and serves the data of `shared`.
     pub(crate) fn open(place: &str, offers: Offers, shared: Shared) -> io::Result<Self> {
         let mut addresses = place.to_socket_addrs()?;
         let address = addresses.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
@@ -82,7 +82,7 @@ impl Site {
         Ok(Self { address, stop, followers, thread: Some(thread) })
     }
 
-    /// Where it listens, with the port that was chosen.
+    /// Its address, with the chosen port.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -92,10 +92,10 @@ impl Drop for Site {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Nobody is left to hear of a panic.
+            // A panic of the thread has no one to report to.
             let _ = thread.join();
         }
-        // Pages take the last of what they are told; one that does not read is left.
+        // Pages get the last events; the server does not wait for a page that does not read.
         let deadline = Instant::now() + 3 * LOOK;
         while self.followers.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
             thread::sleep(LOOK / 10);
@@ -107,12 +107,12 @@ fn listen(listener: &TcpListener, served: &Served) {
     super::yield_to_others();
     while !served.stop.load(Ordering::Relaxed) {
         let Ok((stream, _)) = listener.accept() else {
-            // Nobody is there, or this host has no more descriptors: neither passes sooner.
+            // Either no connection is pending, or this host has no free descriptors: waiting is right in both cases.
             thread::sleep(LOOK / 4);
             continue;
         };
         let Some(place) = Place::taken(&served.connections, MOST_CONNECTIONS) else {
-            // Not read, so that nobody takes more than this by coming often.
+            // The request is not read, so that frequent connections cost no more than this.
             let _ = stream.set_nonblocking(true);
             let _ = (&stream).write(&Answer::BUSY.head());
             continue;
@@ -121,7 +121,7 @@ fn listen(listener: &TcpListener, served: &Served) {
         let body = move || {
             let _place = place;
             super::yield_to_others();
-            // A client that went away has been told all that it wanted.
+            // A client that disconnected needs no answer.
             let _ = serve(&stream, &served);
         };
         if thread::Builder::new().name("http client".to_owned()).spawn(body).is_err() {
@@ -130,7 +130,7 @@ fn listen(listener: &TcpListener, served: &Served) {
     }
 }
 
-/// One of so many that there may be at once; free again when this is dropped.
+/// One of a limited number of places; freed when this is dropped.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
@@ -148,7 +148,7 @@ impl Drop for Place {
 }
 
 fn serve(stream: &TcpStream, served: &Served) -> io::Result<()> {
-    // What was accepted from a listener that does not block may inherit that.
+    // A socket accepted from a non-blocking listener may be non-blocking, too.
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -168,7 +168,7 @@ fn serve(stream: &TcpStream, served: &Served) -> io::Result<()> {
     }
 }
 
-/// Reads a request; `None` if the client leaves before it is there, or takes too long.
+/// Reads a request; `None` if the client disconnects before it is complete, or takes too long.
 fn read<'a>(mut stream: &TcpStream, buffer: &'a mut [u8]) -> io::Result<Option<Read<'a>>> {
     let deadline = Instant::now() + PATIENCE;
     let mut length = 0;
@@ -195,7 +195,7 @@ fn read<'a>(mut stream: &TcpStream, buffer: &'a mut [u8]) -> io::Result<Option<R
     }
 }
 
-/// What a request gets.
+/// Returns the answer to a request.
 fn answer(request: &Request<'_>, local: SocketAddr, served: &Served) -> Answer {
     if !served.hosts.is_ours(request.host, local) {
         return Answer::FOREIGN_HOST;
@@ -213,7 +213,7 @@ fn answer(request: &Request<'_>, local: SocketAddr, served: &Served) -> Answer {
     }
 }
 
-/// Tells a page what happens as it does, by server-sent events. One that does not read is let go, and may come again.
+/// Sends a page the events as they happen, by server-sent events. A page that does not read is disconnected, and may connect again.
 fn follow(mut stream: &TcpStream, served: &Served) -> io::Result<()> {
     let Some(_place) = Place::taken(&served.followers, MOST_FOLLOWERS) else {
         stream.write_all(&Answer::BUSY.head())?;
@@ -238,7 +238,7 @@ fn follow(mut stream: &TcpStream, served: &Served) -> io::Result<()> {
         match news.recv_timeout(LOOK) {
             Ok(line) => {
                 push(&mut text, &line);
-                // All that is there at once.
+                // All lines that are available.
                 for line in news.try_iter() {
                     push(&mut text, &line);
                 }
@@ -257,8 +257,8 @@ fn push(text: &mut String, line: &str) {
     text.push_str("\n\n");
 }
 
-/// Says that there is no more, and waits a little for the client to take it: who closes with something unread takes back what was
-/// written.
+/// Ends the connection, and waits briefly for the client to read the rest: closing a socket with unread input would discard written
+/// data.
 fn close(mut stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(LOOK))?;

@@ -1,22 +1,22 @@
-//! A request, of which little is believed.
+//! Parses a request, which is not trusted.
 
 use httparse::{EMPTY_HEADER, Status};
 
 use super::answer::Answer;
 
-/// Bytes that a request may have. Ours: browsers send one or two kB.
+/// Maximum size of a request. Ours: browsers send one or two kB.
 pub(super) const MOST: usize = 8192;
-/// Headers that it may have.
+/// Maximum number of headers.
 const MOST_HEADERS: usize = 64;
 
-/// What counts of a request.
+/// The relevant parts of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request<'a> {
-    /// Without what follows a question mark.
+    /// Without the query.
     pub(super) path: &'a str,
     pub(super) host: &'a str,
     origin: Option<&'a str>,
-    /// How the page that asks lies to this one, as its browser says (Fetch Metadata).
+    /// The relation of the requesting page's origin to ours, as reported by the browser (Fetch Metadata).
     site: Option<&'a str>,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Read<'a> {
     Wrong(Answer),
 }
 
-/// Whether the end of the headers has come, so that it is worth to look.
+/// Returns whether the headers are complete, so that parsing is worthwhile.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
     bytes.windows(4).any(|window| window == b"\r\n\r\n") || bytes.windows(2).any(|window| window == b"\n\n")
 }
@@ -54,7 +54,7 @@ pub(super) fn parse(bytes: &[u8]) -> Read<'_> {
             name if name.eq_ignore_ascii_case("sec-fetch-site") => &mut found.site,
             _ => continue,
         };
-        // Which of two would count is what others might see otherwise.
+        // With a duplicate header, other programs might use the other value.
         if place.replace(value.trim()).is_some() {
             return Read::Wrong(Answer::MALFORMED);
         }
@@ -71,7 +71,7 @@ struct Headers<'a> {
 }
 
 impl Request<'_> {
-    /// Whether no page of another origin asks. The page itself has nothing in it that others could learn, and may be linked to.
+    /// Returns whether the request comes from no other origin. Only the page itself may be linked to, because it contains no data.
     pub(super) fn is_from_here(&self) -> bool {
         let is_origin_ours = self.origin.is_none_or(|origin| {
             origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(self.host))

@@ -12,18 +12,18 @@ fn site(page: bool, metrics: bool) -> (Site, Shared) {
     (site, shared)
 }
 
-/// What a client gets that writes this, until the server closes; nothing after `PATIENCE` twice.
+/// Returns the answer to this request until the server closes the connection; waits at most twice `PATIENCE`.
 fn answered(site: &Site, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(site.address()).expect("it listens");
     stream.set_read_timeout(Some(2 * PATIENCE)).expect("a socket");
-    // A server that answered early may be gone before all is written.
+    // A server that answered early may have closed before everything is written.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// A request of these headers in addition to the right host.
+/// A request with these headers in addition to the correct host.
 fn get(site: &Site, path: &str, headers: &str) -> String {
     answered(site, format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n", site.address()).as_bytes())
 }
@@ -59,7 +59,7 @@ fn the_page_its_parts_and_the_metrics_are_there_where_they_are_offered_and_nothi
     assert_status(&get(&metrics, "/metrics", ""), 200);
 }
 
-/// If it fails, any page in the browser of whoever watches reads what goes on here.
+/// If it fails, any page in the user's browser can read the run.
 #[test]
 fn other_names_and_other_origins_are_refused() {
     let (site, _) = site(true, true);
@@ -96,14 +96,14 @@ fn only_get_is_understood_and_what_is_too_large_or_no_request_is_refused() {
     assert_status(&answered(&site, many.as_bytes()), 431);
 }
 
-/// If it fails, who opens connections and says nothing keeps all others out for good, or takes a thread for each.
+/// If it fails, idle connections block all others forever, or take a thread each.
 #[test]
 fn connections_are_bounded_and_free_again_after_a_while() {
     let (site, _) = site(true, true);
     let silent: Vec<_> =
         (0..MOST_CONNECTIONS).map(|_| TcpStream::connect(site.address()).expect("it listens")).collect();
     let deadline = Instant::now() + 3 * PATIENCE;
-    // When all of them have been taken.
+    // Wait until all places are taken.
     while !get(&site, "/metrics", "").starts_with("HTTP/1.1 503 ") {
         assert!(Instant::now() < deadline, "never full");
         thread::sleep(Duration::from_millis(10));
@@ -120,7 +120,7 @@ fn a_page_follows_from_the_beginning_and_hears_of_the_end() {
     let (site, shared) = site(true, false);
     let mut stream = TcpStream::connect(site.address()).expect("it listens");
     stream.write_all(format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", site.address()).as_bytes()).expect("sent");
-    // Until it follows.
+    // Wait until it follows.
     let mut first = [0; 12];
     stream.read_exact(&mut first).expect("an answer");
     let hub = || super::super::lock(&shared.hub);
@@ -137,7 +137,7 @@ fn a_page_follows_from_the_beginning_and_hears_of_the_end() {
     assert!(rest.contains("text/event-stream") && rest.contains("\"delay_p95_s\":0.012"), "{rest}");
 }
 
-/// If it fails, a page on a laptop that was closed takes memory until the run ends, or stops what it watches.
+/// If it fails, a page on a suspended laptop takes memory until the run ends, or blocks the run.
 #[test]
 fn a_page_that_does_not_read_holds_up_nobody_and_is_let_go() {
     let (site, shared) = site(true, false);
@@ -148,7 +148,7 @@ fn a_page_that_does_not_read_holds_up_nobody_and_is_let_go() {
     super::super::lock(&shared.hub).take(&samples::open(0));
     let line: Arc<str> = "x".repeat(20_000).into();
     let begun = Instant::now();
-    // More than sockets and its queue hold: 100 MB.
+    // More than the sockets and the queue hold: 100 MB.
     for _ in 0..5000 {
         super::super::lock(&shared.hub).tell(line.clone());
     }

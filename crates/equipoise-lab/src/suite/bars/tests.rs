@@ -48,7 +48,7 @@ fn a_bar_is_met_by_the_mean_and_its_own_value_counts_as_met() {
     assert_eq!(judged(bar(Limit::AtLeast(0.1), Of::Run(MEASURE)), &own[1..]).1, None, "another law is not judged");
 }
 
-/// The least of the phases where much is asked, the greatest where little is.
+/// The minimum of the phases for a lower limit, the maximum for an upper one.
 #[test]
 fn of_several_values_the_worst_in_the_mean_counts() {
     let own = [found("v", JUDGED, &[&[0.9, 0.99, 1.0], &[1.0, 0.93, 1.0]])];
@@ -56,7 +56,7 @@ fn of_several_values_the_worst_in_the_mean_counts() {
     assert_eq!(judged(bar(Limit::AtMost(0.95), Of::Run(MEASURE)), &own).0, [Some(1.0)]);
 }
 
-/// Paired: the differences are those of the same seed, so that what seeds have in common goes out.
+/// Paired differences use the same seed, so that effects common to a seed cancel.
 #[test]
 fn another_variant_and_another_law_are_compared_seed_by_seed() {
     let all = [
@@ -130,14 +130,14 @@ fn steady() -> Packets {
     packets
 }
 
-/// A run in which nothing but its packets is looked at.
+/// A run of which only the packets are evaluated.
 fn measured(measure: Measure, packets: &Packets) -> Option<f64> {
     let scenario = Scenario::parse(crate::DEMO_SHORT).expect("a scenario");
     let run = crate::sim::simulate(&scenario, 1, &mut |_| {}).expect("it runs");
     measure::of(measure, &scenario, &run, packets).first().copied()
 }
 
-/// The 48th packet makes 95 % of half a second's 50: it comes at 1.47 s.
+/// The 48th packet completes 95 % of the 50 of half a second: it arrives at 1.47 s.
 #[test]
 fn a_rate_is_reached_where_the_window_before_is_full_enough() {
     let packets = steady();
@@ -156,7 +156,7 @@ fn rates_shares_and_waits_are_those_of_the_window() {
     let rate = Measure::Rate { from_s: 2.0, until_s: 4.0, over_bps: 2e6 };
     assert!((of(rate, &packets) - 0.5).abs() < 1e-9);
     assert!((of(Measure::QueueP95Until { until_s: 4.0 }, &packets) - 0.1).abs() < 1e-3);
-    // The waits fall at 5 s, so that the first calm second ends at 6 s.
+    // The queueing delays fall at 5 s, so that the first calm second ends at 6 s.
     let calm = |within_s| of(Measure::CalmAgain { at_s: 4.0, within_s, p95_s: 0.03 }, &packets);
     assert_eq!([calm(1.8), calm(2.1)].map(|calm| calm > 0.5), [false, true]);
     let size = Size::from_bytes(2500);
@@ -166,7 +166,7 @@ fn rates_shares_and_waits_are_those_of_the_window() {
             Event::MediaReceived { sequence: number, sent: Instant::ZERO, delay: at, size, ecn: Ecn::default() };
         packets.on_event(at, 1, &event);
     }
-    // Of 1 and 2: (1 + 2)^2 / 2 (1 + 4).
+    // For rates of 1 and 2: (1 + 2)^2 / 2 (1 + 4).
     let jain = Measure::Jain { flows: &[0, 1], from_s: 2.0, until_s: 4.0 };
     assert!((of(jain, &packets) - 0.9).abs() < 1e-9);
     assert!((of(Measure::Spread { from_s: 2.0, until_s: 4.0 }, &packets) - 2.0).abs() < 1e-9);
@@ -194,7 +194,7 @@ fn an_unknown_name_is_refused_with_the_most_similar_one() {
     assert!(variant.contains("5.6 has no variant `50ms-rno`; a similar one exists: `50ms-reno`"), "{variant}");
 }
 
-/// Else a value would stand for another.
+/// Otherwise one value could be taken for another.
 #[test]
 fn every_name_and_every_key_of_a_variant_is_of_its_own_and_every_scenario_is_right() {
     let catalogue = Catalogue::default();
