@@ -16,7 +16,7 @@
 //! let identity = Identity::generate();
 //! println!("a=fingerprint:{}", identity.fingerprint());
 //!
-//! From the other end's SDP.
+//! // From the SDP of the other end.
 //! let fingerprint: Fingerprint = "sha-256 4A:AD:B9:B1:3F:82:18:3B:54:02:12:DF:3E:5D:49:6B:19:E5:7C:AB:3E:4B:65:2E:7D:46:3F:54:42:CD:54:F1".parse()?;
 //! let peer = PeerConfig { address: "192.0.2.7:5004".parse()?, fingerprint, setup: Setup::Active };
 //! let mut session = DtlsSrtp::new(peer, identity, Clock::new().now())?;
