@@ -156,7 +156,7 @@ mod tests {
         for (settings, named) in [
             (with("gc", ""), "there is no controller \"gc\"; there are "),
             (with("equipoise", "max_rat=1 Mbit/s"), "max_rate"),
-            (with("equipoise", "fast"), "\"fast\" is no `name=value`"),
+            (with("equipoise", "fast"), "\"fast\" is not `name=value`"),
             (with("ap", ""), "target"),
             (with("tq", ""), "playout"),
             (

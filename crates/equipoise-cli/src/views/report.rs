@@ -211,7 +211,7 @@ mod tests {
         }
         board.take(&Told::End { series: 1, at_s: 9.5, why: "the sender said goodbye" });
         let page = html(&board, 3);
-        assert_eq!(page.matches("<svg xmlns").count(), 1 + 16 * 3, "all, and rate, delay and loss of sixteen");
+        assert_eq!(page.matches("<svg class=\"plot\"").count(), 1 + 16 * 3, "all, and rate, delay and loss of sixteen");
         assert_eq!(page.matches("<tr>").count(), 2 + 1 + 20, "two heads, one way, twenty sessions");
         for part in
             ["a &quot;quoted&quot; peer", "the sender said goodbye", "media timeout: 1", "3 events found no room"]

@@ -125,7 +125,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
     let cases: [(&[&str], i32, &str); 10] = [
         (&["send", "127.0.0.1"], 3, "--insecure"),
         (&["receive"], 3, "equipoise keygen FILE"),
-        (&["receive", "--key", &short], 3, "it needs 16 or more"),
+        (&["receive", "--key", &short], 3, "it needs at least 16 random bytes"),
         (&["receive", "--key", &word], 3, "not in base64"),
         (&["receive", "--key", &open], 3, "others can read the key in"),
         (&["keygen", &key], 5, "--force"),

@@ -131,7 +131,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     assert!((10.0..=20.0).contains(&queue), "{queue}");
     for (report, charts) in [(&link_report, 4), (&send_report, 2), (&receive_report, 3)] {
         let page = fs::read_to_string(report).expect("written");
-        let drawn = page.matches("<svg xmlns").count();
+        let drawn = page.matches("<svg class=\"plot\"").count();
         assert!(drawn >= charts && page.ends_with("</html>\n"), "{report}: {drawn} charts");
     }
 }
