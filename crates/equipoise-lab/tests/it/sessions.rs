@@ -80,7 +80,6 @@ fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks
         let lacks = match entry.name {
             "lda" | "ldaf" => [None, None, Some("packet pairs")],
             "tq" => [Some("the receiver's playout buffer"), None, Some("the receiver's playout buffer")],
-            "equipoise" | "gcc" | "nada" | "scream" => [None, None, Some("feedback on single packets")],
             _ => [None; 3],
         };
         for (what, lacks) in [ONE_PATH, PLAYOUT, TWO_PATHS].into_iter().zip(lacks) {
