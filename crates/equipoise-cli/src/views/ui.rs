@@ -3,6 +3,7 @@
 //! The layout is written by hand, line by line: a layout solver would be a tenth of the size that the terminal adds to the command.
 
 use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use ratatui::DefaultTerminal;
@@ -11,9 +12,17 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::widgets::{Sparkline, Widget as _};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::board::{Board, Series};
 use super::told::Way;
+
+/// Whether the other end of a terminal is closed, as when its window is.
+fn is_closed(terminal: &impl AsFd) -> bool {
+    let mut states = [PollFd::new(terminal, PollFlags::empty())];
+    poll(&mut states, Some(&Timespec::default())).is_ok()
+        && states[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
+}
 
 /// A terminal under our control. It is restored when this is dropped, and when the program panics.
 #[derive(Debug)]
@@ -35,13 +44,17 @@ impl Screenful {
     }
 
     pub(super) fn draw(&mut self, board: &Board) {
+        // Reading from a terminal that was closed would never return.
+        if is_closed(&io::stdout()) {
+            self.is_left = true;
+            return;
+        }
         while event::poll(Duration::ZERO).is_ok_and(|is_there| is_there) {
             if let Ok(Event::Key(key)) = event::read() {
                 self.press(key, board.open.len());
             }
         }
         let first = self.first;
-        // If the terminal is gone, nothing is shown; the run continues.
         let _ = self.terminal.draw(|frame| render(board, first, frame.area(), frame.buffer_mut()));
     }
 
@@ -188,6 +201,15 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal of the test's");
         terminal.draw(|frame| render(board, first, frame.area(), frame.buffer_mut())).expect("drawn");
         terminal.backend().to_string()
+    }
+
+    /// If it fails, a view whose window was closed reads from it for ever.
+    #[test]
+    fn a_terminal_whose_other_end_is_closed_is_noticed() {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        assert!(!is_closed(&writer));
+        drop(reader);
+        assert!(is_closed(&writer));
     }
 
     #[test]
