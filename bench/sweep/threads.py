@@ -3,8 +3,8 @@
     cargo build --release -p equipoise-cli
     python3 bench/sweep/threads.py target/release/equipoise [RUNS]
 
-Runs of `scenarios/demo.toml`, 10,000 without RUNS, each time into a folder of their own. The times of the processor say how much of the clock's a machine
-that did other work meanwhile has taken: the clock means nothing without a quiet one.
+Runs of `scenarios/demo.toml`, 10,000 without RUNS, each time into a folder of their own. Processor times are printed in addition to the elapsed time,
+which is only meaningful on a machine that does nothing else.
 """
 
 import os

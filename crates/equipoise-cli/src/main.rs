@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::NotHeld) => ExitCode::from(6),
         #[cfg(feature = "live")]
-        Ok(Outcome::Interrupted) => ExitCode::from(130),
+        Ok(Outcome::Interrupted) => ExitCode::from(outcome::INTERRUPTED as u8),
         Err(error) => {
             if !error.is_closed_pipe() {
                 complain(&error);

@@ -29,12 +29,20 @@ pub(crate) fn checked(check: bool, runs: &[Run]) -> Outcome {
     if check && verdict::judge(runs).iter().any(is_missed) { Outcome::NotHeld } else { Outcome::Complete }
 }
 
-/// A flag that Ctrl-C sets.
+/// The exit status after Ctrl-C, as shells have it: 128 and the number of the signal.
+#[cfg(feature = "live")]
+pub(crate) const INTERRUPTED: i32 = 130;
+
+/// A flag that Ctrl-C sets. A second Ctrl-C ends the process at once: a terminal or a reader that is stuck may hold up the orderly end.
 #[cfg(feature = "live")]
 pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+    })?;
     Ok(stop)
 }
 

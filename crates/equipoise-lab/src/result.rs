@@ -448,6 +448,13 @@ pub struct IntervalResult {
     pub stalled: bool,
 }
 
+impl IntervalResult {
+    /// The middle of the interval, in seconds since the run's start.
+    pub(crate) fn middle_s(&self) -> f64 {
+        f64::midpoint(self.start_s, self.end_s)
+    }
+}
+
 /// A point of the delay's complementary distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DelayShare {

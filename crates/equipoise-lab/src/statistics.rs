@@ -22,6 +22,18 @@ fn student_975(degrees: usize) -> f64 {
     })
 }
 
+/// The mean; `None` without values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Standard deviation over mean, with divisor n (Waki 2013, Eq. 19 to 21); `None` without values or if the mean is not above zero.
+pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
+    let centre = mean(values).filter(|centre| *centre > 0.0)?;
+    let squares: Vec<_> = values.iter().map(|value| (value - centre) * (value - centre)).collect();
+    Some(mean(&squares)?.sqrt() / centre)
+}
+
 /// Mean of values and its 95 % confidence interval by Student's t; `None` for fewer than two values.
 pub fn mean_95(values: &[f64]) -> Option<Estimate> {
     let half = half_width_95(values)?;

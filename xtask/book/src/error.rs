@@ -22,7 +22,7 @@ pub(crate) enum Error {
         /// Why not.
         source: io::Error,
     },
-    /// The chapter on the playground says nowhere where that stands.
+    /// The chapter on the playground has no mark for the place of the page.
     #[error("{chapter} has no line `{mark}`, in whose place the playground comes")]
     NoPlace {
         /// The chapter.

@@ -68,8 +68,7 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     let _symbiosis = crate::kernel::lend(*namespaces && scenario.wants_of_kernel(equipoise_kernel::NAME))?;
     let stop = catch_interrupt()?;
     // The report is that of all runs, and not of what was seen on the way.
-    let views = Views::open(viewing, None, options.results.quiet, &stop)?;
-    views.check_stdout(outputs.take_stdout())?;
+    let views = Views::open(viewing, None, options.results.quiet, outputs.take_stdout(), &stop)?;
     views.tell(Told::Start(Start {
         version: env!("CARGO_PKG_VERSION"),
         command: "live",
@@ -88,7 +87,7 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
             break;
         }
     }
-    views.finish(from_s)?;
+    let viewed = views.finish(from_s);
     if *overlay {
         let simulated = (seed, runs.len() as u32);
         runs.extend(sim_world::simulate_many(&scenario, simulated, None, |run| run, &|_| {})?);
@@ -97,6 +96,7 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     outputs.list(None, &report, quiet);
     let reports = [report];
     outputs.fulfil(&reports)?;
+    viewed?;
     let [report] = reports;
     Ok(match outcome(&stop) {
         Outcome::Complete => checked(options.check, &report.runs),

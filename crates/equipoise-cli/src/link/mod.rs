@@ -30,11 +30,11 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
     let back = path(&options.back.over(&options.path))?;
     let json = options.json.as_deref().map(Output::promise).transpose()?;
     let stop = catch_interrupt()?;
-    let views = Views::open(&options.viewing, options.report.as_deref(), options.quiet, &stop)?;
-    views.check_stdout(matches!(json, Some(Output::Stdout)))?;
+    let stdout_is_taken = matches!(json, Some(Output::Stdout));
+    let views = Views::open(&options.viewing, options.report.as_deref(), options.quiet, stdout_is_taken, &stop)?;
     let sample_interval = views.is_watched().then_some(options.interval);
     let config = BridgeConfig { forward, back, seed: options.seed, spin: options.spin, sample_interval };
-    let screen = Screen::new(options.quiet || matches!(json, Some(Output::Stdout)), &views);
+    let screen = Screen::new(options.quiet || stdout_is_taken, &views);
     let report = run(&ends, &config, options.time, &stop, &mut |news| match news {
         LinkNews::Ready(address) => begin(&ends, address, (&screen, &views)),
         LinkNews::Interval { forward, back } => {
@@ -46,10 +46,13 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
     })
     .map_err(RealError::Link)?;
     screen.say(&summary(&report));
+    for series in [0, 1] {
+        views.tell(Told::End { series, at_s: report.lasted_s, why: "the path was closed" });
+    }
     let viewed = views.finish(report.lasted_s);
     screen.finish();
-    viewed?;
     json.map_or(Ok(()), |json| json.fulfil(&report.to_json()))?;
+    viewed?;
     // Without a time Ctrl-C is how it is meant to end.
     let cut_short = options.time.is_some() && stop.load(Ordering::Relaxed);
     Ok(if cut_short { Outcome::Interrupted } else { Outcome::Complete })

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use super::board::DRAWN;
 use super::told::Told;
 
-/// Capacity of a page's queue, in lines; a page that falls further behind is disconnected. Ours: ten seconds of all events.
+/// Capacity of a page's queue, in lines; a page that falls further behind is disconnected. Ours: ten seconds of events each 0.6 s.
 const MOST_WAITING: usize = 256;
 /// Bytes of past events for a page that connects later. Ours: some minutes at the highest rate of events.
 const MOST_KEPT: usize = 1 << 20;
@@ -16,10 +16,10 @@ const MOST_KEPT: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     start: Option<Arc<str>>,
-    /// The opening lines of the series in progress.
-    open: BTreeMap<u64, Arc<str>>,
-    /// The opening lines of the last series that ended.
-    ended: VecDeque<Arc<str>>,
+    /// The opening lines of the series in progress, each with that of its last breaker's action.
+    open: BTreeMap<u64, (Arc<str>, Option<Arc<str>>)>,
+    /// The opening and the last line of the last series that ended.
+    ended: VecDeque<[Arc<str>; 2]>,
     /// The last events, oldest first, and their total size.
     kept: VecDeque<Arc<str>>,
     bytes: usize,
@@ -40,23 +40,30 @@ impl Hub {
             Told::Open(open) => {
                 if self.open.len() < DRAWN {
                     let line = line();
-                    self.open.insert(open.series, line.clone());
+                    self.open.insert(open.series, (line.clone(), None));
                     self.post(&line);
                 }
             }
             Told::Interval(interval) if self.open.contains_key(&interval.series) => self.tell(line()),
-            Told::Breaker { series, .. } if self.open.contains_key(series) => self.tell(line()),
+            Told::Breaker { series, .. } => {
+                if let Some((_, breaker)) = self.open.get_mut(series) {
+                    let line = line();
+                    *breaker = Some(line.clone());
+                    self.post(&line);
+                }
+            }
             Told::End { series, .. } => {
-                if let Some(open) = self.open.remove(series) {
-                    self.tell(line());
-                    self.ended.push_back(open);
+                if let Some((open, _)) = self.open.remove(series) {
+                    let line = line();
+                    self.post(&line);
+                    self.ended.push_back([open, line]);
                     if self.ended.len() > DRAWN {
                         self.ended.pop_front();
                     }
                 }
             }
             Told::Over { .. } => self.tell(line()),
-            Told::Interval(_) | Told::Breaker { .. } => {}
+            Told::Interval(_) => {}
         }
     }
 
@@ -83,8 +90,10 @@ impl Hub {
         if !self.is_closed {
             self.pages.push(page);
         }
+        // Intervals of a series may follow its end: a page plots them all the same.
+        let open = self.open.values().flat_map(|(open, breaker)| [Some(open), breaker.as_ref()]).flatten();
         let so_far =
-            self.start.iter().chain(&self.ended).chain(self.open.values()).chain(&self.kept).cloned().collect();
+            self.start.iter().chain(self.ended.iter().flatten()).chain(open).chain(&self.kept).cloned().collect();
         (so_far, news)
     }
 
@@ -119,9 +128,19 @@ mod tests {
         assert!(slow.recv().is_err(), "it is let go");
         assert_eq!(hub.pages.len(), 1);
         assert!(hub.bytes <= MOST_KEPT && hub.kept.iter().map(|line| line.len()).sum::<usize>() == hub.bytes);
+        for series in 0..2 {
+            hub.take(&Told::Breaker { series, at_s: 1.0, breaker: Some("media timeout") });
+        }
+        hub.take(&Told::End { series: 0, at_s: 2.0, why: "over" });
+        for second in 20_000..40_000u32 {
+            hub.take(&samples::interval(2, f64::from(second)));
+            quick.try_iter().for_each(drop);
+        }
         let (so_far, _) = hub.follow();
+        let about = |event: &str| so_far.iter().filter(|line| line.contains(&format!("\"event\":\"{event}\""))).count();
+        assert_eq!((about("end"), about("breaker")), (1, 1), "however long ago");
         assert!(so_far[0].contains("\"start\"") && so_far[1].contains("\"open\""));
-        assert!(so_far[so_far.len() - 1].contains("\"at_s\":19983"), "{}", so_far[so_far.len() - 1]);
+        assert!(so_far[so_far.len() - 1].contains("\"at_s\":39999"), "{}", so_far[so_far.len() - 1]);
         hub.close();
         assert!(quick.recv().is_err());
     }

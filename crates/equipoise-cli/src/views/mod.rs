@@ -22,13 +22,14 @@ pub(crate) mod told;
 mod trail;
 mod ui;
 
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use std::{io, net::SocketAddr};
 
 use equipoise_session::Event;
 
@@ -47,6 +48,8 @@ use ui::Screenful;
 const MOST_EVENTS: usize = 10_000;
 /// Interval at which the terminal is drawn, its keys are read, and pages get their updates.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long the end of the run waits for a view that is stuck.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Interval at which sums are sampled.
 const SUMS: Duration = Duration::from_secs(1);
 
@@ -102,33 +105,30 @@ fn yield_to_others() {
 }
 
 impl Views {
-    /// Opens all requested views, so that every error is reported before the run begins. A key of the terminal sets `stop`.
+    /// Opens all requested views, so that every error is reported before the run begins. A key of the terminal sets `stop`. Only one
+    /// output may use standard output, be it a view or, if `stdout_is_taken`, the command's own.
     pub(crate) fn open(
         options: &Viewing,
         report: Option<&Path>,
         quiet: bool,
+        stdout_is_taken: bool,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, CliError> {
         let stream = options.json_stream.as_deref().map(Output::stream).transpose()?;
         let report = report.map(Output::promise).transpose()?;
         let mine = [&stream, &report].iter().filter(|output| matches!(output, Some(Output::Stdout))).count();
-        if mine > 1 {
+        if mine + usize::from(stdout_is_taken) > 1 {
             return Err(RealError::StdoutTwice.into());
         }
         let takes_stdout = mine == 1;
         let shared = Shared::default();
         let sites = sites(options, quiet, &shared)?;
-        let screenful = if options.ui && !takes_stdout { Screenful::open() } else { None };
+        let screenful = if options.ui && !takes_stdout && !stdout_is_taken { Screenful::open() } else { None };
         let has_ui = screenful.is_some();
         let wanted = has_ui || !sites.is_empty() || report.is_some();
         let watching = wanted.then(|| Watching::start(shared, sites, screenful, stop.clone())).transpose()?;
         let stream = stream.map(|output| Writer::start(output, MOST_LINES));
         Ok(Self { stream, report, watching, has_ui, takes_stdout })
-    }
-
-    /// Refuses to share standard output with other outputs.
-    pub(crate) fn check_stdout(&self, is_taken: bool) -> Result<(), CliError> {
-        if is_taken && self.takes_stdout { Err(RealError::StdoutTwice.into()) } else { Ok(()) }
     }
 
     /// Whether a view uses standard output, so that nothing else may.
@@ -178,24 +178,22 @@ impl Views {
         self.tell(Told::Breaker { series, at_s, breaker });
     }
 
-    /// Ends the views after the run: shows the last state, restores the terminal, and writes the report.
+    /// Ends the views after the run: shows the last state, restores the terminal, and writes the report. The caller writes its results
+    /// whatever this returns.
     pub(crate) fn finish(self, at_s: f64) -> Result<(), CliError> {
         let Self { stream, report, watching, .. } = self;
         let over = |dropped| Told::Over { at_s, dropped };
+        let mut reported = Ok(());
         if let Some(mut watching) = watching {
             let dropped = watching.shared.dropped.load(Ordering::Relaxed);
-            // The run is over: now the channel may block.
-            if let Some(post) = &watching.post {
-                let _ = post.send(over(dropped));
-            }
-            watching.close();
+            watching.end_with(over(dropped));
             if let Some(report) = report {
-                report.fulfil(&watching.shared.with_board(report::html))?;
+                reported = report.fulfil(&watching.shared.with_board(report::html));
             }
         }
-        let Some(stream) = stream else { return Ok(()) };
+        let Some(stream) = stream else { return reported };
         let dropped = stream.inlet().dropped();
-        stream.fulfil(&over(dropped))
+        stream.fulfil(&over(dropped)).and(reported)
     }
 }
 
@@ -230,6 +228,12 @@ fn sites(options: &Viewing, quiet: bool, shared: &Shared) -> Result<Vec<Site>, C
 /// Prints the address, on standard error, because standard output may be used for results.
 fn say(address: SocketAddr, page: bool, metrics: bool) {
     let mut text = String::new();
+    // No browser finds a server by the address that stands for all of them.
+    let address = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
+        IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), address.port()),
+        _ => address,
+    };
     if page {
         text.push_str(&format!("serving a page at http://{address}/\n"));
     }
@@ -264,12 +268,34 @@ impl Watching {
         Ok(Self { post: Some(post), shared, thread: Some(thread), sites })
     }
 
-    /// Waits until all events have been shown, restores the terminal, and closes the servers.
+    /// Posts the last event, and closes. The run is over: now this may wait for room in the channel, within the same time.
+    fn end_with(&mut self, mut last: Told) {
+        let deadline = Instant::now() + PATIENCE;
+        while let Some(post) = &self.post
+            && let Err(TrySendError::Full(refused)) = post.try_send(last)
+        {
+            if Instant::now() > deadline {
+                break;
+            }
+            last = refused;
+            thread::sleep(LOOK / 5);
+        }
+        self.close();
+    }
+
+    /// Waits until all events have been shown, restores the terminal, and closes the servers. A thread that a stuck terminal holds is
+    /// left behind.
     fn close(&mut self) {
         self.post = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has no one to report to.
-            let _ = thread.join();
+            let deadline = Instant::now() + PATIENCE;
+            while !thread.is_finished() && Instant::now() < deadline {
+                thread::sleep(LOOK / 20);
+            }
+            if thread.is_finished() {
+                // A panic of the thread has no one to report to.
+                let _ = thread.join();
+            }
         }
         self.sites.clear();
     }
@@ -313,7 +339,7 @@ fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenfu
             && (next_look <= now || is_over)
         {
             next_look = now + LOOK;
-            screenful.draw(&lock(&shared.board));
+            screenful.draw(&shared.board);
             if screenful.is_left() {
                 stop.store(true, Ordering::Relaxed);
             }

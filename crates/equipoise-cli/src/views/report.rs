@@ -1,9 +1,10 @@
 //! The report of a run as one HTML file: its history and its totals.
 
 use equipoise_lab::report::chart::{Axis, Chart, Layer, Shape, Style};
+use equipoise_lab::report::table::{Column, Table};
 use equipoise_lab::report::{NOTHING, escape, head, millis};
 
-use super::board::{Board, Series, Total};
+use super::board::{Board, Series};
 use super::told::Way;
 use super::trail::{Point, Trail};
 
@@ -30,7 +31,7 @@ pub(crate) fn html(board: &Board, dropped: u64) -> String {
     for (series, trail) in all.iter().filter_map(|series| Some((series, series.trail.as_ref()?))) {
         page.push_str(&section(series, trail));
     }
-    page.push_str(&table(board, &all));
+    page.push_str(&each(board, &all));
     page.push_str(READING);
     page.push_str("</body>\n</html>\n");
     page
@@ -44,19 +45,14 @@ const READING: &str = "<h2>How to read this</h2>\n\
     in the losses of a sender. A gap in a line is where nothing was measured.</p>\n";
 
 fn overview(board: &Board) -> String {
-    let row = |(way, total): (&Way, &Total)| {
+    let mut table = Table::new("In all").column("way", Column::Text);
+    table = table.numbers(["how many", "packets", "Mbit/s on average", "packets lost"]);
+    for (way, total) in &board.sums {
         let rate = if board.at_s > 0.0 { total.bytes as f64 * 8.0 / board.at_s / 1e6 } else { 0.0 };
-        format!(
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{rate:.3}</td><td>{}</td></tr>\n",
-            way.name(),
-            total.opened,
-            total.packets,
-            total.lost
-        )
-    };
-    let rows: String = board.sums.iter().map(row).collect();
-    let heads = ["way", "how many", "packets", "Mbit/s on average", "packets lost"];
-    format!("<h2>In all</h2>\n{}", in_table("In all", &heads, &rows))
+        let [opened, packets, lost] = [total.opened, total.packets, total.lost].map(|count| count.to_string());
+        table.push(vec![way.name().to_owned(), opened, packets, format!("{rate:.3}"), lost]);
+    }
+    format!("<h2>In all</h2>\n{}", table.to_html())
 }
 
 /// The history of a series.
@@ -111,17 +107,8 @@ fn chart((id, title): (String, String), unit: &'static str, trail: &Trail, lines
     });
     let most = values.flatten().map(|(_, value)| *value).filter(|value| value.is_finite()).fold(0.0, f64::max);
     let (first, last) = (trail.points().next()?, trail.points().last()?);
-    (!layers.is_empty()).then(|| Chart {
-        id,
-        title,
-        x: Axis::new("time in s", if first.at_s < 2.0 { 0.0 } else { first.at_s }, last.at_s),
-        y: Axis::new(unit, 0.0, most * 1.05),
-        categories: Vec::new(),
-        layers,
-        horizontals: Vec::new(),
-        verticals: Vec::new(),
-        shades: Vec::new(),
-    })
+    let x = Axis::new("time in s", if first.at_s < 2.0 { 0.0 } else { first.at_s }, last.at_s);
+    (!layers.is_empty()).then(|| Chart::new(id, title, x, Axis::new(unit, 0.0, most * 1.05), layers))
 }
 
 /// Points of a line; unmeasured points are skipped if the next measured one is near, because reports may be rarer than intervals.
@@ -148,53 +135,35 @@ fn figure(title: &str, chart: Option<Chart>) -> String {
     })
 }
 
-fn table(board: &Board, all: &[&Series]) -> String {
-    let row = |series: &&Series| {
+fn each(board: &Board, all: &[&Series]) -> String {
+    let mut table = Table::new("Each").column("what", Column::Text).column("way", Column::Text);
+    table = table.numbers(["from s", "for s", "Mbit/s", "mean delay", "packets", "lost"]);
+    table = table.column("stopped by breakers", Column::Text).column("ended as", Column::Text);
+    for series in all {
         let Series { open, total, end, breakers, .. } = series;
         let until_s = end.map_or(board.at_s, |(at_s, _)| at_s);
         let lasted_s = (until_s - open.at_s).max(0.0);
         let rate = if lasted_s > 0.0 { total.bytes as f64 * 8.0 / lasted_s / 1e6 } else { 0.0 };
         let delay = (total.delayed > 0).then(|| total.delay_sum_s / total.delayed as f64);
         let stopped = breakers.iter().map(|(breaker, count)| format!("{breaker}: {count}")).collect::<Vec<_>>();
-        format!(
-            "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{:.1}</td><td>{lasted_s:.1}</td><td>{rate:.3}</td><td>{}</td>\
-             <td>{}</td><td>{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td></tr>\n",
+        table.push(vec![
             escape(&open.name),
-            open.direction.name(),
-            open.at_s,
+            open.direction.name().to_owned(),
+            format!("{:.1}", open.at_s),
+            format!("{lasted_s:.1}"),
+            format!("{rate:.3}"),
             delay.map_or_else(|| NOTHING.to_owned(), millis),
-            total.packets,
-            total.lost,
+            total.packets.to_string(),
+            total.lost.to_string(),
             if stopped.is_empty() { NOTHING.to_owned() } else { escape(&stopped.join(", ")) },
             end.map_or_else(|| NOTHING.to_owned(), |(_, why)| escape(why)),
-        )
-    };
-    let rows: String = all.iter().map(row).collect();
-    let heads = [
-        "what",
-        "way",
-        "from s",
-        "for s",
-        "Mbit/s",
-        "mean delay",
-        "packets",
-        "lost",
-        "stopped by breakers",
-        "ended as",
-    ];
+        ]);
+    }
     let more = match board.more_ended {
         0 => String::new(),
         more => format!("<p class=\"note\">{more} more are over, and in the sums alone.</p>\n"),
     };
-    format!("<h2>Each</h2>\n{}{more}", in_table("Each", &heads, &rows))
-}
-
-fn in_table(label: &str, heads: &[&str], rows: &str) -> String {
-    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table>\n<thead><tr>{heads}</tr></thead>\n\
-         <tbody>\n{rows}</tbody>\n</table></div>\n"
-    )
+    format!("<h2>Each</h2>\n{}{more}", table.to_html())
 }
 
 #[cfg(test)]

@@ -129,7 +129,6 @@ pub(crate) struct Figures {
     pub(crate) lost: u64,
     /// Share of lost packets; for a sender, from the receiver's last report.
     pub(crate) lost_share: Option<f64>,
-    pub(crate) marked: u64,
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) delay_p50_s: Option<f64>,
     pub(crate) delay_p95_s: Option<f64>,
@@ -186,7 +185,6 @@ impl Measured {
                 bytes: path.bytes,
                 lost: path.packets_lost + path.packets_dropped,
                 lost_share: share(path.packets_lost + path.packets_dropped, path.packets),
-                marked: path.packets_marked,
                 queue_packets: path.queue_mean_packets,
                 ..Figures::default()
             },

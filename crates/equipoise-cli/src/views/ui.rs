@@ -4,6 +4,7 @@
 
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use ratatui::DefaultTerminal;
@@ -15,6 +16,7 @@ use ratatui::widgets::{Sparkline, Widget as _};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::board::{Board, Series};
+use super::lock;
 use super::told::Way;
 
 /// Whether the other end of a terminal is closed, as when its window is.
@@ -39,23 +41,26 @@ impl Screenful {
         if !io::stdout().is_terminal() {
             return None;
         }
-        let terminal = ratatui::try_init().ok()?;
+        // It may have changed the terminal before it failed.
+        let terminal = ratatui::try_init().map_err(|_| ratatui::try_restore()).ok()?;
         Some(Self { terminal, first: 0, is_left: false })
     }
 
-    pub(super) fn draw(&mut self, board: &Board) {
+    /// Handles the keys that were pressed, and draws the board. It is locked while it is read, not while the terminal takes the output.
+    pub(super) fn draw(&mut self, board: &Mutex<Board>) {
         // Reading from a terminal that was closed would never return.
-        if is_closed(&io::stdout()) {
-            self.is_left = true;
-            return;
-        }
-        while event::poll(Duration::ZERO).is_ok_and(|is_there| is_there) {
+        while !is_closed(&io::stdout()) {
+            if !event::poll(Duration::ZERO).is_ok_and(|is_there| is_there) {
+                let first = self.first;
+                let _ = self.terminal.draw(|frame| render(&lock(board), first, frame.area(), frame.buffer_mut()));
+                return;
+            }
             if let Ok(Event::Key(key)) = event::read() {
-                self.press(key, board.open.len());
+                let lines = lock(board).open.len();
+                self.press(key, lines);
             }
         }
-        let first = self.first;
-        let _ = self.terminal.draw(|frame| render(board, first, frame.area(), frame.buffer_mut()));
+        self.is_left = true;
     }
 
     fn press(&mut self, key: KeyEvent, lines: usize) {

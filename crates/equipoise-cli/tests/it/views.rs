@@ -117,8 +117,8 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     assert!(link.wait().success());
     let received = events(&fs::read_to_string(&received).expect("written"));
     assert_eq!(kinds(&received), ["start", "open", "interval", "end", "over"]);
-    assert_eq!(kinds(&sent), ["open", "interval", "over"]);
-    assert_eq!(kinds(&carried), ["open", "interval", "over"]);
+    assert_eq!(kinds(&sent), ["open", "interval", "end", "over"]);
+    assert_eq!(kinds(&carried), ["open", "interval", "end", "over"]);
     let of = |events: &[Value], key: &str, series: u64| -> u64 {
         let intervals = events.iter().filter(|it| it["event"] == "interval" && it["series"] == series);
         intervals.filter_map(|it| it[key].as_u64()).sum()
@@ -134,6 +134,19 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
         let drawn = page.matches("<svg class=\"plot\"").count();
         assert!(drawn >= charts && page.ends_with("</html>\n"), "{report}: {drawn} charts");
     }
+}
+
+/// If it fails, a reader of the stream that leaves takes the results with it.
+#[test]
+fn results_are_written_even_if_nobody_reads_the_stream_any_more() {
+    let folder = Folder::new();
+    let results = folder.file("results.json");
+    let mut command = equipoise();
+    command.args(["link", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9", "-t", "1", "-i", "0.1", "--json-stream"]);
+    let mut link = command.args(["--json", &results]).stdout(Stdio::piped()).spawn().expect("it starts");
+    drop(link.stdout.take());
+    assert!(!link.wait().expect("it ends").success(), "the stream was lost");
+    assert!(report_in(&results)["lasted_s"].as_f64() > Some(0.9));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::result::{FlowResult, IntervalResult, TcpSample};
+use crate::result::{FlowResult, TcpSample};
 use crate::statistics::{Quantiles, quantiles_over};
 
 /// Maximum number of runs per variant whose course is kept.
@@ -40,14 +40,13 @@ pub(super) struct Course {
 
 impl Course {
     pub(super) fn of(flow: &FlowResult) -> Self {
-        let middle = |interval: &IntervalResult| f64::midpoint(interval.start_s, interval.end_s);
         if let Some(tcp) = &flow.tcp {
             let goodput = |sample: &TcpSample| (sample.at_s, sample.goodput_bps.unwrap_or(f64::NAN));
             return Self { rates: tcp.samples.iter().map(goodput).collect(), delays: Vec::new() };
         }
         Self {
-            rates: flow.intervals.iter().map(|it| (middle(it), it.rate_bps)).collect(),
-            delays: flow.intervals.iter().map(|it| (middle(it), it.delay_mean_s.unwrap_or(f64::NAN))).collect(),
+            rates: flow.intervals.iter().map(|it| (it.middle_s(), it.rate_bps)).collect(),
+            delays: flow.intervals.iter().map(|it| (it.middle_s(), it.delay_mean_s.unwrap_or(f64::NAN))).collect(),
         }
     }
 }

@@ -42,6 +42,11 @@ impl Sampled {
         Self { start, last: BridgeSample { at: start, forward, back } }
     }
 
+    /// Whether `sample` is later than the last one.
+    pub(super) fn is_before(&self, sample: &BridgeSample) -> bool {
+        self.last.at < sample.at
+    }
+
     /// The interval that ends with `sample`, forward and backward.
     pub(super) fn until(&mut self, sample: &BridgeSample) -> (LinkInterval, LinkInterval) {
         let last = std::mem::replace(&mut self.last, *sample);

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::units::{Size, Span};
-use equipoise_net::{Bridge, BridgeReport, Clock, DirectionReport, Lateness};
+use equipoise_net::{Bridge, BridgeReport, BridgeSample, Clock, DirectionReport, Lateness};
 pub use equipoise_net::{BridgeConfig, NetError};
 use equipoise_path::link::LinkStats;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub enum LinkNews {
 }
 
 /// Carries traffic between `ends` until `stop` is set, or for at most `time`. Calls `tell` when the path is ready and,
-/// if the configuration requests samples, after each interval.
+/// if the configuration requests samples, after each interval; the last one is shorter.
 ///
 /// # Errors
 /// [`NetError`] if the path cannot be created, if the process lacks the permission for it, or if the path fails while
@@ -69,7 +69,14 @@ pub fn run(
             tell(LinkNews::Interval { forward, back });
         }
     }
-    Ok(LinkReport::new(&bridge.stop()?, LinkSettings::new(ends, config, time)))
+    let report = bridge.stop()?;
+    let sample =
+        BridgeSample { at: report.start + report.lasted, forward: report.forward.path, back: report.back.path };
+    if config.sample_interval.is_some() && last.is_before(&sample) {
+        let (forward, back) = last.until(&sample);
+        tell(LinkNews::Interval { forward, back });
+    }
+    Ok(LinkReport::new(&report, LinkSettings::new(ends, config, time)))
 }
 
 /// The results of the path, in the form of its JSON. Rates and sizes count IP packets.

@@ -5,7 +5,7 @@
 
 use equipoise::units::Span;
 
-use crate::statistics::jain;
+use crate::statistics::{coefficient_of_variation, jain, mean};
 
 /// Length of a bin (RFC 8868, Sec. 3, metric 1).
 pub(crate) const BIN: Span = Span::from_millis(200);
@@ -126,18 +126,6 @@ impl Sharing {
             fair_share: fair_share / count,
         })
     }
-}
-
-/// Mean; `None` without values.
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// Standard deviation over mean, with divisor n; `None` without values or if the mean is zero.
-fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
-    let centre = mean(values).filter(|centre| *centre > 0.0)?;
-    let squares: Vec<_> = values.iter().map(|value| (value - centre) * (value - centre)).collect();
-    Some(mean(&squares)?.sqrt() / centre)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use super::row::IntervalRow;
 use super::tcp::{TcpReading, TcpRecord, WebReading};
 use crate::result::{ExcursionResult, FlowResult, IntervalResult, Stall};
 use crate::scenario::{Flow, FlowKind, Scenario};
+use crate::statistics::{coefficient_of_variation, mean};
 use crate::verdict;
 
 /// The record of one flow so far.
@@ -306,7 +307,8 @@ impl FlowRecord {
             delivered_rate_bps: media.delivered_rate_bps(lasted).filter(|_| self.tcp.is_none()),
             delay: delays.result(),
             target_s,
-            mse_s2: target_s.and_then(|target| mean(all.iter().map(|mean| (mean - target) * (mean - target)))),
+            mse_s2: target_s
+                .and_then(|target| mean(&all.iter().map(|mean| (mean - target) * (mean - target)).collect::<Vec<_>>())),
             cv: coefficient_of_variation(&all),
             jitter_s: target_s.and_then(|target| all.iter().map(|mean| (mean - target).abs()).reduce(f64::max)),
             settled_delay_s: median(settled),
@@ -362,19 +364,6 @@ impl FlowRecord {
             interval.end_s > step.as_secs_f64() && interval.start_s < until.as_secs_f64()
         })
     }
-}
-
-/// Mean; `None` without values.
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
-    (count > 0).then(|| sum / f64::from(count))
-}
-
-/// Standard deviation over mean (Waki 2013, Eq. 19 to 21); the divisor of the deviation is n, as there.
-fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
-    let centre = mean(values.iter().copied())?;
-    let variance = mean(values.iter().map(|value| (value - centre) * (value - centre)))?;
-    (centre > 0.0).then(|| variance.sqrt() / centre)
 }
 
 /// The middle value, or the mean of the two in the middle.

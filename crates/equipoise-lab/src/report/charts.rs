@@ -1,13 +1,12 @@
 //! The charts of a report: delay over time, rates over time, the delay's distribution.
 
 use super::chart::{Axis, Chart, Layer, Mark, Shape, Style};
-use super::figure::{
-    Figure, Question, Shown, end_s, heights, middle, ms, nice, over_time, shades, step_marks, time_axis,
-};
+use super::figure::{Figure, Question, Shown, end_s, heights, ms, nice, over_time, shades, step_marks, time_axis};
 use super::format::millis;
 use super::worlds::worlds;
 use super::{beliefs, distribution, pair, paths, spread, tcp};
 use crate::result::{IntervalResult, Report, StepKind};
+use crate::statistics::quantile;
 
 /// The figures of all controlled flows and of the links.
 pub(super) fn figures(report: &Report) -> Vec<Figure> {
@@ -59,11 +58,11 @@ fn delay_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure 
         let Shown { style, world, .. } = *shown;
         if let [only] = shown.runs.as_slice() {
             let band =
-                |interval: &IntervalResult| (middle(interval), ms(interval.delay_p50_s), ms(interval.delay_p95_s));
+                |interval: &IntervalResult| (interval.middle_s(), ms(interval.delay_p50_s), ms(interval.delay_p95_s));
             let shape = Shape::Band(only.intervals.iter().map(band).collect());
             layers.push(Layer { name: format!("{world}: median to 95th percentile of each interval"), style, shape });
         }
-        let mean = |interval: &IntervalResult| (middle(interval), ms(interval.delay_mean_s));
+        let mean = |interval: &IntervalResult| (interval.middle_s(), ms(interval.delay_mean_s));
         let means = shown.series(|flow| &flow.intervals, mean);
         layers.extend(spread::layers(style, &format!("{world}: mean of each interval"), &means));
     }
@@ -95,6 +94,7 @@ fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
     delays.retain(|delay| delay.is_finite());
     delays.sort_by(f64::total_cmp);
     let highest = delays.last().copied().unwrap_or(1.0);
+    // Without any delay NaN, which limits nothing.
     let most = target.map_or_else(|| WIDEST_SPAN * quantile(delays, 0.5), |target| target * 5.0);
     let top = nice(highest.min(most).max(target.unwrap_or(0.0) * 1.5).max(1e-3));
     (top, highest > top)
@@ -102,12 +102,6 @@ fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
 
 /// A delay without a target may exceed its median by this factor before its axis is cut.
 const WIDEST_SPAN: f64 = 50.0;
-
-/// Returns the quantile of sorted values at this share; 1 without values.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = (sorted.len() as f64 * share) as usize;
-    sorted.get(place.min(sorted.len().saturating_sub(1))).copied().unwrap_or(1.0)
-}
 
 fn rate_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {
     /// Dashes of planned loads, and of capacities.
@@ -124,7 +118,7 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {
     let name = name_of(shown);
     for shown in shown {
         let Shown { style, world, .. } = *shown;
-        let rate = |interval: &IntervalResult| (middle(interval), interval.rate_bps / 1e6);
+        let rate = |interval: &IntervalResult| (interval.middle_s(), interval.rate_bps / 1e6);
         let rates = shown.series(|flow| &flow.intervals, rate);
         layers.extend(spread::layers(style, &format!("{world}: sending rate of {name}"), &rates));
     }

@@ -3,16 +3,13 @@
 use super::chart::{Axis, Chart, Layer, Shape, Style};
 use super::figure::{heights, nice};
 use super::format::{NOTHING, escape};
-use super::paths::COLORS;
+use super::paths::variant_style;
 use super::table::{Column, Table};
 use super::{HANDLING, head};
 use crate::compare::{
     Comparison, FlowComparison, MetricComparison, Moment, OverTime, Place, Sample, VariantResult, Word,
 };
 use crate::result::Mean;
-
-/// Dashes that select the symbols of the variants, in their order.
-const SIGNS: [&str; 5] = ["", "6 3", "2 3", "9 3 2 3", "4 2 1 2"];
 
 /// The comparison as a page.
 pub fn comparison_html(comparison: &Comparison) -> String {
@@ -76,18 +73,9 @@ fn pareto(comparison: &Comparison) -> String {
     };
     let points: Vec<_> = comparison.places.iter().filter_map(drawn).collect();
     let Some(scale) = Scale::of(&points) else { return note };
-    let chart = Chart {
-        id: "pareto".to_owned(),
-        title: "Mean one-way delay against delivered rate, a point a variant, with 95 % confidence intervals"
-            .to_owned(),
-        x: rates(&points),
-        y: scale.axis(),
-        categories: Vec::new(),
-        layers: layers(comparison, &scale),
-        horizontals: Vec::new(),
-        verticals: Vec::new(),
-        shades: Vec::new(),
-    };
+    let title = "Mean one-way delay against delivered rate, a point a variant, with 95 % confidence intervals";
+    let layers = layers(comparison, &scale);
+    let chart = Chart::new("pareto".to_owned(), title.to_owned(), rates(&points), scale.axis(), layers);
     let reading =
         "<p class=\"note\">Better is further down and further to the right. Lines are 95 % confidence intervals.</p>\n";
     format!("<figure>\n{}{reading}{note}</figure>\n", chart.to_html())
@@ -104,7 +92,7 @@ fn layers(comparison: &Comparison, scale: &Scale) -> Vec<Layer> {
         if is_filled {
             front.push((x[1], y[1]));
         }
-        let style = style(number);
+        let style = variant_style(number);
         let name = format!("{}{optimal}", variant.name);
         layers.push(Layer { name, style, shape: Shape::Estimate { x, y, is_filled } });
     }
@@ -115,12 +103,6 @@ fn layers(comparison: &Comparison, scale: &Scale) -> Vec<Layer> {
         layers.push(Layer { name, style, shape: Shape::Line(front) });
     }
     layers
-}
-
-/// The look of a variant: its colour and its dashes, which select the symbol of its points.
-fn style(number: usize) -> Style {
-    let nth = |all: &[&'static str]| all.get(number % all.len()).copied().unwrap_or_default();
-    Style { color: nth(&COLORS), dash: nth(&SIGNS), width: 1.8 }
 }
 
 /// The flow's delay and rate over time, all variants in one chart.
@@ -154,7 +136,7 @@ fn course(
         }
         let band = moments.iter().map(|it| (it.at_s, scaled(it.p10), scaled(it.p90))).collect();
         let median = moments.iter().map(|it| (it.at_s, scaled(it.median))).collect();
-        let (style, name) = (style(number), &variant.name);
+        let (style, name) = (variant_style(number), &variant.name);
         layers.push(Layer { name: format!("{name}: 10 % to 90 %"), style, shape: Shape::Band(band) });
         layers.push(Layer { name: format!("{name}: median"), style, shape: Shape::Line(median) });
     }
@@ -163,17 +145,9 @@ fn course(
     }
     let last = comparison.over_time.iter().filter_map(|found| of(found).last()).map(|moment| moment.at_s.ceil());
     let highest = heights(&layers).into_iter().fold(0.1, f64::max);
-    let chart = Chart {
-        id: id.to_owned(),
-        title: format!("{}: {unit} over time, a line a variant", comparison.flow),
-        x: Axis::new("time (s)", 0.0, last.fold(0.0, f64::max)),
-        y: Axis::new(unit, 0.0, nice(highest * 1.02)),
-        categories: Vec::new(),
-        layers,
-        horizontals: Vec::new(),
-        verticals: Vec::new(),
-        shades: Vec::new(),
-    };
+    let title = format!("{}: {unit} over time, a line a variant", comparison.flow);
+    let x = Axis::new("time (s)", 0.0, last.fold(0.0, f64::max));
+    let chart = Chart::new(id.to_owned(), title, x, Axis::new(unit, 0.0, nice(highest * 1.02)), layers);
     format!("<figure>\n{}</figure>\n", chart.to_html())
 }
 

@@ -40,19 +40,15 @@ pub(super) fn figure(flow: usize, shown: &[Shown<'_>]) -> Figure {
         });
     }
     let (left, right) = (least.min(target.unwrap_or(least)), longest.max(target.unwrap_or(longest)));
+    let shows = "Share of the packets sent after the warm-up that had at least a given one-way delay";
+    let x = Axis::new("one-way delay (ms)", left.floor().max(0.0), nice(right.max(1e-3)));
+    let y = Axis::logarithmic("packets with at least this delay (%)", LEAST_PERCENT, MOST_PERCENT);
     let chart = Chart {
-        id: format!("distribution-{flow}"),
-        title: "Share of the packets sent after the warm-up that had at least a given one-way delay".to_owned(),
-        x: Axis::new("one-way delay (ms)", left.floor().max(0.0), nice(right.max(1e-3))),
-        y: Axis::logarithmic("packets with at least this delay (%)", LEAST_PERCENT, MOST_PERCENT),
-        categories: Vec::new(),
-        layers,
-        horizontals: Vec::new(),
         verticals: target.map(|at| target_mark(at, format!("target {}", millis(at / 1e3)))).into_iter().collect(),
-        shades: Vec::new(),
+        ..Chart::new(format!("distribution-{flow}"), shows.to_owned(), x, y, layers)
     };
-    let note = "So many of the packets took this long or longer: the 95th percentile is where 5 % are left, the 99th where 1 % are. The \
-        curve goes down to one packet in a thousand, or to the last one of fewer; nothing of it is cut off."
+    let note = "The share of packets with at least this delay: the 95th percentile is where 5 % are left, the 99th where 1 % are. The \
+        curve goes down to one packet in a thousand, or to the last packet if there are fewer; no part of it is cut off."
         .to_owned();
     Figure { question: Question::Cost, title, chart: Some(chart), note }
 }

@@ -3,7 +3,7 @@
 use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
 use super::media;
 use super::worlds::InWorld;
-use crate::result::{FlowResult, IntervalResult, Report, World};
+use crate::result::{FlowResult, Report, World};
 
 /// The questions of a reader, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,11 +86,6 @@ pub(super) fn look(world: World) -> (Style, &'static str) {
 /// Dashes of a step.
 pub(super) const STEP_DASH: &str = "2 3";
 
-/// The time at which an interval is drawn, in seconds.
-pub(super) fn middle(interval: &IntervalResult) -> f64 {
-    f64::midpoint(interval.start_s, interval.end_s)
-}
-
 /// Milliseconds; NaN if nothing was measured, which leaves a gap in the chart.
 pub(super) fn ms(seconds: Option<f64>) -> f64 {
     seconds.map_or(f64::NAN, |seconds| seconds * 1e3)
@@ -105,17 +100,8 @@ pub(super) fn over_time(
     layers: Vec<Layer>,
 ) -> Chart {
     let highest = heights(&layers).into_iter().fold(0.1, f64::max);
-    Chart {
-        id,
-        title,
-        x: time_axis(report),
-        y: Axis::new(unit, 0.0, nice(highest * 1.02)),
-        categories: Vec::new(),
-        layers,
-        horizontals: Vec::new(),
-        verticals: step_marks(report),
-        shades: shades(report, shown),
-    }
+    let chart = Chart::new(id, title, time_axis(report), Axis::new(unit, 0.0, nice(highest * 1.02)), layers);
+    Chart { verticals: step_marks(report), shades: shades(report, shown), ..chart }
 }
 
 /// The next round number: one or two digits and a power of ten.

@@ -1,7 +1,7 @@
 //! Charts of a flow over several paths: the rate and the delay of each.
 
 use super::chart::{Layer, Style};
-use super::figure::{Figure, Question, Shown, middle, ms, over_time};
+use super::figure::{Figure, Question, Shown, ms, over_time};
 use super::spread;
 use crate::result::{IntervalResult, Report};
 
@@ -16,6 +16,15 @@ pub(super) const COLORS: [&str; 8] = [
     "var(--series-7)",
     "var(--series-8)",
 ];
+
+/// Dashes in their order, so that colour is not the only difference; they also select the symbols of points.
+const DASHES: [&str; 5] = ["", "6 3", "2 3", "9 3 2 3", "4 2 1 2"];
+
+/// The style of the variant, or the controller, with this number.
+pub(super) fn variant_style(number: usize) -> Style {
+    let nth = |all: &[&'static str]| all.get(number % all.len().max(1)).copied().unwrap_or_default();
+    Style { color: nth(&COLORS), dash: nth(&DASHES), width: 1.6 }
+}
 
 /// Rate and delay of every path; empty for a flow over one path.
 pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
@@ -39,7 +48,7 @@ fn layers(shown: &[Shown<'_>], of: &dyn Fn(&IntervalResult) -> f64) -> Vec<Layer
     for shown in shown {
         let Shown { style, world, .. } = *shown;
         for (place, (path, color)) in shown.flow.paths.iter().zip(COLORS.iter().cycle()).enumerate() {
-            let point = |interval: &IntervalResult| (middle(interval), of(interval));
+            let point = |interval: &IntervalResult| (interval.middle_s(), of(interval));
             let runs = shown.series(|flow| flow.paths.get(place).map_or(&[], |path| path.intervals.as_slice()), point);
             layers.extend(spread::layers(Style { color, ..style }, &format!("{world}: {}", path.name), &runs));
         }

@@ -5,13 +5,10 @@ use std::collections::BTreeSet;
 use super::chart::{Axis, Chart, Layer, Shape, Style};
 use super::figure::{heights, look, nice};
 use super::format::escape;
-use super::paths::COLORS;
+use super::paths::variant_style;
 use crate::result::World;
 use crate::suite::{CaseResult, FlowSeries, Second};
 
-/// Dashes of lines in their order, so that colour is not the only difference.
-const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "4 2 1 2"];
-const WIDTH: f64 = 1.6;
 const CONTEXT: Style = Style { color: "var(--context)", dash: "2 3", width: 1.6 };
 
 /// All charts of a variant.
@@ -102,7 +99,7 @@ impl Charts<'_> {
             let rate = |second: &Second| second.rate_bps.map(|rate| rate / 1e6);
             let shape = Shape::Line(over_flows(&[flow], &rate, Together::Sum));
             let name = if flow.is_tcp { format!("{} (goodput)", flow.name) } else { flow.name.clone() };
-            Layer { name, style: style(place), shape }
+            Layer { name, style: variant_style(place), shape }
         }));
         let title = format!("{}: each flow at its receiver", found.label());
         self.figure(&format!("flows-{number}"), &title, "rate (Mbit/s)", layers)
@@ -112,34 +109,21 @@ impl Charts<'_> {
     /// pages.
     fn style_of(&self, number: usize, found: &CaseResult) -> Style {
         if self.variant.iter().all(|other| other.world == World::Sim) {
-            return style(number);
+            return variant_style(number);
         }
         let earlier = self.variant.iter().take(number);
         let others: BTreeSet<_> =
             earlier.map(|other| &other.controller).filter(|name| **name != found.controller).collect();
-        Style { dash: look(found.world).0.dash, ..style(others.len()) }
+        Style { dash: look(found.world).0.dash, ..variant_style(others.len()) }
     }
 
     fn figure(&self, what: &str, title: &str, unit: &'static str, layers: Vec<Layer>) -> String {
         let highest = heights(&layers).into_iter().fold(0.1, f64::max);
-        let chart = Chart {
-            id: format!("{}-{what}", self.id),
-            title: title.to_owned(),
-            x: Axis::new("time (s)", 0.0, self.duration_s),
-            y: Axis::new(unit, 0.0, nice(highest * 1.02)),
-            categories: Vec::new(),
-            layers,
-            horizontals: Vec::new(),
-            verticals: Vec::new(),
-            shades: Vec::new(),
-        };
+        let x = Axis::new("time (s)", 0.0, self.duration_s);
+        let y = Axis::new(unit, 0.0, nice(highest * 1.02));
+        let chart = Chart::new(format!("{}-{what}", self.id), title.to_owned(), x, y, layers);
         format!("<figure>\n<h4>{}</h4>\n{}</figure>\n", escape(title), chart.to_html())
     }
-}
-
-fn style(number: usize) -> Style {
-    let nth = |all: &[&'static str]| all.get(number % all.len().max(1)).copied().unwrap_or_default();
-    Style { color: nth(&COLORS), dash: nth(&DASHES), width: WIDTH }
 }
 
 /// The capacity that each bottleneck leaves to media over time, in Mbit/s, by the link's name.

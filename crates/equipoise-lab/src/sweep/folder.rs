@@ -260,10 +260,10 @@ fn difference(found: &Design, wanted: &Design) -> Option<String> {
 
 /// Writes a temporary file next to the target, and renames it when it is on the disk.
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), SweepError> {
-    let mut beside = path.as_os_str().to_owned();
-    // Two processes that write the same file use different temporary files.
-    beside.push(format!(".{}.part", process::id()));
-    let beside = PathBuf::from(beside);
+    // Two processes that write the same file use different temporary files. Readers of a folder of Parquet files skip names that begin
+    // with a dot.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}.part", process::id()));
     let write = || -> io::Result<()> {
         let mut file = File::create(&beside)?;
         file.write_all(content)?;

@@ -125,15 +125,7 @@ fn chart(index: usize, direction: &Direction, rtt: &Distribution) -> Chart {
     }
     let highest = rtt.counts.iter().max().copied().unwrap_or(0) as f64;
     let top = rtt.fit.map_or(highest, |fit| highest.max(fit.a)) * 1.05;
-    Chart {
-        id: format!("rtt-{index}"),
-        title: format!("Histogram of the round-trip times from {}", direction.from),
-        x: Axis::new("time to the acknowledgement (ms)", left, right),
-        y: Axis::new("samples a bar", 0.0, top),
-        categories: Vec::new(),
-        layers,
-        horizontals: Vec::new(),
-        verticals: Vec::new(),
-        shades: Vec::new(),
-    }
+    let title = format!("Histogram of the round-trip times from {}", direction.from);
+    let x = Axis::new("time to the acknowledgement (ms)", left, right);
+    Chart::new(format!("rtt-{index}"), title, x, Axis::new("samples a bar", 0.0, top), layers)
 }

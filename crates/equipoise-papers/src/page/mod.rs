@@ -159,17 +159,8 @@ fn chart(id: String, plot: &Plot) -> Chart {
     let (min, max) =
         plot.y_limits.unwrap_or_else(|| with_room(plot.layers.iter().flat_map(|layer| layer.data.values())));
     let mark = |(at, name): &(f64, String)| Mark { at: *at, label: number(*at), name: name.clone(), dash: "5 3" };
-    Chart {
-        id,
-        title: plot.title.clone(),
-        x,
-        y: Axis::new(plot.y, min, max),
-        categories,
-        layers: layers.collect(),
-        horizontals: plot.marks.iter().map(mark).collect(),
-        verticals: Vec::new(),
-        shades: Vec::new(),
-    }
+    let chart = Chart::new(id, plot.title.clone(), x, Axis::new(plot.y, min, max), layers.collect());
+    Chart { categories, horizontals: plot.marks.iter().map(mark).collect(), ..chart }
 }
 
 impl PlotData {

@@ -284,7 +284,7 @@ mod tests {
             (VERBOSE.replace("\t40\t", "\tforty\t"), "line 3: `forty` is no time"),
             (VERBOSE.replace("\t40\t", "\t-40\t"), "line 3: `-40` is no time"),
             (VERBOSE.replace("\t40\t", "\tNaN\t"), "line 3: `NaN` is no time"),
-            (VERBOSE.replace('P', "Q"), "line 2: `Q` is no type"),
+            (VERBOSE.replace('P', "Q"), "line 2: `Q` is not a frame type"),
             (VERBOSE.replace("\t80\t", "\t40\t"), "line 4: another frame has the time of 40 ms"),
             (VERBOSE.replace("120", "100"), "line 2: the time of 100 ms is not a whole number"),
             (without("2"), "line 2: frame number 3 where 2 is due"),

@@ -46,8 +46,8 @@ def sweep(
         beside the others of the system's temporary files, until the end.
     :param threads: threads on this machine, without a backend; all cores by default.
     :param backend: a backend of joblib, which has to be installed: ``"loky"``, ``"threading"``, ``"dask"`` with a client, ``"ray"``, or one that is
-        registered. Workers are handed the scenario's text and the number of a part, and hand back its bytes: they need no common file system. Which
-        part a lost worker had is run again, by the backend or, with ``folder``, by the same call.
+        registered. Workers are handed the scenario's text and the number of a part, and hand back its bytes: they need no common file system. If
+        a worker is lost, the backend runs its part again; if the backend ends the call instead, the same call with ``folder`` does.
     :param n_jobs: jobs of the backend at a time, as joblib counts them; all by default.
     :return: ``file``.
     """
@@ -60,8 +60,12 @@ def sweep(
             _spread(begun, kept, backend, n_jobs, progress)
         # What is there under its name is whole.
         beside = Path(f"{os.fspath(file)}.{os.getpid()}.part")
-        begun.merge(beside)
-        beside.replace(file)
+        try:
+            begun.merge(beside)
+            beside.replace(file)
+        finally:
+            # Repeated attempts must not fill a full disk.
+            beside.unlink(missing_ok=True)
     return Path(file)
 
 

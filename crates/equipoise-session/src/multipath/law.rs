@@ -79,7 +79,8 @@ impl Law {
     }
 
     /// The rate at which packets follow each other if the path has this share of the total. Packets of frames follow each other
-    /// faster than the share if the controller wants that; a supply without end would have the pace as its rate.
+    /// faster than the share if the controller wants that. Other packets follow each other at the share, because there is always
+    /// a next one: the pace would be the rate.
     pub(super) fn pace(&self, share: Rate) -> Rate {
         let used = share.as_bps_f64() / self.rate().as_bps_f64().max(1.0);
         let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).filter(|_| self.has_frames);

@@ -170,9 +170,9 @@ fn outputs(options: &Receive, stop: &Arc<AtomicBool>) -> Result<(Outputs, Option
     let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
     let output = options.output.as_deref().map(Output::promise).transpose()?;
     let stdout_is_taken = [&json, &output].iter().any(|file| matches!(file, Some(Output::Stdout)));
-    let views = Views::open(&options.viewing, options.ends.report.as_deref(), options.ends.quiet, stop)?;
-    views.check_stdout(stdout_is_taken)?;
-    let screen = Screen::new(options.ends.quiet || stdout_is_taken, &views);
+    let (report, quiet) = (options.ends.report.as_deref(), options.ends.quiet);
+    let views = Views::open(&options.viewing, report, quiet, stdout_is_taken, stop)?;
+    let screen = Screen::new(quiet || stdout_is_taken, &views);
     let json = json.map(|file| Writer::start(file, MOST_LINES));
     Ok((Outputs { screen, json, views }, output.map(|file| Writer::start(file, MOST_PAYLOAD))))
 }
@@ -184,11 +184,10 @@ fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &C
     let Outputs { screen, json, views } = watch.outputs;
     let viewed = views.finish((clock.now() - watch.origin).as_secs_f64());
     screen.finish();
-    viewed?;
     if let Some(unanswerable) = socket.map(|socket| socket.unanswerable).filter(|count| *count > 0) {
         watch.ignored.insert("unanswerable", unanswerable);
     }
-    let Some(json) = json else { return Ok(()) };
+    let Some(json) = json else { return viewed };
     let results = Results {
         start,
         sessions: watch.done,
@@ -198,7 +197,7 @@ fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &C
         datagrams_unsent: socket.map(|socket| socket.unsent),
         wall_clock_steps: clock.wall_clock_steps(),
     };
-    json.fulfil(&results)
+    json.fulfil(&results).and(viewed)
 }
 
 /// A socket for RTP to a program there, which RTCP may come to at `local`.

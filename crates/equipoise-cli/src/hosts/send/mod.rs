@@ -105,8 +105,9 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let key = super::key(&options.ends)?;
     let peer = resolve(options)?;
     let stop = catch_interrupt()?;
-    let views = Views::open(&options.viewing, options.ends.report.as_deref(), options.ends.quiet, &stop)?;
-    views.check_stdout(matches!(json, Some(Output::Stdout)))?;
+    let stdout_is_taken = matches!(json, Some(Output::Stdout));
+    let (report, quiet) = (options.ends.report.as_deref(), options.ends.quiet);
+    let views = Views::open(&options.viewing, report, quiet, stdout_is_taken, &stop)?;
     let clock = Clock::new();
     scheduler(options)?;
     let mut config = sending(options, peer, key);
@@ -116,7 +117,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     config.has_further_source = options.audio.is_some();
     let planned = plan(options, &config, &directions, &clock)?;
     let start = start(options, &config, &planned);
-    let screen = Screen::new(options.ends.quiet || matches!(json, Some(Output::Stdout)), &views);
+    let screen = Screen::new(quiet || stdout_is_taken, &views);
     let (post, queue) = mpsc::channel();
     let (streams, payloads) = streams::open(planned, &post).map_err(RealError::from)?;
     drop(post);

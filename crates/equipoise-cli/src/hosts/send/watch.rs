@@ -194,6 +194,7 @@ impl Watch {
         let close = |(series, (direction, mut tally)): (u64, (Direction, Tally))| {
             // What is left is shorter than an interval.
             views.tell_of_session(series, end.as_secs_f64(), &tally.close(end));
+            views.tell(Told::End { series, at_s: end.as_secs_f64(), why: "the session is over" });
             (direction, tally.finish(end))
         };
         let ends: Vec<_> = (0..).zip(self.each).map(close).collect();
@@ -219,12 +220,11 @@ impl Watch {
         // Before the last words, which the terminal may show then.
         let viewed = views.finish(end.as_secs_f64());
         screen.finish();
-        viewed?;
-        let Some(json) = json else { return Ok(()) };
+        let Some(json) = json else { return viewed };
         let intervals_dropped = json.inlet().dropped();
         if is_one && let Some(StreamEnd { end, .. }) = streams.pop() {
-            return json.fulfil(&ResultsOfOne { start, end, intervals_dropped });
+            return json.fulfil(&ResultsOfOne { start, end, intervals_dropped }).and(viewed);
         }
-        json.fulfil(&ResultsOfMany { start, streams, sum, intervals_dropped })
+        json.fulfil(&ResultsOfMany { start, streams, sum, intervals_dropped }).and(viewed)
     }
 }

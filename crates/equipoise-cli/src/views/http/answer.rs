@@ -55,8 +55,14 @@ impl Answer {
     );
     pub(super) const FOREIGN_ORIGIN: Self = Self::Refused(403, "Forbidden", "Pages of others may not read this.\n");
 
-    /// Status and headers.
-    pub(super) fn head(&self) -> Vec<u8> {
+    /// Status, headers and body.
+    pub(super) fn whole(&self) -> Vec<u8> {
+        let mut whole = self.head();
+        whole.extend_from_slice(self.body().as_bytes());
+        whole
+    }
+
+    fn head(&self) -> Vec<u8> {
         let (code, reason) = match self {
             Self::Refused(code, reason, _) => (*code, *reason),
             _ => (200, "OK"),
@@ -82,7 +88,7 @@ impl Answer {
         head.into_bytes()
     }
 
-    pub(super) fn body(&self) -> &str {
+    fn body(&self) -> &str {
         match self {
             Self::Page(page) => page.text(),
             Self::Metrics(text) => text,

@@ -114,7 +114,7 @@ fn listen(listener: &TcpListener, served: &Served) {
         let Some(place) = Place::taken(&served.connections, MOST_CONNECTIONS) else {
             // The request is not read, so that frequent connections cost no more than this.
             let _ = stream.set_nonblocking(true);
-            let _ = (&stream).write(&Answer::BUSY.head());
+            let _ = (&stream).write(&Answer::BUSY.whole());
             continue;
         };
         let served = served.clone();
@@ -151,7 +151,6 @@ fn serve(stream: &TcpStream, served: &Served) -> io::Result<()> {
     // A socket accepted from a non-blocking listener may be non-blocking, too.
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
     let mut buffer = vec![0; request::MOST];
     let answer = match read(stream, &mut buffer)? {
         Some(Read::Whole(request)) => answer(&request, stream.local_addr()?, served),
@@ -161,14 +160,32 @@ fn serve(stream: &TcpStream, served: &Served) -> io::Result<()> {
     match answer {
         Answer::Follow => follow(stream, served),
         answer => {
-            (&mut &*stream).write_all(&answer.head())?;
-            (&mut &*stream).write_all(answer.body().as_bytes())?;
+            send(stream, &answer.whole())?;
             close(stream)
         }
     }
 }
 
-/// Reads a request; `None` if the client disconnects before it is complete, or takes too long.
+/// Sends all of it, within [`PATIENCE`], however slowly the client reads.
+fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !bytes.is_empty() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_write_timeout(Some(left))?;
+        match stream.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(taken) => bytes = bytes.get(taken..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads a request; `None` if the client disconnects before it is complete.
 fn read<'a>(mut stream: &TcpStream, buffer: &'a mut [u8]) -> io::Result<Option<Read<'a>>> {
     let deadline = Instant::now() + PATIENCE;
     let mut length = 0;
@@ -214,13 +231,13 @@ fn answer(request: &Request<'_>, local: SocketAddr, served: &Served) -> Answer {
 }
 
 /// Sends a page the events as they happen, by server-sent events. A page that does not read is disconnected, and may connect again.
-fn follow(mut stream: &TcpStream, served: &Served) -> io::Result<()> {
+fn follow(stream: &TcpStream, served: &Served) -> io::Result<()> {
     let Some(_place) = Place::taken(&served.followers, MOST_FOLLOWERS) else {
-        stream.write_all(&Answer::BUSY.head())?;
+        send(stream, &Answer::BUSY.whole())?;
         return close(stream);
     };
     let (so_far, news) = served.shared.follow();
-    stream.write_all(&Answer::Follow.head())?;
+    send(stream, &Answer::Follow.whole())?;
     let mut text = String::from("retry: 1000\n\n");
     for line in so_far {
         push(&mut text, &line);
@@ -228,12 +245,9 @@ fn follow(mut stream: &TcpStream, served: &Served) -> io::Result<()> {
     let mut last = Instant::now();
     loop {
         if !text.is_empty() {
-            stream.write_all(text.as_bytes())?;
+            send(stream, text.as_bytes())?;
             text.clear();
             last = Instant::now();
-        }
-        if served.stop.load(Ordering::Relaxed) {
-            return close(stream);
         }
         match news.recv_timeout(LOOK) {
             Ok(line) => {
@@ -243,6 +257,8 @@ fn follow(mut stream: &TcpStream, served: &Served) -> io::Result<()> {
                     push(&mut text, &line);
                 }
             }
+            // Not before the last events are sent.
+            Err(RecvTimeoutError::Timeout) if served.stop.load(Ordering::Relaxed) => return close(stream),
             Err(RecvTimeoutError::Timeout) if last.elapsed() > HEARTBEAT => text.push_str(": still here\n\n"),
             Err(RecvTimeoutError::Timeout) => {}
             // The run is over, or this page was too slow.

@@ -9,6 +9,8 @@ const FAR_S = 5;
 /** Series with a colour of their own, and those that are still drawn when they are over. */
 const LANES = 6;
 const MOST_ENDED = 16;
+/** Time after which a page that was refused asks again. */
+const RETRY_MS = 3000;
 /** Lines of what happened. */
 const MOST_LOGGED = 30;
 
@@ -235,20 +237,29 @@ function state(words, isLost) {
   element("state").className = isLost ? "lost" : "";
 }
 
-const events = new EventSource("events");
-events.onopen = () => state("live", false);
-events.onerror = () => {
-  if (run.isOver) events.close();
-  else state("the connection is lost; trying again", true);
-};
-events.onmessage = ({ data }) => {
-  const told = JSON.parse(data);
-  take[told.event]?.(told);
-  if (run.isOver) {
-    events.close();
-    state("the run is over", false);
-  }
-  show();
-};
+function follow() {
+  const events = new EventSource("events");
+  events.onopen = () => state("live", false);
+  events.onerror = () => {
+    if (run.isOver) {
+      events.close();
+      return;
+    }
+    state("the connection is lost; trying again", true);
+    // A browser gives up after an answer that is an error, such as that there are too many pages.
+    if (events.readyState === EventSource.CLOSED) setTimeout(follow, RETRY_MS);
+  };
+  events.onmessage = ({ data }) => {
+    const told = JSON.parse(data);
+    take[told.event]?.(told);
+    if (run.isOver) {
+      events.close();
+      state("the run is over", false);
+    }
+    show();
+  };
+}
+
+follow();
 addEventListener("resize", show);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);

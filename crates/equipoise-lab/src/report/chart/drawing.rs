@@ -154,17 +154,8 @@ mod tests {
     use crate::report::chart::{Layer, Style};
 
     fn chart(layers: Vec<Layer>, verticals: Vec<Mark>) -> Chart {
-        Chart {
-            id: "test".to_owned(),
-            title: "a chart".to_owned(),
-            x: Axis::new("time (s)", 0.0, 10.0),
-            y: Axis::new("delay (ms)", 0.0, 10.0),
-            categories: Vec::new(),
-            layers,
-            horizontals: Vec::new(),
-            verticals,
-            shades: Vec::new(),
-        }
+        let (x, y) = (Axis::new("time (s)", 0.0, 10.0), Axis::new("delay (ms)", 0.0, 10.0));
+        Chart { verticals, ..Chart::new("test".to_owned(), "a chart".to_owned(), x, y, layers) }
     }
 
     fn layer(shape: Shape) -> Layer {

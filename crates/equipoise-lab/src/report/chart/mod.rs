@@ -31,6 +31,14 @@ pub struct Chart {
     pub shades: Vec<Shade>,
 }
 
+impl Chart {
+    /// A chart of layers over two axes, without categories, marks and shades.
+    pub fn new(id: String, title: String, x: Axis, y: Axis, layers: Vec<Layer>) -> Self {
+        let [horizontals, verticals] = [Vec::new(), Vec::new()];
+        Self { id, title, x, y, categories: Vec::new(), layers, horizontals, verticals, shades: Vec::new() }
+    }
+}
+
 /// An axis from `min` to `max`.
 #[derive(Clone, Debug)]
 pub struct Axis {
