@@ -25,7 +25,7 @@ pub(crate) struct Ends {
     #[arg(long, value_name = "CLASS", default_value_t)]
     pub(crate) dscp: Dscp,
     /// Seconds between two lines
-    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     pub(crate) interval: Span,
     /// Write the results as lines of JSON, one for each interval and one for all; without a file to standard output
     #[arg(short = 'J', long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
@@ -252,6 +252,12 @@ impl Receive {
 pub(crate) fn seconds(text: &str) -> Result<Span, String> {
     let bare = text.parse().ok().filter(|seconds: &f64| *seconds >= 0.0).and_then(Span::from_secs_f64);
     bare.map_or_else(|| text.parse().map_err(|error: UnitError| error.to_string()), Ok)
+}
+
+/// The time between two lines: without any, lines would have no end.
+pub(crate) fn interval(text: &str) -> Result<Span, String> {
+    let interval = seconds(text)?;
+    if interval > Span::ZERO { Ok(interval) } else { Err("an interval must be above 0 s".to_owned()) }
 }
 
 /// A rate, or 0, which needs no unit.

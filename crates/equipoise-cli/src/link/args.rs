@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::hosts::args::seconds;
+use crate::hosts::args::{interval, seconds};
 use crate::views::args::Viewing;
 use clap::{Args, ValueEnum};
 use equipoise::units::{Rate, Share, Size, Span, UnitError};
@@ -41,7 +41,7 @@ pub(crate) struct Link {
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     /// Seconds between two intervals of what is told while it runs
-    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     pub(crate) interval: Span,
     /// Print nothing but errors
     #[arg(short, long)]
