@@ -122,7 +122,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
         fs::write(file, text).expect("written");
         fs::set_permissions(file, fs::Permissions::from_mode(mode)).expect("its owner");
     }
-    let cases: [(&[&str], i32, &str); 10] = [
+    let cases: [(&[&str], i32, &str); 11] = [
         (&["send", "127.0.0.1"], 3, "--insecure"),
         (&["receive"], 3, "equipoise keygen FILE"),
         (&["receive", "--key", &short], 3, "it needs at least 16 random bytes"),
