@@ -200,15 +200,21 @@ fn the_page_follows_a_run_with_less_than_a_second_of_lag() {
     assert!(lags.len() >= 10 && median < 1.0, "{lags:?}");
 }
 
+/// The Python that `EQUIPOISE_PYTHON` names, the first one on the path or the system's own, whichever has `module`.
+fn python_that_has(module: &str) -> Option<String> {
+    let named = std::env::var("EQUIPOISE_PYTHON").ok();
+    let all = named.into_iter().chain(["python3", "/usr/bin/python3"].map(str::to_owned));
+    let has = |python: &String| Command::new(python).args(["-c", &format!("import {module}")]).output();
+    all.into_iter().find(|python| has(python).is_ok_and(|output| output.status.success()))
+}
+
 /// By the parser of Prometheus' own Python library, which is stricter than Prometheus.
 #[test]
 fn the_metrics_are_read_by_the_parser_of_prometheus() {
-    let python = std::env::var("EQUIPOISE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let has_parser = Command::new(&python).args(["-c", "import prometheus_client.openmetrics.parser"]).output();
-    if !has_parser.is_ok_and(|output| output.status.success()) {
+    let Some(python) = python_that_has("prometheus_client.openmetrics.parser") else {
         skip("a Python with prometheus_client (EQUIPOISE_PYTHON names one)");
         return;
-    }
+    };
     let folder = Folder::new();
     let errors = folder.file("errors");
     let (mut receiver, port) = receiver(&["-i", "0.2", "-1", "--metrics", "0"], &errors);

@@ -18,8 +18,10 @@ use crate::{DropReason, Event};
 pub(super) struct Law {
     governor: Governor,
     by_packet: ByPacket,
-    /// What left before is none of the controller's.
+    /// Packets sent before do not concern the controller.
     begun: Instant<SenderClock>,
+    /// When the last answered request was sent: an answer covers the packets since then.
+    answered: Instant<SenderClock>,
     /// When the first packet left under it.
     first: Option<Instant<SenderClock>>,
     /// When the path was asked for a report last, and how long the application had been waited for by then.
@@ -46,6 +48,7 @@ impl Law {
             governor,
             by_packet,
             begun: now,
+            answered: now,
             first: None,
             asked: (now, Span::ZERO),
             probe: None,
@@ -85,7 +88,8 @@ impl Law {
         let used = share.as_bps_f64() / self.rate().as_bps_f64().max(1.0);
         let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).filter(|_| self.has_frames);
         let pace = pace.unwrap_or(share);
-        let probe = self.governor.probe().filter(|_| share > Rate::ZERO);
+        // If the scheduler gives the path less than its law allows, there is no use in looking for more.
+        let probe = self.governor.probe().filter(|_| share > Rate::ZERO && share >= self.rate());
         probe.map_or(pace, |probe| probe.rate.max(pace))
     }
 
@@ -153,8 +157,9 @@ impl Law {
         proof: Proof,
     ) {
         self.by_packet.on_answer(asked);
-        // What left before the law began proves nothing of what it allows.
-        if let Some(summary) = summary.filter(|_| asked > self.begun) {
+        let since = core::mem::replace(&mut self.answered, asked);
+        // Packets that were sent before the law began prove nothing about what it allows.
+        if let Some(summary) = summary.filter(|_| since >= self.begun) {
             self.governor.on_interval(now, summary, proof);
         }
     }
@@ -181,6 +186,17 @@ impl Law {
             self.governor.on_packets(now, &feedback);
         }
         Ok(event)
+    }
+
+    /// A circuit breaker has stopped the path: its law starts again at the lowest rate, and what was sent until now proves nothing more.
+    pub(super) fn on_stopped(&mut self, now: Instant<SenderClock>) {
+        self.begin_again();
+        self.begun = now;
+    }
+
+    /// Starts at the lowest rate.
+    pub(super) fn begin_low(&mut self) {
+        self.governor.begin_low();
     }
 
     /// A circuit breaker cuts the rate to a tenth.

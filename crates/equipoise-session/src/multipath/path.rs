@@ -139,6 +139,7 @@ impl Path {
     /// It can be used again; what was known of it says nothing any more.
     pub(super) fn comes_up(&mut self, now: Instant<SenderClock>, laws: Option<&PathLaws>) {
         (self.is_up, self.is_silent, self.heard) = (true, false, now);
+        self.exchange.forget_strays();
         self.pacer.rested_until(now);
         self.comes_back(now, laws);
     }
@@ -162,7 +163,6 @@ impl Path {
     ///
     /// A law of the path moves the share all the time, so that the delay of a period is then that of all its packets.
     pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate) -> bool {
-        self.served = Span::ZERO;
         let is_other = share != core::mem::replace(&mut self.share, share);
         match &self.law {
             Some(law) => self.divided_at = law.rate(),
@@ -171,6 +171,16 @@ impl Path {
         }
         self.keep_pace();
         is_other
+    }
+
+    /// A period begins: what was sent of a share before does not count any more.
+    pub(super) const fn begin_period(&mut self) {
+        self.served = Span::ZERO;
+    }
+
+    /// Its law, if it has one, starts at its lowest rate: nothing that was sent on other paths proves what this one carries.
+    pub(super) fn begin_low(&mut self) {
+        self.law.iter_mut().for_each(Law::begin_low);
     }
 
     /// Packets follow each other as its share, and its law, let them.
@@ -280,10 +290,21 @@ impl Path {
         if !others_live {
             return None;
         }
-        match self.breakers.on_report(now, proof, round_trip)? {
-            Trip::Stop(breaker) => Some(Event::CircuitBroken(breaker)),
-            Trip::Tenth => None,
-        }
+        let trip = self.breakers.on_report(now, proof, round_trip);
+        self.stopped_by(now, trip)
+    }
+
+    /// Its reports contradict what was sent. Returns what its circuit breaker has done thereupon.
+    pub(super) fn on_contradiction(&mut self, now: Instant<SenderClock>) -> Option<Event> {
+        let trip = self.breakers.on_contradiction(now);
+        self.stopped_by(now, trip)
+    }
+
+    /// If its breaker has stopped it, its law starts again at the lowest rate, should media come back to the path.
+    fn stopped_by(&mut self, now: Instant<SenderClock>, trip: Option<Trip>) -> Option<Event> {
+        let Some(Trip::Stop(breaker)) = trip else { return None };
+        self.law.iter_mut().for_each(|law| law.on_stopped(now));
+        Some(Event::CircuitBroken(breaker))
     }
 
     /// It told of an interval that it was asked about at `asked`; of a period that is being closed since `closing`.
@@ -317,6 +338,9 @@ impl Path {
         let limit = report_interval * Exchange::MISSING as i64;
         let dies = self.is_up && !self.is_silent && now - self.heard > limit;
         self.is_silent |= dies;
+        if dies {
+            self.exchange.forget_strays();
+        }
         dies
     }
 

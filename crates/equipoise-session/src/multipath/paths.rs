@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 use rand_core::Rng;
 
 use super::MAX_PATHS;
+use super::law::Law;
 use super::path::{Path, Session};
 use super::total::sum;
 use crate::rtp::proof::Proof;
@@ -78,7 +79,10 @@ impl Paths {
             (PathChange::Up, Err(at)) => {
                 // The upper half of the numbers stays free at first, as in the common ones.
                 let first = (random.next_u32() & 0x7FFF) as u16;
-                let path = Path::new(id, session, now, first).map_err(|_| DropReason::Stray)?;
+                let mut path = Path::new(id, session, now, first).map_err(|_| DropReason::Stray)?;
+                if self.0.iter().any(|other| other.exchange.receiver_ssrc().is_some()) {
+                    path.begin_low();
+                }
                 self.0.insert(at, path);
             }
             (PathChange::Down, Ok(at)) => {
@@ -109,7 +113,8 @@ impl Paths {
         self.up().all(Path::is_silent)
     }
 
-    /// What the scheduler gets to see; with the delays, a period ends. Where none lives all do, as none is better than another.
+    /// What the scheduler gets to see; with the delays, a period ends. If no path is alive, all are treated as alive, since none is better
+    /// than another: one that a breaker has stopped carries something, perhaps, and one that is silent nothing.
     pub(super) fn views(&mut self, ends: bool) -> Vec<PathView> {
         let mut views: Vec<PathView> = self.up_mut().map(|path| path.view(ends)).collect();
         if views.iter().all(|view| !view.alive) {
@@ -118,6 +123,13 @@ impl Paths {
             }
         }
         views
+    }
+
+    /// Updates in `views` what each path's law lets it carry.
+    pub(super) fn refresh(&self, views: &mut [PathView]) {
+        for (view, path) in views.iter_mut().zip(self.up()) {
+            view.most = path.law().map(Law::rate);
+        }
     }
 
     /// Takes what they have told of the period that ends.

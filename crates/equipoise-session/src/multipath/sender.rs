@@ -224,13 +224,18 @@ impl Sender {
 
     /// Divides the total anew; `ends` says that a period does, with its statistics.
     fn split(&mut self, now: Instant<SenderClock>, ends: bool) {
-        let views = self.paths.views(ends);
+        let mut views = self.paths.views(ends);
         if views.is_empty() {
             return;
         }
         self.outbox.about(None);
+        if ends {
+            self.paths.up_mut().for_each(Path::begin_period);
+        }
         if ends && !self.paths.are_silent() {
             self.end_period(now, &views);
+            // A circuit breaker may have cut the laws.
+            self.paths.refresh(&mut views);
         }
         let (total, snapshot) = match &self.control {
             Control::Pooled(governor) => (governor.rate(), governor.snapshot()),

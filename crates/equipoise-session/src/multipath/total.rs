@@ -91,7 +91,7 @@ impl Control {
             (Total::PerPath(laws), format) => {
                 let provided = if format.is_some() { Law::PROVIDES } else { Needs::NOTHING };
                 Needs::PACKETS.met_by(provided)?;
-                // Those of the paths cannot be refused when the paths come.
+                // Tried once here, so that the law of a later path cannot fail.
                 Law::new(config, &laws, config.start)?;
                 Ok(Self::PerPath(laws))
             }

@@ -173,6 +173,11 @@ impl Exchange {
         self.strays >= Self::STRAYS
     }
 
+    /// Starts counting such reports again.
+    pub(crate) const fn forget_strays(&mut self) {
+        self.strays = 0;
+    }
+
     /// Packets newly known to be lost, in the network or in the playout buffer, since the last call.
     pub(crate) const fn take_lost(&mut self) -> u64 {
         self.arrivals.take_news()

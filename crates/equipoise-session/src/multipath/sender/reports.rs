@@ -71,6 +71,21 @@ impl Sender {
         path.on_feedback(now, &feedback, waited, &mut |event| self.outbox.event(event))
     }
 
+    /// The reports of path `id` contradict what was sent: it is stopped, or, if no other one is alive, the session is.
+    fn on_contradiction(&mut self, now: Instant<SenderClock>, id: PathId, others_live: bool) {
+        let Some(path) = self.paths.find_mut(id).filter(|_| others_live) else {
+            let trip = self.breakers.on_contradiction(now);
+            return self.trips(now, trip);
+        };
+        if let Some(event) = path.on_contradiction(now) {
+            self.outbox.event(event);
+            if let Some(governor) = self.control.pooled_mut() {
+                governor.give_up(path.share());
+            }
+            self.split(now, false);
+        }
+    }
+
     fn on_report(
         &mut self,
         now: Instant<SenderClock>,
@@ -85,12 +100,11 @@ impl Sender {
         let was_alive = path.is_alive();
         self.outbox.about(Some(id));
         let told = path.exchange.on_report(now, report, our_ssrc, &mut self.outbox);
-        let is_guess = path.exchange.is_guessed_at();
+        let is_guess = told.is_err() && path.exchange.is_guessed_at();
         match if is_guess { Told::Contradiction } else { told? } {
             Told::Nothing => return Ok(()),
             Told::Contradiction => {
-                let trip = self.breakers.on_contradiction(now);
-                self.trips(now, trip);
+                self.on_contradiction(now, id, others_live);
                 return if is_guess { Err(DropReason::Stray) } else { Ok(()) };
             }
             Told::Alive => {}

@@ -12,10 +12,10 @@ use crate::feedback::{Format, Reporting};
 use crate::harm::{PACKET, adaptive, build};
 use crate::rtp::{Delays, Payload, SenderConfig, SessionError, StreamConfig};
 use crate::wire::feedback::{ArrivalTime, PacketArrival, PacketStatus, encode_congestion_feedback};
-use crate::wire::rtcp::encode_subflow;
+use crate::wire::rtcp::{ReportBlock, encode_receiver_report, encode_subflow};
 use crate::{DropReason, Ecn, Event, Input, PathChange, PathId};
-use equipoise::control::{Cbr, Entry, Needs, find};
-use equipoise::units::{Instant, Rate, ReceiverClock, Schedule, Span};
+use equipoise::control::{Allowance, Cbr, Controller, Entry, Feedback, Needs, Snapshot, find};
+use equipoise::units::{Instant, Rate, ReceiverClock, Schedule, SenderClock, Span};
 use equipoise_path::link::{FifoLink, LinkConfig, Passage, QueueLimit};
 
 const FORMAT: Format = Format::CongestionFeedback;
@@ -30,6 +30,38 @@ fn config(format: Option<Format>) -> SenderConfig {
 fn of(name: &'static str, highest: Option<u64>) -> Total {
     let entry = find(name).expect("in the catalogue");
     Total::PerPath(PathLaws::new(move || Some(build(entry, "300 kbit/s")), highest.map(Rate::from_bps)))
+}
+
+/// A law that keeps to a rate and goes by packets, so that nothing but a breaker lowers it.
+#[derive(Debug)]
+struct Steady(Rate);
+
+impl Controller for Steady {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, _feedback: &Feedback<'_>) {}
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.0)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::PACKETS
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        Rate::from_bps(100_000)
+    }
+
+    fn is_held_to_proof(&self) -> bool {
+        false
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Cbr::new(self.0).snapshot()
+    }
+}
+
+fn fixed(bps: u64) -> Total {
+    Total::PerPath(PathLaws::new(move || Some(Box::new(Steady(Rate::from_bps(bps)))), None))
 }
 
 /// A way through the network: a link's rate in Mbit/s, what it is from a second on, and its way in ms.
@@ -181,6 +213,76 @@ fn where_all_paths_are_silent_all_laws_fall_until_the_circuit_breaks() {
     let again = decided(&bench, None, [40, 60]);
     assert!(again[0] <= 200_000, "each at its lowest rate: {again:?}");
     assert!(sent(55_000, 60_000) > 4000, "{}", sent(55_000, 60_000));
+}
+
+/// If it fails, the breaker's cut to a tenth is said and not done. Three of four packets are lost on the only path.
+#[test]
+fn a_cut_to_a_tenth_is_sent_and_not_only_decided() {
+    let cut_off = |passing: &Passing| {
+        !passing.is_rtcp && !passing.to_sender && passing.millis >= 10_000 && !passing.number.is_multiple_of(4)
+    };
+    let mut bench = over(fixed(3_000_000), "ap", &[way(6.0, 200)], cut_off);
+    let strained = |bench: &Bench| bench.events.iter().find(|it| it.2 == Event::CircuitStrained).map(|it| it.0);
+    while strained(&bench).is_none() {
+        bench.run_until(bench.millis() + 100);
+        assert!(bench.millis() < 30_000, "it is not cut");
+    }
+    let at = strained(&bench).expect("it is");
+    bench.run_until(at + 150);
+    let sent = |from, to| bench.sent_on(0, from, to) * 1000 / (to - from) as usize;
+    let (before, after) = (sent(at - 150, at), sent(at, at + 150));
+    assert!(before > 0 && after * 3 < before, "{before} and {after} packets a second");
+}
+
+/// If it fails, a path that a breaker has stopped is filled as before as soon as the other one falls silent.
+#[test]
+fn a_stopped_path_does_not_come_back_at_its_old_rate_because_the_other_one_is_silent() {
+    let network = |passing: &Passing| {
+        let swallows = passing.path == 0 && !passing.is_rtcp && passing.millis >= 10_000;
+        swallows || passing.path == 1 && passing.millis >= 20_000
+    };
+    let mut bench = over(fixed(3_000_000), "ap", &TWO, network);
+    bench.run_until(30_000);
+    let broken = |path: Option<u16>, event: &Event| path == Some(0) && matches!(event, Event::CircuitBroken(_));
+    assert!(bench.count(broken) > 0);
+    let before = bench.sent_on(0, 5000, 10_000) / 5;
+    let after = (20_000..30_000).step_by(500).map(|at| bench.sent_on(0, at, at + 500) * 2).max();
+    assert!(after.is_some_and(|after| after * 5 < before), "{before} and then {after:?} packets a second");
+}
+
+/// If it fails, what arrived by the network before counts for the one after: the path changes to one that carries nothing of media.
+#[test]
+fn what_arrived_before_a_path_went_down_proves_nothing_when_it_is_up_again() {
+    let swallows = |passing: &Passing| passing.path == 0 && !passing.is_rtcp && passing.millis >= 10_000;
+    let mut bench = over(of("equipoise", None), "ap", &TWO, swallows);
+    bench.run_until(10_000);
+    bench.change(0, PathChange::Down);
+    bench.run_until(10_050);
+    bench.change(0, PathChange::Up);
+    bench.run_until(12_000);
+    let rates = decided(&bench, Some(0), [10, 12]);
+    let first = rates.iter().position(|rate| *rate <= 100_000).expect("the lowest rate");
+    assert!(rates[first..].iter().all(|rate| *rate <= 100_000), "{rates:?}");
+}
+
+/// If it fails, whoever knows the numbers of a session without a key stops all of its paths through one that is dead.
+#[test]
+fn guesses_at_a_dead_path_stop_no_other() {
+    let dead = |passing: &Passing| passing.path == 0 && passing.millis >= 5000;
+    let mut bench = over(of("equipoise", None), "ap", &TWO, dead);
+    bench.run_until(8000);
+    let mut guess = Vec::new();
+    encode_subflow(9, SSRC, 0, &mut guess, |out| {
+        let block = ReportBlock { ssrc: SSRC, last_sr: 1, ..ReportBlock::default() };
+        encode_receiver_report(9, &[block], &[], out);
+    });
+    for _ in 0..200 {
+        bench.tell(true, Input::Datagram { path: PathId(0), datagram: &guess, ecn: Ecn::NotCapable });
+    }
+    bench.run_until(12_000);
+    let broken = |path: Option<u16>, event: &Event| path != Some(0) && matches!(event, Event::CircuitBroken(_));
+    assert_eq!(bench.count(broken), 0);
+    assert!(arrived(&bench, 1, [9, 12], 40).0 > 3.4);
 }
 
 /// Feedback of `reporter` on packets of a sub-flow, all of which it says have arrived.

@@ -121,7 +121,7 @@ impl Sender {
     ) -> Result<(), DropReason> {
         let our_ssrc = self.packetiser.config().ssrc;
         let told = self.exchange.on_report(now, report, our_ssrc, &mut self.outbox);
-        let is_guess = self.exchange.is_guessed_at();
+        let is_guess = told.is_err() && self.exchange.is_guessed_at();
         let told = if is_guess { Told::Contradiction } else { told? };
         self.stock.on_lost(self.exchange.take_lost());
         match told {

@@ -96,7 +96,8 @@ fn whole(shares_mbps: &[f64], total: Rate, paths: &[PathView]) -> Vec<Rate> {
     if sum.abs_diff(total.as_bps()) <= bps.len() as u64
         && let Some(largest) = bps.iter_mut().max()
     {
-        *largest = (*largest + total.as_bps()).saturating_sub(sum);
+        let missing = total.as_bps().saturating_sub(sum);
+        *largest = largest.saturating_add(missing).saturating_sub(sum.saturating_sub(total.as_bps()));
     }
     bps.into_iter().zip(paths).map(|(bps, path)| within(Rate::from_bps(bps), path)).collect()
 }
