@@ -1,4 +1,5 @@
 use super::path::{Path, Seen};
+use super::sharing::Sharing;
 use crate::control::Reason;
 use crate::measure::packets::Service;
 
@@ -21,6 +22,7 @@ pub(super) struct DelayMode {
     /// The time until which the rate is lowered so that all flows measure the empty path.
     dips_until_s: Option<f64>,
     slower: Option<Slower>,
+    sharing: Sharing,
 }
 
 /// The bottleneck has become slower.
@@ -39,6 +41,8 @@ pub(super) struct Situation {
     /// `D`, from a decision to the report on it, in s.
     pub(super) loop_s: f64,
     pub(super) service: Option<Service>,
+    /// `C`, the measured capacity of the bottleneck.
+    pub(super) capacity_bps: Option<f64>,
     /// The current rate.
     pub(super) rate_bps: f64,
     pub(super) min_bps: f64,
@@ -101,6 +105,7 @@ impl DelayMode {
             empty_s: 0.0,
             dips_until_s: None,
             slower: None,
+            sharing: Sharing::new(),
         }
     }
 
@@ -187,12 +192,17 @@ impl DelayMode {
         self.recall(seen);
         let error_s =
             target_s - Self::predicted_s(seen, service) - target_s * ((seen.marked - MARKED) / (1.0 - MARKED)).max(0.0);
-        let mut reason = self.integrate(seen, situation, error_s);
+        let share = self.sharing.step(seen, situation.capacity_bps, (situation.rate_bps, target_s));
+        let shared_error_s = error_s + share.longer_s;
+        if !situation.has_rival {
+            self.base_bps *= libm::exp(share.pull);
+        }
+        let mut reason = self.integrate(seen, situation, (error_s, shared_error_s));
         if let Some(service) = service {
             self.follow(seen, service);
         }
         self.base_bps = self.base_bps.clamp(min_bps, 1.02 * max_bps);
-        let proportional = libm::exp(PROPORTIONAL * error_s.min(target_s) / loop_s).min(MOST_PROPORTIONAL);
+        let proportional = libm::exp(PROPORTIONAL * shared_error_s.min(target_s) / loop_s).min(MOST_PROPORTIONAL);
         let mut rate_bps = self.base_bps * proportional;
         if let Some(service) = service
             && seen.last_s > target_s + OVERSHOOT_S
@@ -210,14 +220,16 @@ impl DelayMode {
         (rate_bps, reason)
     }
 
-    fn integrate(&mut self, seen: &Seen, situation: &Situation, error_s: f64) -> Reason {
+    /// Integrates the error of the target without and with sharing. Sharing makes no path clear, so that trains count by
+    /// the former.
+    fn integrate(&mut self, seen: &Seen, situation: &Situation, (own_error_s, error_s): (f64, f64)) -> Reason {
         let Situation { target_s, loop_s, rate_bps, .. } = *situation;
         let gain = INTEGRAL / (loop_s * loop_s);
         if error_s <= 0.0 {
             self.base_bps *= libm::exp(gain * error_s.max(-target_s) * seen.elapsed_s);
             return Reason::Law;
         }
-        let clear = error_s / target_s;
+        let clear = own_error_s.max(0.0) / target_s;
         let starting = if self.has_queued { 1.0 } else { STARTING };
         let growth_s = if self.returns() { RETURN_GROWTH } else { GROWTH };
         let logistic = seen

@@ -8,6 +8,7 @@ mod media;
 mod path;
 mod probing;
 mod rival;
+mod sharing;
 mod standing;
 mod target;
 #[cfg(test)]
@@ -153,6 +154,8 @@ const MARKED_SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_ROUND_TRIP_S: f64 = 0.025;
 /// A queue shorter than this, in s, may be a packet's own transmission time.
 const LEAST_QUEUE_S: f64 = 0.006;
+/// Gauges are sent while the queueing delay is below this, in s.
+const MOST_GAUGED_S: f64 = 0.020;
 /// The base is held for at most this time, in s.
 const HELD_S: f64 = 20.0;
 
@@ -236,10 +239,14 @@ impl Equipoise {
     }
 
     fn decide(&mut self, seen: &Seen, target_s: f64) -> (f64, Reason) {
+        if self.delay.has_slowed() {
+            self.probing.forget();
+        }
         let situation = Situation {
             target_s,
             loop_s: seen.loop_s(),
             service: self.service(target_s),
+            capacity_bps: self.probing.capacity_bps().filter(|_| self.losses.cap_bps().is_none()),
             rate_bps: self.rate_bps,
             min_bps: self.limits.min().as_bps_f64(),
             max_bps: self.limits.max().as_bps_f64(),
@@ -252,7 +259,7 @@ impl Equipoise {
         }
         let had_queued = self.delay.has_queued();
         let (mut rate_bps, mut reason) = self.delay.step(seen, &situation);
-        if let Some(proved_bps) = self.probing.on_report(seen.now_s, &self.path, had_queued)
+        if let Some(proved_bps) = self.probing.on_report(seen.now_s, &self.path, had_queued, self.rate_bps)
             && proved_bps > rate_bps
         {
             self.delay.base_bps = proved_bps.min(situation.max_bps);
@@ -399,6 +406,10 @@ impl Controller for Equipoise {
         let Some(now_s) = self.path.seconds(now) else { return };
         self.media.on_frame(now_s, frame, self.pace_bps);
         if !self.silent {
+            // A gauge would add to an overshoot.
+            if self.path.last_over_s() < MOST_GAUGED_S {
+                self.probing.on_frame(now_s, frame.size.as_bits() as f64, self.rate_bps);
+            }
             self.ask_media(now_s);
         }
     }

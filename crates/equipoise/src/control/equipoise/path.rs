@@ -25,6 +25,8 @@ pub(super) struct Path {
     marked_free: f64,
     last_over_s: f64,
     granted: VecDeque<(f64, f64)>,
+    /// The numbers of the first and the last packet of the last probe.
+    probed: Option<(u64, u64)>,
 }
 
 /// The contents of a report, and the path's properties after it. Times in s, rates in bit/s.
@@ -137,6 +139,7 @@ impl Path {
             marked_free: 0.0,
             last_over_s: 0.0,
             granted: VecDeque::new(),
+            probed: None,
         }
     }
 
@@ -167,6 +170,12 @@ impl Path {
     /// Records a departure; packets follow each other at `pace_bps` at most.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket, pace_bps: f64) {
         let (origin, _) = *self.origins.get_or_insert((now, Instant::ZERO));
+        if packet.probe.is_some() {
+            let first = self.probed.filter(|(_, last)| last + 1 == packet.number).map_or(packet.number, |it| it.0);
+            self.probed = Some((first, packet.number));
+        }
+        // A probe is faster than the pace, and not a train of frames.
+        let pace_bps = if packet.probe.is_some() { f64::INFINITY } else { pace_bps };
         self.trains.on_sent(packet.number, (now - origin).as_secs_f64(), packet.size.as_bits() as f64, pace_bps);
     }
 
@@ -252,7 +261,7 @@ impl Path {
             };
             Some((sample, ecn))
         };
-        let mut news = News { least_s: f64::INFINITY, ..News::default() };
+        let mut news = News { least_s: f64::INFINITY, last_s: self.last_over_s, ..News::default() };
         for packet in feedback.packets {
             news.covered_bits += packet.size.as_bits() as f64;
             if let Some((sample, _)) = sample(packet) {
@@ -266,7 +275,11 @@ impl Path {
             let follows = self.trains.push(sample);
             self.roughness.push(&sample, follows);
             self.recent.push(sample);
-            (news.least_s, news.last_s) = (sample.over_s.min(news.least_s), sample.over_s);
+            news.least_s = news.least_s.min(sample.over_s);
+            // The short queue that a probe causes is not the path's state.
+            if self.probed.is_none_or(|(first, last)| !(first..=last).contains(&sample.number)) {
+                news.last_s = sample.over_s;
+            }
             (news.arrived, news.arrived_bits) = (news.arrived + 1.0, news.arrived_bits + sample.bits);
             let (mark, free) = (f64::from(ecn == Ecn::Ce), f64::from(sample.over_s < FREE_S));
             (news.marked, news.free, news.free_marked) =
@@ -294,6 +307,11 @@ impl Path {
     /// Whether a report with this queueing delay requires that the base be held.
     pub(super) fn holds_base(least_s: f64) -> bool {
         least_s >= HELD_ABOVE_S
+    }
+
+    /// The queueing delay of the last packet that was reported, in s.
+    pub(super) const fn last_over_s(&self) -> f64 {
+        self.last_over_s
     }
 
     /// The path became longer by `by_s`.

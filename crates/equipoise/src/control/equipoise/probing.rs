@@ -1,5 +1,6 @@
 use super::path::Path;
 use crate::control::{Probe, RateLimits, SentPacket};
+use crate::measure::packets::Capacity;
 use crate::units::{Rate, Size};
 
 /// Probes at the start: packet trains so short that they cause no significant queue, each three times as fast as the
@@ -9,12 +10,22 @@ use crate::units::{Rate, Size};
 /// a wide path's rate. A probe of about 10 ms shows within one round trip whether the path carries a multiple of the
 /// rate. Probing ends with the first probe that arrives slower than it was sent, or with the first queue. The probes of
 /// libwebrtc follow the same idea. The numbers are ours.
+///
+/// After the start, the first packets of a frame are sent as a **gauge** from time to time: at three times the
+/// capacity, so that their spread on arrival measures the capacity ([`Capacity`]). A gauge raises no rate. It
+/// consists of packets that are sent anyway, and of padding only if a frame has too few.
 #[derive(Clone, Debug)]
 pub(super) struct Probing {
     wanted: Option<Probe>,
     under_way: Option<UnderWay>,
     max_bps: f64,
     count: u64,
+    /// The highest rate that a probe proved at the start, in bit/s.
+    proved_bps: f64,
+    /// The time of the last gauge, in s, and whether the probe that is wanted or in flight is a gauge.
+    gauged_s: f64,
+    is_gauge: bool,
+    capacity: Capacity,
 }
 
 /// A probe in flight or being sent: the numbers of its first and last packet, what was sent, and when it began.
@@ -40,11 +51,39 @@ const USED: f64 = 0.9;
 const ENOUGH: f64 = 0.9;
 /// The longest time to wait for a probe's packets, in s.
 const PATIENCE_S: f64 = 1.0;
+/// No gauge is sent before this time, in s: at the start, probes measure, and the link may be slow.
+const FIRST_GAUGE_S: f64 = 3.0;
+/// The interval of gauges, in s: until there are enough readings; after that; and if the flow has nearly all of the
+/// capacity, which then is less than `ALONE` times its rate.
+const GAUGE_EVERY_S: f64 = 0.3;
+const KNOWN_EVERY_S: f64 = 1.0;
+const ALONE_EVERY_S: f64 = 10.0;
+const ALONE: f64 = 1.3;
+/// A gauge takes the bottleneck this time, in s, so that timestamps of 1 ms show it, and has at least two packets, of
+/// the given size in bits. If these take longer than `LONGEST_PAIR_S`, no padding is sent for them.
+const GAUGE_S: f64 = 0.006;
+const PACKET_BITS: f64 = 9600.0;
+const HALF_PACKET_BITS: f64 = PACKET_BITS / 2.0;
+const LEAST_GAUGE_BITS: f64 = 2.0 * PACKET_BITS;
+const LONGEST_PAIR_S: f64 = 0.02;
+/// The highest share of padding in what is sent, if frames are smaller than a gauge.
+const PADDING: f64 = 0.03;
+/// The packets of a frame may be this much smaller than the largest.
+const SMALLER: f64 = 0.95;
 
 impl Probing {
     /// Requests the first probe at once.
     pub(super) fn new(limits: RateLimits) -> Self {
-        let mut probing = Self { wanted: None, under_way: None, max_bps: limits.max().as_bps_f64(), count: 0 };
+        let mut probing = Self {
+            wanted: None,
+            under_way: None,
+            max_bps: limits.max().as_bps_f64(),
+            count: 0,
+            proved_bps: 0.0,
+            gauged_s: 0.0,
+            is_gauge: false,
+            capacity: Capacity::new(),
+        };
         probing.want(limits.start().as_bps_f64());
         probing
     }
@@ -68,14 +107,58 @@ impl Probing {
         }
     }
 
-    /// Applies a report: returns the rate in bit/s that a finished probe has proved.
-    pub(super) fn on_report(&mut self, now_s: f64, path: &Path, has_queued: bool) -> Option<f64> {
+    /// Discards the measured capacity, as the bottleneck became slower.
+    pub(super) fn forget(&mut self) {
+        self.capacity = Capacity::new();
+    }
+
+    /// The capacity of the bottleneck in bit/s, if gauges have measured it.
+    pub(super) fn capacity_bps(&self) -> Option<f64> {
+        self.capacity.bps()
+    }
+
+    /// The interval between gauges, in s.
+    fn gauge_every_s(&self, own_bps: f64) -> f64 {
+        match self.capacity.bps().filter(|_| self.capacity.is_known_well()) {
+            None => GAUGE_EVERY_S,
+            Some(bps) if bps > ALONE * own_bps => KNOWN_EVERY_S,
+            Some(_) => ALONE_EVERY_S,
+        }
+    }
+
+    /// A frame of `frame_bits` waits to be sent, in a flow of the rate `own_bps`: requests a gauge if one is due.
+    pub(super) fn on_frame(&mut self, now_s: f64, frame_bits: f64, own_bps: f64) {
+        let since_s = now_s - self.gauged_s;
+        let is_due = now_s >= FIRST_GAUGE_S && since_s >= self.gauge_every_s(own_bps);
+        if !is_due || self.wanted.is_some() || self.under_way.is_some() {
+            return;
+        }
+        let capacity_bps = self.capacity.bps().unwrap_or(self.proved_bps).max(own_bps);
+        let bits = (GAUGE_S * capacity_bps).min(frame_bits - HALF_PACKET_BITS).max(LEAST_GAUGE_BITS);
+        let padding_bits = (bits + HALF_PACKET_BITS - frame_bits).max(0.0);
+        let is_long = self.capacity.bps().is_some_and(|bps| LEAST_GAUGE_BITS > LONGEST_PAIR_S * bps);
+        if padding_bits > 0.0 && (is_long || padding_bits > PADDING * own_bps * since_s) {
+            return;
+        }
+        let packets = (bits / PACKET_BITS) as u32;
+        self.gauged_s = now_s;
+        self.is_gauge = true;
+        self.count += 1;
+        // The packets of a frame have nearly one size, so that their number ends the gauge.
+        let size = Size::from_bytes((f64::from(packets) * SMALLER * PACKET_BITS / 8.0) as u64);
+        self.wanted =
+            Rate::from_bps_f64(FURTHER * capacity_bps).map(|rate| Probe::new(self.count, rate, packets, size));
+    }
+
+    /// Applies a report, in a flow of the rate `own_bps`: returns the rate in bit/s that a finished probe has proved.
+    pub(super) fn on_report(&mut self, now_s: f64, path: &Path, has_queued: bool, own_bps: f64) -> Option<f64> {
         let under_way = self.under_way.filter(|_| self.wanted.is_none())?;
         let newest = path.recent.newest_first().next()?.number;
         if newest < under_way.last && now_s - under_way.began_s < PATIENCE_S {
             return None;
         }
         self.under_way = None;
+        let is_gauge = core::mem::take(&mut self.is_gauge);
         let mut packets =
             path.recent.newest_first().filter(|it| (under_way.first..=under_way.last).contains(&it.number));
         let last = packets.next()?;
@@ -87,8 +170,14 @@ impl Probing {
             return None;
         }
         bits -= first.bits;
-        let left_bps = bits / (last.departed_s - first.departed_s).max(1e-6);
-        let proved_bps = left_bps.min(bits / (last.arrived_s - first.arrived_s).max(1e-6));
+        let spans_s = (last.departed_s - first.departed_s, last.arrived_s - first.arrived_s);
+        if is_gauge {
+            self.capacity.push(now_s, bits, spans_s, own_bps);
+            return None;
+        }
+        let left_bps = bits / spans_s.0.max(1e-6);
+        let proved_bps = left_bps.min(bits / spans_s.1.max(1e-6));
+        self.proved_bps = self.proved_bps.max(proved_bps);
         if proved_bps > WHOLE * left_bps && !has_queued {
             self.want(proved_bps);
         }

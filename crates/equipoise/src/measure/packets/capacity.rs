@@ -1,0 +1,135 @@
+use alloc::collections::VecDeque;
+
+/// The capacity of the bottleneck, measured on short packet trains that enter it much faster than it serves.
+///
+/// Let the packets behind the first one of a train have `b` bits, leave within `s`, and belong to a flow with the mean
+/// rate `r`. At a busy bottleneck of the capacity `C`, `(C - r) s` bits of other flows arrive in the same time, so that
+/// the train comes out within `a = (b + (C - r) s) / C`:
+///
+/// ```text
+/// C = (b - r s) / (a - s)
+/// ```
+///
+/// The shorter `s` is in relation to `a`, the less the other flows matter. Jitter makes some trains longer, and makes
+/// none shorter than the bottleneck can serve it. So the faster half of the last [`READINGS`](Self::READINGS) counts,
+/// and all flows of one bottleneck obtain the same value. The dispersion of trains is from Dovrolis 2001, a capacity
+/// measured inline from Kodama 2009. The numbers are ours.
+#[derive(Clone, Debug, Default)]
+pub struct Capacity {
+    /// The time of each reading, in s, and its rate, in bit/s.
+    readings: VecDeque<(f64, f64)>,
+}
+
+impl Capacity {
+    /// The number of readings that count.
+    pub const READINGS: usize = 8;
+    /// The time for which a reading counts, in s, and the number of readings that are needed.
+    const WINDOW_S: f64 = 30.0;
+    const LEAST_READINGS: usize = 4;
+    /// The shortest duration of a train on its arrival, in s: timestamps have a granularity of up to 1 ms.
+    const LEAST_S: f64 = 0.0005;
+    /// A train that takes at most this many times as long to arrive as to leave was not spread. Its rate is a lower
+    /// bound of the capacity.
+    const SPREAD: f64 = 1.1;
+    /// The smallest share of a train's bits that is left when those of other flows are subtracted.
+    const LEAST_PART: f64 = 0.3;
+
+    /// Starts without readings.
+    pub const fn new() -> Self {
+        Self { readings: VecDeque::new() }
+    }
+
+    /// Records a train: `bits` without its first packet, which left and arrived within the two durations, in s, until
+    /// `now_s`, in a flow that sends at `own_bps`.
+    pub fn push(&mut self, now_s: f64, bits: f64, (leaving_s, arriving_s): (f64, f64), own_bps: f64) {
+        let arriving_s = arriving_s.max(Self::LEAST_S);
+        let came_bps = bits / arriving_s;
+        let bps = if arriving_s > Self::SPREAD * leaving_s {
+            came_bps * (1.0 - own_bps * leaving_s / bits).max(Self::LEAST_PART) / (1.0 - leaving_s / arriving_s)
+        } else {
+            came_bps
+        };
+        if !bps.is_finite() || bps <= 0.0 {
+            return;
+        }
+        self.readings.push_back((now_s, bps));
+        while self.readings.len() > Self::READINGS
+            || self.readings.front().is_some_and(|oldest| oldest.0 < now_s - Self::WINDOW_S)
+        {
+            self.readings.pop_front();
+        }
+    }
+
+    /// Whether there are [`READINGS`](Self::READINGS) readings.
+    pub fn is_known_well(&self) -> bool {
+        self.readings.len() >= Self::READINGS
+    }
+
+    /// The capacity in bit/s; `None` with too few readings.
+    pub fn bps(&self) -> Option<f64> {
+        if self.readings.len() < Self::LEAST_READINGS {
+            return None;
+        }
+        let mut sorted = [0.0; Self::READINGS];
+        for (place, reading) in sorted.iter_mut().zip(&self.readings) {
+            *place = reading.1;
+        }
+        let sorted = &mut sorted[..self.readings.len()];
+        sorted.sort_by(f64::total_cmp);
+        let faster = &sorted[sorted.len() / 2..];
+        // A mean of times, not of rates, so that one train that arrived too fast has little weight.
+        Some(faster.len() as f64 / faster.iter().map(|bps| 1.0 / bps).sum::<f64>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Trains of 48 kbit, sent at the rate `sent` through a busy bottleneck of the rate `capacity`, of which the flow
+    /// has `share`. Every second one is longer by `jitter_s`.
+    fn measured(capacity: f64, share: f64, sent: f64, jitter_s: f64) -> f64 {
+        let (mut meter, bits) = (Capacity::new(), 48_000.0);
+        for train in 0..12 {
+            let (own, leaving_s) = (share * capacity, bits / sent);
+            let arriving_s = (bits + (capacity - own) * leaving_s) / capacity;
+            let late_s = if train % 2 == 0 { jitter_s } else { 0.0 };
+            meter.push(f64::from(train) * 0.5, bits, (leaving_s, arriving_s + late_s), own);
+        }
+        meter.bps().expect("twelve trains")
+    }
+
+    #[test]
+    fn flows_of_any_share_measure_one_capacity() {
+        for share in [0.05, 0.3, 0.5, 0.9] {
+            for sent in [30e6, 60e6] {
+                let found = measured(10e6, share, sent, 0.015);
+                assert!((found / 10e6 - 1.0).abs() < 1e-6, "{share} at {sent}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_train_that_arrives_as_it_left_is_a_lower_bound() {
+        let mut meter = Capacity::new();
+        for train in 0..4 {
+            assert_eq!(meter.bps(), None);
+            meter.push(f64::from(train), 48_000.0, (0.006, 0.006), 1e6);
+        }
+        assert!((meter.bps().expect("four trains") / 8e6 - 1.0).abs() < 1e-9);
+        meter.push(40.0, 48_000.0, (0.006, 0.006), 1e6);
+        assert_eq!(meter.bps(), None, "old readings are forgotten");
+    }
+
+    /// If it fails, a receiver can report times from which no usable rate results.
+    #[test]
+    fn odd_trains_leave_a_positive_rate() {
+        let mut meter = Capacity::new();
+        for (bits, leaving_s, arriving_s) in
+            [(9600.0, 0.0, 0.0), (9600.0, 0.001, -1.0), (9600.0, 1e-6, 1e9), (0.0, 0.001, 0.01), (9600.0, 1.0, 1.0)]
+        {
+            meter.push(0.0, bits, (leaving_s, arriving_s), 1e9);
+            assert!(meter.bps().is_none_or(|bps| bps > 0.0), "{meter:?}");
+        }
+    }
+}
