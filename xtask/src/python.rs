@@ -112,7 +112,7 @@ impl<'a> Environment<'a> {
         Ok(Self { workspace, folder })
     }
 
-    /// One with nothing in it.
+    /// Creates an empty environment.
     fn fresh(workspace: &'a Workspace, python: &Path, name: &str) -> Result<Self, Error> {
         let folder = workspace.target("python").join(name);
         workspace.program(python).arguments(["-m", "venv", "--clear"]).argument(&folder).run()?;

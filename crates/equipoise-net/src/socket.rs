@@ -21,12 +21,12 @@ use crate::ecn::{ServiceControl, ecn_in, listen_for_ecn};
 use crate::icmp::{Word, is_word_from_the_path};
 use crate::{Clock, Dscp, NetError, Time};
 
-/// Requested receive buffer, in bytes. Ours: more than a second of 30 Mbit/s, enough for a stalled reader. The system
-/// may grant less.
+/// Requested receive buffer, in bytes; the system may grant less. Our choice: it holds more than 1 s of 30 Mbit/s, in
+/// case the reader stalls.
 pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// How many datagrams and errors one call may skip, so that a flood of them does not keep the caller from its other
-/// work. Ours: skipping that many takes less than 0.1 ms.
+/// work. Our choice: skipping that many takes less than 0.1 ms.
 pub(crate) const PASSED_OVER: u32 = 64;
 
 /// Stands for the sender of a datagram without a source address. No UDP socket returns such a datagram.

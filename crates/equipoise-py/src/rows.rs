@@ -1,4 +1,4 @@
-//! The tables of a report: a key of its JSON is the column of the same name, behind the names of what it stands in.
+//! The tables of a report: columns that identify the row, such as seed and flow, then one for each key of its JSON.
 
 use equipoise_lab::result::{
     DelayResult, FlowResult, FramesResult, IntervalResult, LinkResult, PathResult, PhaseResult, QueueingResult, Report,

@@ -58,7 +58,7 @@ pub enum Event {
     Buffered {
         /// Sequence number, extended beyond 16 bits.
         sequence: u64,
-        /// Its time in the buffer until it will have been served.
+        /// Its time in the buffer, until its playout is complete.
         wait: Span,
     },
     /// A media packet found the playout buffer full.

@@ -35,7 +35,7 @@ pub struct Request {
 pub struct Played {
     /// Name of the observed flow.
     pub flow: String,
-    /// Name of the link that the pulls change.
+    /// Name of the link that is changed by hand.
     pub link: String,
     /// Its capacity: start time in seconds, and value in bit/s; empty if the capacity comes from a file.
     pub capacity: Vec<(f64, f64)>,

@@ -17,9 +17,9 @@ use crate::support::{Running, skip};
 /// What is done to whom, one after the other: the side, and by how many seconds its clock is set.
 const STEPS: [(usize, i64); 4] = [(0, 3), (0, -3), (1, 3), (1, -3)];
 const NAMES: [&str; 2] = ["sender", "receiver"];
-/// Half seconds that the rate is watched for after a step, and those before it that it is compared with.
+/// Number of half-second intervals, before and after a step, whose rates are compared.
 const WATCHED: usize = 8;
-/// A machine that stalls for longer says nothing of sessions on it: a third of three report intervals.
+/// If the machine stalls for longer than this, one report interval, the test is skipped.
 const STALL: Span = Span::from_millis(250);
 
 /// What the rate was in the `watched` half seconds before `at`, and the least that it was in as many after, in bit/s.

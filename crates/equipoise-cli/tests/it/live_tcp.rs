@@ -116,7 +116,7 @@ fn alone_it_has_the_whole_link_but_for_its_headers_and_no_more() {
     let folder = Folder::new();
     let file = scenario(&folder, "6 s", &["packet_size = \"1500 B\"\nkernel = \"reno\""]);
     let text = fs::read_to_string(&file).expect("written");
-    // The queue holds a bandwidth-delay product many times over, and there is hardly a session.
+    // The queue holds several bandwidth-delay products, and the session has only 0.1 Mbit/s.
     let text = text.replace("50 packets", "300 packets").replace("rate = \"3 Mbit/s\"", "rate = \"100 kbit/s\"");
     fs::write(&file, text).expect("writable");
     let Some(results) = across_namespaces(&folder, &file, &[]) else { return };

@@ -402,7 +402,7 @@ pub enum Problem {
         /// The maximum.
         most: usize,
     },
-    /// No video can have such moments.
+    /// A synthetic video cannot have the given properties.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
     /// Only a controlled session can have a playout buffer.

@@ -6,7 +6,7 @@ use super::result::{CAPACITY, CaseFlow, CaseResult, Estimate, Metrics, PhaseResu
 /// A metric of a case under a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricRow<'a> {
-    /// The case, its variant, the world and the controller.
+    /// The case, with its variant and controller; simulated or live.
     pub case: &'a CaseResult,
     /// The object that it describes.
     pub scope: Scope<'a>,

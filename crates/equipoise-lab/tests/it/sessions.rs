@@ -1,4 +1,4 @@
-//! Every controller in every kind of session, and beside TCP: what runs, what is refused, and what is left to others.
+//! Every controller in every kind of session and beside TCP: whether it runs or is refused, and what TCP receives.
 
 use equipoise::control::{Entry, entries};
 use equipoise_lab::result::{FlowResult, Run};

@@ -186,7 +186,7 @@ pub(crate) trait Ports {
 
 /// The path in virtual time, without sockets.
 pub(crate) trait Medium {
-    /// Stages a packet that arrived at the start of `direction`; sides may be read one after the other.
+    /// Stages a packet that arrived at the start of `direction`; not always in order of arrival.
     fn stage(&mut self, direction: usize, arrival: Arrival, bytes: &[u8]);
     /// All packets that arrived until `horizon` are staged; they now enter the path.
     fn enter(&mut self, horizon: Time);

@@ -33,8 +33,8 @@ impl MediaReceiver {
     /// Receives at `address`; port 0 takes any free one.
     ///
     /// # Errors
-    /// [`NetError::PortInUse`] and [`NetError::Bind`] where the address cannot be had, [`NetError::Spawn`] where there is no
-    /// thread to be had.
+    /// [`NetError::PortInUse`] and [`NetError::Bind`] if the socket cannot be opened, [`NetError::Spawn`] if no thread
+    /// can be started.
     ///
     /// # Panics
     /// Outside of a tokio runtime.

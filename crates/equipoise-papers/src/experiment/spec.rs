@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn of_many_cells_more_is_asked_of_each() {
-        // 1.96 standard deviations above the bound, and 2.5: enough for one cell, but not for ten.
+        // `just` is 1.96 standard deviations above the bound: enough for one cell, but not for ten.
         let (just, well) = (estimate(1.0001, 3.0), estimate(1.5, 3.5));
         let some = Spec::new("fig0.x", "Fig. 0", "Once above one.", Rule::above(1.0).in_some_cell());
         let every = Spec::new("fig0.x", "Fig. 0", "Always above one.", Rule::above(1.0).in_every_cell());

@@ -33,7 +33,7 @@ fn spread_runs_have_seeds_and_places_of_their_own() {
     assert_eq!(places.into_inner(), [0.0, 0.25, 0.5, 0.75]);
 }
 
-/// The buffer holds 120 ms: 810 packets of a connection with 20 Mbit/s need twice as much.
+/// With 20 Mbit/s available, a window above 390 packets overfills the buffer; the window is 810.
 #[test]
 fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
     let results = quick(Part::Fig10);

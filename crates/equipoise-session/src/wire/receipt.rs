@@ -18,7 +18,7 @@ use super::reader::Reader;
 pub struct ReceiptRequest {
     /// Drawn for this request, so that only a peer that saw the request can answer.
     pub nonce: u32,
-    /// The packet asked about, by the sender's count: its lower half is the sequence number in the packet.
+    /// The sender's number of the queried packet; the lower 16 bits are the packet's sequence number.
     pub number: u32,
 }
 

@@ -50,7 +50,7 @@ pub enum WebTrafficError {
     /// The hosts are invalid.
     #[error(transparent)]
     Tcp(#[from] TcpError),
-    /// There is no law for its connections.
+    /// Its connections have no congestion control.
     #[error("the web traffic has no law for its connections")]
     NoLaw,
 }

@@ -113,7 +113,7 @@ fn a_pinned_one_outlives_its_loader_and_is_unloaded_by_name() {
     goes();
 }
 
-/// A live run has it for as long as it lasts where nobody has loaded it.
+/// If symbiosis is not loaded, a live run loads it at its start and unloads it at its end.
 #[test]
 #[ignore = "real time: 5 s, alone on the machine"]
 fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {

@@ -148,7 +148,7 @@ impl Sender {
     /// Applies the summary of an interval.
     fn on_interval(&mut self, now: Instant<SenderClock>, summary: IntervalSummary, proof: Proof) {
         if !self.exchange.receiver_cuts() {
-            // Packets from here on have the current rate, so no delay has to be estimated.
+            // The next interval has only packets sent from now on; the receiver need not estimate a delay.
             self.exchange.begin(now);
         }
         self.governor.on_interval(now, summary, proof);
