@@ -71,7 +71,7 @@ def bps(rate: str) -> float:
 
 
 def changed(text: str, draw: dict[str, float], law: str) -> dict[str, Any]:
-    """The case under its conditions and a law. The least rates stay: what an encoder can do at the least is no matter of the path."""
+    """The case under its conditions and a law. The lowest rates stay: an encoder's lowest rate does not depend on the path."""
     plain = tomllib.loads(text)
     scenario: dict[str, Any] = scaled(plain, draw["factor"])
     longest = max(path_ms(plain, flow) for flow in plain["flow"])

@@ -16,7 +16,7 @@ pub fn congestion_feedback(body: &[u8]) {
     let feedback = match CongestionFeedback::parse(body) {
         Ok(feedback) => feedback,
         Err(WireError::Truncated { offset, have, .. }) => {
-            assert!(offset + have <= body.len() + 4, "it speaks of byte {offset} of {}", body.len());
+            assert!(offset + have <= body.len() + 4, "the error names byte {offset} of {}", body.len());
             return;
         }
         Err(_) => return,

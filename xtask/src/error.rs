@@ -45,6 +45,12 @@ pub(crate) enum Error {
         /// Their number.
         count: usize,
     },
+    /// Some phrases are hard to read.
+    #[error("{count} phrases are hard to read; the list is in xtask/src/cites/words.rs")]
+    Phrases {
+        /// Their number.
+        count: usize,
+    },
     /// Generated pages are not up to date.
     #[error("{} stale; run `cargo xtask generate`", pages.join(", "))]
     Stale {
@@ -151,7 +157,7 @@ pub(crate) enum Error {
         /// Its architecture.
         found: &'static str,
     },
-    /// A distributed command prints something else than those of other machines.
+    /// A distributed command prints something other than those of other machines.
     #[error("the command in {} does not print what those of other machines print", tree.display())]
     OtherBytes {
         /// The folder of the command.
@@ -177,7 +183,7 @@ pub(crate) enum Error {
         /// What would be correct.
         want: &'static str,
     },
-    /// A peer printed something else than one row.
+    /// A peer printed something other than one row.
     #[error("{peer} with `{arguments}` printed `{found}`: want one row of values, `{columns}` but the last")]
     PeerRow {
         /// The peer.

@@ -1,4 +1,4 @@
-//! Static checks: format, clippy, documentation, cites.
+//! Static checks: format, clippy, documentation, cites and phrases.
 
 use crate::cites;
 use crate::error::Error;

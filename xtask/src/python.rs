@@ -55,7 +55,7 @@ pub(crate) fn run(workspace: &Workspace, profile: Profile, take: impl FnMut(&str
     whole.tests(&[]).variable("EQUIPOISE_COMMAND", command).run_lines(take)
 }
 
-/// Builds the wheel of a machine, for which Rust's target has been added, as all that is distributed; into a folder that is made anew.
+/// Builds the wheel of a machine, for which Rust's target has been added, as all that is distributed; into a folder that is removed first.
 pub(crate) fn distribute(workspace: &Workspace, machine: Machine, out: &Path) -> Result<PathBuf, Error> {
     let tools = Environment::kept(workspace, &found(workspace)?, "tools")?;
     tools.pip(["install", "--quiet", MATURIN]).run()?;
@@ -71,7 +71,7 @@ pub(crate) fn try_alone(workspace: &Workspace, wheel: &Path) -> Result<(), Error
     fresh.program("python").arguments(["-c", code]).run()
 }
 
-/// The only wheel that a build puts into a folder, which is made anew.
+/// The only wheel that a build puts into a folder, which is removed first.
 fn built(workspace: &Workspace, out: &Path, maturin: Process) -> Result<PathBuf, Error> {
     let _ = fs::remove_dir_all(out);
     maturin.arguments(["--quiet", "--locked", "--out"]).argument(out).folder(workspace.path(PACKAGE)).run()?;

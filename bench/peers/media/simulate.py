@@ -30,7 +30,7 @@ def frames(rate):
 DRAFT = law("gcc", "twcc", "100 ms", ', form = "draft"')
 LIBWEBRTC = law("gcc", "twcc", "50 ms", ', form = "libwebrtc"')
 SCREAM = law("scream", "rfc8888", "20 ms")
-# An encoder that follows with a delay, whose frames scatter: RFC 8593's example values but for its limits.
+# An encoder that follows with a delay, whose frames scatter: RFC 8593's example values except for its limits.
 ENCODER = '[{ kind = "encoder", min_rate = "50 kbit/s", max_rate = "5 Mbit/s" }]'
 
 # By the name of the sender: our own law as it runs live, or in a foreign sender's place with its media.

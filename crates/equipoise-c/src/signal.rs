@@ -66,7 +66,7 @@ impl Wake for Signal {
     }
 }
 
-/// The time until which to wait; `None` for ever.
+/// The time until which to wait; `None` waits forever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline(Option<Instant>);
 

@@ -246,7 +246,7 @@ pub(crate) struct Sim {
     /// The scenario files; several are run one after another, and share one report and one list in JSON
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Write all datagrams of the run as a capture with both ends as interfaces, for Wireshark and its like; for a single run
+    /// Write all datagrams of the run as a capture with both ends as interfaces, for Wireshark and similar programs; for a single run
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) pcapng: Option<PathBuf>,
     #[command(flatten)]

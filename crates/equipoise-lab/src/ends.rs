@@ -54,7 +54,7 @@ pub enum EndsError {
     /// The controller of media that come back in a session needs the path load, which is available only to the other
     /// end of the session.
     #[error(
-        "the controller of {flow} goes by the load that it is told; media that come back in a session are told of none"
+        "the controller of {flow} needs the load of the path, which media in the reverse direction of a session do not receive"
     )]
     LoadBack {
         /// Name of the flow of the media that come back.

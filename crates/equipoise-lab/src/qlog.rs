@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(with("latest_rtt"), sent["equipoise:report_applied"]);
         assert_eq!(sent["quic:recovery_metrics_updated"], with("pacing_rate") + with("latest_rtt"));
         let last = sender.iter().filter_map(|record| record["data"]["lost"].as_u64()).max();
-        assert_eq!(Some(sent["quic:packet_lost"]), last, "as many as the reports tell of");
+        assert_eq!(Some(sent["quic:packet_lost"]), last, "as many as the reports contain");
         assert!(flow.packets_lost > 0 && sent["quic:packet_lost"] <= flow.packets_lost);
         let delays: Vec<_> = receiver.iter().filter_map(|record| record["data"]["delay_s"].as_f64()).collect();
         assert!(delays.len() as u64 >= flow.packets_received, "each packet has its delay");

@@ -106,7 +106,7 @@ impl Judgement {
         let is_held = verdicts.iter().filter_map(|verdict| verdict.is_held()).reduce(|all, held| all && held);
         let settled: Vec<_> = runs.iter().filter_map(|flow| flow.settled_delay_s).collect();
         let mean = settled.iter().sum::<f64>() / settled.len() as f64;
-        let over_runs = if runs.len() == 1 { "" } else { " in the mean" };
+        let over_runs = if runs.len() == 1 { "" } else { " on average" };
         let sentence = match runs.iter().find_map(|flow| flow.target_s) {
             _ if settled.is_empty() => "nothing was measured after the warm-up.".to_owned(),
             None => format!("settled at {}{over_runs}; it has no target.", millis(mean)),
@@ -155,9 +155,9 @@ fn excursions(runs: &[&FlowResult]) -> String {
     if longest <= 0.0 {
         return String::new();
     }
-    let (in_all, at_most) = if runs.len() == 1 { ("in all", "") } else { ("a run in the mean", " at the most") };
+    let (in_total, at_most) = if runs.len() == 1 { ("in total", "") } else { ("per run on average", "at most ") };
     format!(
-        " Above {EXCURSION_FROM} times the target for {total:.1} s {in_all}, for {longest:.1} s at a stretch{at_most}."
+        " Above {EXCURSION_FROM} times the target for {total:.1} s {in_total}, for {at_most}{longest:.1} s at a stretch."
     )
 }
 
@@ -202,16 +202,16 @@ mod tests {
         assert_eq!(
             one.sentence,
             "settled at 41.00 ms against a target of 40.00 ms (+2.5 %): not held: an excursion lasted longer \
-             than 2 s. Above 2 times the target for 18.0 s in all, for 18.0 s at a stretch."
+             than 2 s. Above 2 times the target for 18.0 s in total, for 18.0 s at a stretch."
         );
         let many = Judgement::of(&[&session(40.0, 0.0, 0.0), &session(20.0, 0.8, 1.0), &session(40.0, 0.0, 5.0)]);
         assert_eq!(many.is_held, Some(false));
         assert_eq!(
             many.sentence,
-            "settled at 33.33 ms in the mean against a target of 40.00 ms (−16.7 %): held in 2 of 3 runs within 15 %; in 1 of \
+            "settled at 33.33 ms on average against a target of 40.00 ms (−16.7 %): held in 2 of 3 runs within 15 %; in 1 of \
              them less delay than asked for, because what it has to send or its highest rate limits it; in 1 others an \
-             excursion lasted longer than 2 s. Above 2 times the target for 2.0 s a run in the mean, for 5.0 s at a stretch at \
-             the most."
+             excursion lasted longer than 2 s. Above 2 times the target for 2.0 s per run on average, for at most \
+             5.0 s at a stretch."
         );
         let none = Judgement::of(&[&FlowResult { target_s: None, ..session(40.0, 0.0, 0.0) }]);
         assert_eq!((none.is_held, none.sentence.as_str()), (None, "settled at 40.00 ms; it has no target."));

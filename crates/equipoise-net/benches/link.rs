@@ -49,7 +49,7 @@ fn all(seconds: i64, rates_mbps: &[u64], only: &[&str]) -> Outcome {
     );
     let places = Places::new();
     if places.is_none() {
-        println!("skipped: interfaces, for want of the right to make network namespaces");
+        println!("skipped: interfaces, because the right to make network namespaces is missing");
     }
     for &mbps in rates_mbps {
         for spin in [false, true] {

@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(taken(&mut queue), None);
     }
 
-    /// If it fails, a thread and a task that send at the same time wait for ever.
+    /// If it fails, a thread and a task that send at the same time wait forever.
     #[test]
     fn threads_and_tasks_wait_in_the_same_line() {
         const EACH: usize = 4 * PayloadSender::MOST;

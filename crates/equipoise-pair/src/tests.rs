@@ -649,7 +649,7 @@ fn switches_with_loss_lose_only_what_the_network_lost(switches: u64) {
     world.run(switches);
     let lost = world.lost.len() as u64;
     assert!(world.missing > switches / 100 && world.missing <= lost, "{} of {lost}", world.missing);
-    assert!((world.given..world.pushed).all(|number| world.lost.contains(&number)), "but for the last ones");
+    assert!((world.given..world.pushed).all(|number| world.lost.contains(&number)), "except for the last ones");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) fn failed(py: Python<'_>, error: &dyn Error) -> PyErr {
     raised(py, "EquipoiseError", |class| class.call1((Chain(error).to_string(),)))
 }
 
-/// A scenario is wrong: a `ScenarioError` with line, column and key as far as there are such, or an `OSError` for a file that cannot
+/// A scenario is wrong: a `ScenarioError` with line, column and key if they exist, or an `OSError` for a file that cannot
 /// be read.
 pub(crate) fn wrong(py: Python<'_>, error: &ScenarioError) -> PyErr {
     let (line, column, key) = match error {

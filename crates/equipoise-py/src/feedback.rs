@@ -163,7 +163,7 @@ impl Packet {
     }
 }
 
-/// No report came for so many report intervals.
+/// No report came for this number of report intervals.
 #[pyclass(frozen, get_all, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Silence {
@@ -216,7 +216,7 @@ impl Frame {
     }
 }
 
-/// How fast a session may send, and how much may be under way.
+/// How fast a session may send, and how much may be in flight.
 #[pyclass(frozen, get_all, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Allowance {

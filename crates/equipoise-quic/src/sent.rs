@@ -100,7 +100,7 @@ mod tests {
         assert_eq!([sent.push(at(1), 1, Some(7)), sent.push(at(1), 1, Some(8)), sent.push(at(5), 3, None)], [0, 1, 2]);
         let mut number = |at, number| sent.take(at, number, SIZE, Fate::Lost).map(|report| report.number);
         assert_eq!(number(Some(at(1)), Some(8)), Some(1));
-        assert_eq!(number(None, Some(8)), None, "it was told of");
+        assert_eq!(number(None, Some(8)), None, "it was already reported");
         assert_eq!([(); 4].map(|()| number(Some(at(5)), None)), [Some(2), Some(3), Some(4), None]);
         assert_eq!(number(None, Some(7)), Some(0));
     }

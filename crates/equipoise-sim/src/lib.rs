@@ -33,7 +33,7 @@
 //! world.run(Time::from_nanos(1_000_000_000), &mut |_: Time, _: FlowId, _: Side, event: &Event| {
 //!     received += u64::from(matches!(event, Event::MediaReceived { .. }));
 //! });
-//! assert_eq!(received, 373, "375 packets a second, less the two that are still under way");
+//! assert_eq!(received, 373, "375 packets a second, less the two that are still in flight");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]

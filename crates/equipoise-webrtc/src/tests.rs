@@ -352,7 +352,6 @@ fn what_is_wrong_is_named() {
     let error = Config::named("equipoise", &[("max_rat", "1 Mbit/s")]).expect_err("no such parameter");
     assert!(matches!(&error, InstallError::Config(_)), "{error}");
     let config = Config::named("tq", &[]).expect("right");
-    let refused =
-        CongestionControl::new(config, HostInstant::now()).map(|_| ()).expect_err("no playout buffer is told of");
+    let refused = CongestionControl::new(config, HostInstant::now()).map(|_| ()).expect_err("it has no playout buffer");
     assert!(refused.to_string().contains("playout"), "{refused}");
 }

@@ -1,17 +1,38 @@
-//! Checks that every cite names a known source in the standard form: `Waki 2013, Eq. 15`, `RFC 3550, App. A.1`.
+//! Checks the text of the project: every cite names a known source in the standard form, such as `Waki 2013, Eq. 15` or
+//! `RFC 3550, App. A.1`, and no phrase is on the list of those that are hard to read.
 
 mod known;
+mod prose;
 mod scan;
+mod words;
+
+use std::path::Path;
 
 use crate::error::Error;
 use crate::workspace::{self, Workspace};
 use known::{DRAFTS, PAPERS, RFCS};
+use prose::{Form, Prose};
+
+/// Files with cites.
+const CITING: [&str; 3] = ["rs", "md", "toml"];
+
+/// Files with prose that is checked for phrases. Scenarios are not: their descriptions are recorded with results.
+const WRITTEN: [&str; 7] = ["rs", "md", "py", "pyi", "js", "mjs", "ts"];
+
+/// The folder whose strings are recorded with results, in `docs/results`: they change when the papers are run again.
+const RECORDED: &str = "crates/equipoise-papers";
 
 /// Checks all code, scenarios and docs; prints each error with its location.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
+    let cites = check_cites(workspace);
+    let phrases = check_phrases(workspace);
+    cites.and(phrases)
+}
+
+fn check_cites(workspace: &Workspace) -> Result<(), Error> {
     let mut count = 0;
     let mut faults = 0;
-    for extension in ["rs", "md", "toml"] {
+    for extension in CITING {
         for path in workspace.files("", extension)? {
             // Its tests contain every kind of wrong cite.
             if path == workspace.path("xtask/src/cites/scan.rs") {
@@ -34,6 +55,40 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     }
     println!("{count} cites name known sources");
     Ok(())
+}
+
+fn check_phrases(workspace: &Workspace) -> Result<(), Error> {
+    let mut files = 0;
+    let mut faults = 0;
+    for extension in WRITTEN {
+        for path in workspace.files("", extension)? {
+            // The list and the tests of it contain the phrases.
+            if path == workspace.path("xtask/src/cites/words.rs") {
+                continue;
+            }
+            files += 1;
+            let prose = Prose::of(form(workspace.relative(&path)), &workspace::read(&path)?);
+            for found in words::find(&prose) {
+                faults += 1;
+                println!("{}:{}: {found}", workspace.relative(&path).display(), found.line);
+            }
+        }
+    }
+    if faults > 0 {
+        return Err(Error::Phrases { count: faults });
+    }
+    println!("{files} files have no phrase that is hard to read");
+    Ok(())
+}
+
+/// How the prose of a file of the project is found.
+fn form(path: &Path) -> Form {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("rs") if path.starts_with(RECORDED) => Form::RustComments,
+        Some("rs") => Form::Rust,
+        Some("md") => Form::Markdown,
+        _ => Form::Lines,
+    }
 }
 
 /// The book's page of sources.

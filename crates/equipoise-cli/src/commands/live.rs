@@ -126,7 +126,7 @@ impl Watched<'_> {
         self.scenario.flows.iter().enumerate().filter(move |(_, flow)| has_intervals(flow))
     }
 
-    /// Tells of the flows that have intervals.
+    /// Announces the flows that have intervals.
     fn begin(&self) {
         for (flow, it) in self.told() {
             let name = if self.run > 0 { format!("{}, run {}", it.name, self.run + 1) } else { it.name.clone() };

@@ -72,7 +72,7 @@ pub(crate) struct Send {
     /// Seconds to send for; 0 for as long as there is something to send [default: 10, or as long as the payload lasts]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Span>,
-    /// The controller, one on each path where it goes by packets; `equipoise controllers` lists them [default: equipoise; ap with
+    /// The controller, one on each path if it uses feedback by packet; `equipoise controllers` lists them [default: equipoise; ap with
     /// --target or --path]
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,

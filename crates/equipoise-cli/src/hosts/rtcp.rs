@@ -12,7 +12,7 @@ use equipoise_session::wire::key_frames::{KeyFrameFeedback, KeyFrameRequest, enc
 use equipoise_session::wire::rtcp::{encode_cname, encode_receiver_report, parse_compound};
 
 /// Passes the decoder's requests for key frames, as they come in at `socket`, to the senders of the sources that they name, until `stop`
-/// is set. The socket is the one that RTP leaves from (RFC 5761), and has a timeout; who is not on the decoder's host asks in vain.
+/// is set. The socket is the one that RTP leaves from (RFC 5761), and has a timeout; requests from other hosts than the decoder's are ignored.
 pub(super) fn from_decoder(socket: UdpSocket, decoder: SocketAddr, key_frames: KeyFrames, stop: Arc<AtomicBool>) {
     thread::spawn(move || {
         let mut buffer = [0; 2048];
@@ -21,7 +21,7 @@ pub(super) fn from_decoder(socket: UdpSocket, decoder: SocketAddr, key_frames: K
                 Ok((length, from)) if from.ip().to_canonical() == decoder.ip().to_canonical() => {
                     ask(buffer.get(..length).unwrap_or_default(), &key_frames);
                 }
-                // A decoder that is not there yet is told of by ICMP, and is no reason to stop.
+                // ICMP reports that the decoder does not listen yet; this is no reason to stop.
                 Ok(_) | Err(_) => {}
             }
         }

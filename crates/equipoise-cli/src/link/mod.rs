@@ -58,7 +58,7 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
     Ok(if cut_short { Outcome::Interrupted } else { Outcome::Complete })
 }
 
-/// Says between what it carries, and tells of both directions.
+/// Prints which ends the link connects, and announces both directions.
 fn begin(ends: &Ends, address: Option<SocketAddr>, (screen, views): (&Screen, &Views)) {
     let place = match (ends, address) {
         (Ends::Udp { target, .. }, Some(address)) => format!("{address} to {target}"),
@@ -162,16 +162,16 @@ fn summary(report: &LinkReport) -> String {
 fn direction(name: &str, found: &LinkDirection) -> String {
     let rate = found.mean_rate_bps.unwrap_or(0.0) / 1e6;
     let mut text = format!(
-        "{name:8} {} packets in, {} out, {} under way; {rate:.3} Mbit/s\n",
+        "{name:8} {} packets in, {} out, {} in flight; {rate:.3} Mbit/s\n",
         found.packets_in, found.packets_out, found.packets_in_flight
     );
     let counts = [
         (found.packets_lost, "lost"),
         (found.packets_policed, "dropped by the policer"),
         (found.packets_dropped_full, "dropped by the full queue"),
-        (found.packets_dropped_early, "dropped to tell of congestion"),
-        (found.packets_marked, "marked for it"),
-        (found.packets_refused, "refused for want of memory"),
+        (found.packets_dropped_early, "dropped early to signal congestion"),
+        (found.packets_marked, "marked to signal congestion"),
+        (found.packets_refused, "refused because memory ran out"),
         (found.packets_duplicated, "duplicated"),
         (found.packets_reordered, "reordered"),
     ];

@@ -127,7 +127,7 @@ pub(crate) struct Paths {
 /// Options of all suites of cases.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Controllers to compare [default: gcc, nada, scream, ap and equipoise, as far as there are such; bars without ap]
+    /// Controllers to compare [default: those of gcc, nada, scream, ap and equipoise that exist; bars without ap]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) controllers: Vec<String>,
     /// What the queues of all narrow links are, in place of what the scenarios say

@@ -41,7 +41,7 @@ const READING: &str = "<h2>How to read this</h2>\n\
     <p>Rates and sizes are those of IP packets, headers included. A point is an interval; of a long run several intervals are put \
     together, with their mean, and of the 95th percentiles the greatest. What a receiver calls delay is how far the delay of packets was \
     above the least of the session so far, as the two clocks show it: it takes no clock that is set, and grows with one that drifts. What a \
-    sender calls delay is what its controller holds, from the receiver's reports. Packets that reports had not told of at the end are not \
+    sender calls delay is what its controller holds, from the receiver's reports. Packets that no report covered at the end are not \
     in the losses of a sender. A gap in a line is where nothing was measured.</p>\n";
 
 fn overview(board: &Board) -> String {

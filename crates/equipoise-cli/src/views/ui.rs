@@ -208,7 +208,7 @@ mod tests {
         terminal.backend().to_string()
     }
 
-    /// If it fails, a view whose window was closed reads from it for ever.
+    /// If it fails, a view whose window was closed reads from it forever.
     #[test]
     fn a_terminal_whose_other_end_is_closed_is_noticed() {
         let (reader, writer) = io::pipe().expect("a pipe");

@@ -52,7 +52,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
 }
 
-/// If it fails, what a receiver sends on request is not what was asked for, or its two ends tell of two sessions.
+/// If it fails, what a receiver sends on request is not what was asked for, or its two ends report different sessions.
 #[test]
 fn a_receiver_sends_what_is_asked_for_and_both_ends_say_how_much() {
     let receiver = Receiver::start(&[]);

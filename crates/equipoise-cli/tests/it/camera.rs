@@ -98,7 +98,7 @@ fn the_commands_of_the_page_carry_a_picture_whose_bitrate_follows_the_path() {
         let within = all.filter(|it| number(&it["start_s"]) >= from && number(&it["end_s"]) <= to);
         within.map(|it| number(&it["rate_bps"])).collect()
     };
-    // The session is younger than the terminal, by a second at the most.
+    // The session starts at most one second after the terminal.
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let (wide, narrow) = (mean(&rates(6.0, 9.0)), mean(&rates(14.0, 18.0)));
     assert!(wide > 1.1e6, "{wide} bit/s over a path that takes 3 Mbit/s");

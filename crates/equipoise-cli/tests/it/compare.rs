@@ -221,7 +221,7 @@ fn controllers_are_compared_on_a_recorded_path() {
         let values = delay[variant]["values"].as_array().expect("four runs");
         values.iter().map(|value| value.as_f64().expect("measured")).sum::<f64>() / 4.0
     };
-    // One goes by delays, another by losses, which a queue of a second has late.
+    // AP reacts to delay, TFRC to losses, which come late with a queue of 1 s.
     assert!(mean(0) < 0.75 * mean(1), "AP {}, TFRC {}", mean(0), mean(1));
     let difference = &delay[1]["difference"];
     assert!((difference["mean"].as_f64().expect("paired") - (mean(1) - mean(0))).abs() < 1e-9, "{difference}");

@@ -76,7 +76,7 @@ fn json_on_standard_output_is_nothing_but_json_and_the_trace_has_every_packet() 
     assert_eq!(folder.names(), ["trace.csv"], "nothing preliminary is left");
 }
 
-/// What the command does if the reader of its standard output goes away after so many bytes.
+/// What the command does if the reader of its standard output goes away `after` this number of bytes.
 fn unread(arguments: &[&str], after: usize) -> Output {
     let mut child =
         equipoise().args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");

@@ -90,8 +90,8 @@ fn a_reader_that_stands_still_costs_a_receiver_a_bounded_memory_and_learns_what_
     let told = results(&fs::read_to_string(&json).expect("written"));
     let end = &told["sessions"][0]["end"];
     let dropped = end["payload_dropped"].as_u64().expect("a count");
-    // 32 MiB may wait, and two copies of the program's own take as much again at the most.
-    assert!(dropped > 100 && peak_kb < 80_000, "{dropped} dropped, {peak_kb} kB at the most");
+    // 32 MiB may wait, and two copies within the program take at most the same again.
+    assert!(dropped > 100 && peak_kb < 80_000, "{dropped} dropped, {peak_kb} kB at most");
     assert_eq!(end["payload_bytes"].as_u64(), Some(received.len() as u64));
     let mut warning = String::new();
     errors.read_to_string(&mut warning).expect("text");
@@ -304,7 +304,7 @@ fn the_rtp_of_ffmpeg_passes_through_byte_by_byte() {
     the_rtp_of_ffmpeg_passes("5", "9", 200);
 }
 
-/// So many seconds of video, through a session that lasts longer; more than `least` packets.
+/// Sends `seconds` of video through a session that `lasts` longer; more than `least` packets must arrive.
 fn the_rtp_of_ffmpeg_passes(seconds: &str, lasts: &str, least: usize) {
     if !installed("ffmpeg") {
         return;

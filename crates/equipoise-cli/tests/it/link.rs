@@ -247,7 +247,7 @@ pub(crate) fn traffic_passes(places: &Places) -> bool {
     // Its UDP socket is open before that.
     port_of(far.id(), "tcp");
     let near = Places::end(&places.near, END, (ROLE, "near")).wait().success();
-    // Without a near end it would wait for ever; it is killed when it is dropped.
+    // Without a near end it would wait forever; it is killed when it is dropped.
     near && far.wait().success()
 }
 

@@ -109,7 +109,7 @@ fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulatio
 }
 
 /// 19.307 Mbit/s: of 1500 bytes 1448 are data. If it gets more, packets pass the link by; if it gets far less, something
-/// else than the link limits it.
+/// other than the link limits it.
 #[test]
 #[ignore = "real time: 7 s"]
 fn alone_it_has_the_whole_link_but_for_its_headers_and_no_more() {
@@ -207,7 +207,7 @@ fn a_connection_that_goes_back_has_the_other_direction_of_the_link() {
     let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
     let run = &results["runs"][0];
     let [forward, back] = [1, 2].map(|flow: usize| number(&run["flows"][flow]["tcp"]["goodput_bps"]));
-    // The session leaves 17 of 20 Mbit/s forward, and the other direction is whole but for acknowledgements and reports.
+    // The session leaves 17 of 20 Mbit/s forward, and all of the other direction except for acknowledgements and reports.
     assert!((5e6..17e6).contains(&forward) && (8e6..19.5e6).contains(&back), "{results}");
     let link = &run["links"][1];
     assert_eq!(link["name"], "bottleneck (back)");

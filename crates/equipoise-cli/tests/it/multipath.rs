@@ -159,7 +159,7 @@ fn a_file_comes_out_as_it_went_in_over_paths_of_10_and_200_ms() {
     a_file_comes_out_as_it_went_in([10, 200], 500_000, 300);
 }
 
-/// So many `numbers` of four bytes over two paths of these delays in ms, of which each carries more than `least` packets.
+/// Sends `numbers` numbers of four bytes over two paths with these delays in ms. Each path must carry more than `least` packets.
 fn a_file_comes_out_as_it_went_in(delays: [u64; 2], numbers: u32, least: u64) {
     let lines = delays.map(|delay| Line { rate: 5_000, delay, queue: 100 });
     let Some(hosts) = TwoLinks::new(Machine::shared(), lines) else { return };

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use crate::support::{Folder, equipoise, eventually, run, said, scenario};
 
-/// A sweep of the short demo: three rates and three draws with so many runs each.
+/// A sweep of the short demo: three rates and three draws with `runs` runs each.
 fn arguments<'a>(demo: &'a str, out: &'a str, runs: &'a str) -> Vec<&'a str> {
     let mut all = vec!["sweep", demo, "--set", "duration=6s", "--set", "warm_up=1s", "--out", out, "--runs", runs];
     all.extend(["--vary", "link.bottleneck.rate=12M,15M,20M", "--points", "3"]);

@@ -101,7 +101,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     let begins: Value = serde_json::from_str(&line(&sender)).expect("a line of JSON");
     assert_eq!(begins["event"], "start");
     // It is told while the sender runs, to a file as well.
-    let seen = eventually("the receiver tells of an interval", || {
+    let seen = eventually("the receiver reports an interval", || {
         let text = fs::read_to_string(&received).ok()?;
         text.lines().find(|line| line.contains("\"event\":\"interval\"")).map(str::to_owned)
     });
@@ -194,7 +194,7 @@ fn the_page_follows_a_run_with_less_than_a_second_of_lag() {
     }
     sender.finish();
     receiver.finish();
-    assert_eq!(last.as_deref(), Some("over"), "it hears of the end");
+    assert_eq!(last.as_deref(), Some("over"), "it receives the end");
     lags.sort_by(f64::total_cmp);
     let median = lags.get(lags.len() / 2).copied().expect("intervals");
     assert!(lags.len() >= 10 && median < 1.0, "{lags:?}");
@@ -365,7 +365,7 @@ fn departures_are_as_punctual_with_a_page_and_a_scraper_as_without() {
         (mean, T * (variance / count).sqrt())
     };
     let (with, without) = (interval(&with), interval(&without));
-    let micros = |(mean, half): (f64, f64)| format!("{:.0} us, give or take {:.0}", mean * 1e6, half * 1e6);
+    let micros = |(mean, half): (f64, f64)| format!("{:.0} ± {:.0} us", mean * 1e6, half * 1e6);
     println!("99 % of the packets left late by at most: watched {}; alone {}", micros(with), micros(without));
     assert!(with.0 - with.1 <= without.0 + without.1, "watched {}; alone {}", micros(with), micros(without));
 }

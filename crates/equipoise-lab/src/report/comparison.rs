@@ -43,7 +43,7 @@ const READING: &str = "<h2>How to read this</h2>\n\
     seed, and its interval is that of the mean of these differences (Student's t): what chance does to two variants alike cancels out, and a \
     difference can be decided where the intervals of the two means overlap. It is <em>less</em> or <em>more</em> if its 95 % confidence \
     interval does not hold zero, <em>equal</em> if every run has the same value, and else <em>undecided</em>. Each interval is by itself: \
-    of twenty differences that are none, one is expected to look decided.</p>\n\
+    if twenty differences are all zero, one of them is expected to look decided.</p>\n\
     <p>The delivered rate is that of the packets sent after the warm-up that arrived, in IP packets; of a TCP connection it is new data, \
     without headers. A variant is <em>Pareto-optimal</em> if no other one has less delay at no lower a rate, or a higher rate at no more delay, \
     by the means. Lost packets are those of the whole run.</p>\n";

@@ -194,7 +194,7 @@ fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String 
     ];
     let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
     let fetched = fetched(&results);
-    let over_runs = if results.len() == 1 { "" } else { " in the mean" };
+    let over_runs = if results.len() == 1 { "" } else { " on average" };
     let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
     format!(
         "<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {goodput:.3} Mbit/s of data{over_runs}, \
@@ -202,7 +202,7 @@ fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String 
     )
 }
 
-/// What web traffic fetched, in the mean of the runs; empty for other connections.
+/// What web traffic fetched, on average over the runs; empty for other connections.
 fn fetched(results: &[&TcpResult]) -> String {
     let webs: Option<Vec<_>> = results.iter().map(|tcp| tcp.web).collect();
     let Some(webs) = webs.filter(|webs| !webs.is_empty()) else { return String::new() };
@@ -246,7 +246,7 @@ fn lateness(world: &InWorld<'_>) -> Option<String> {
     let late = world.runs.iter().filter_map(|run| run.emulator.and_then(|late| late.late_p50_s.zip(late.late_max_s)));
     let (median, largest) = late.reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)))?;
     let (median, largest) = (millis(median), millis(largest));
-    Some(format!("the emulated bottleneck let packets go {median} late in the median, {largest} at the most."))
+    Some(format!("the emulated bottleneck sent packets late, by {median} in the median and by at most {largest}."))
 }
 
 fn figure(Figure { title, chart, note, .. }: &Figure, prefix: &str) -> String {

@@ -28,7 +28,7 @@ pub(super) fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> 
     let mean = |of: &dyn Fn(&PairResult) -> f64| results.iter().map(|pair| of(pair)).sum::<f64>() / count;
     let rate = mean(&|pair| pair.received_bps.unwrap_or(0.0)) / 1e6;
     let (running, missing) = (mean(&|pair| pair.running_periods() as f64), mean(&|pair| pair.adus_missing as f64));
-    let over_runs = if results.len() == 1 { "" } else { " in the mean" };
+    let over_runs = if results.len() == 1 { "" } else { " on average" };
     let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
     let host = results.iter().find_map(|pair| pair.host.as_ref());
     let host = host.map_or(String::new(), |host| format!(" {}.", escape(&host.words())));

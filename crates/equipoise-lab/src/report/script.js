@@ -278,7 +278,7 @@ class Chart {
     this.element.querySelector(".unit").append(tools);
   }
 
-  /** Shows a part that is so many times as long, with a place where it was. */
+  /** Shows a part that is `factor` times as long, and keeps the place `around` where it was. */
   scale(factor, around = this.at ?? (this.seen.x[0] + this.seen.x[1]) / 2) {
     this.zoom(this.seen.x.map((end) => around + (end - around) * factor));
   }

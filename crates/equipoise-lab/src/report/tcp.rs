@@ -37,7 +37,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
             "rate (Mbit/s)",
             &[
                 ("goodput", &|sample| megabits(sample.goodput_bps)),
-                ("available bandwidth that it goes by", &|sample| megabits(sample.available_bps)),
+                ("available bandwidth that it uses", &|sample| megabits(sample.available_bps)),
             ],
         ),
         figure(

@@ -331,7 +331,7 @@ pub enum Problem {
     NoReportInterval,
     /// Per-packet reports exist only for media under a controller.
     #[error(
-        "only a flow with a `controller` over one `path`, and without `media_back`, has feedback by packet, or one over several `paths` whose controller goes by it"
+        "only a flow with a `controller` over one `path`, and without `media_back`, has feedback by packet, or one over several `paths` whose controller uses it"
     )]
     FeedbackOfWhat,
     /// Packets of several paths have no transport-wide sequence number.

@@ -80,7 +80,7 @@ fn direction(config: &PipeConfig) -> String {
         Capacity::Rate(rate) => rate.initial().to_string(),
         Capacity::Shaped(shaper) => bucket(shaper),
         Capacity::Trace(trace) => {
-            format!("a trace of {} in the mean, repeated after {}", trace.mean_rate(), trace.length())
+            format!("a trace with a mean of {}, repeated after {}", trace.mean_rate(), trace.length())
         }
     };
     let mut text = format!("{capacity}, propagation {}, queue {queue}", delay.initial());
@@ -363,7 +363,7 @@ fn describe_web(web: &WebConfig, tcp: &TcpFlow, out: &mut String) -> std::fmt::R
     )?;
     writeln!(
         out,
-        "    idle between bursts for {idle} in the mean: {:.2} Mbit/s of data at the most{until}",
+        "    idle between bursts for {idle} on average: at most {:.2} Mbit/s of data{until}",
         web.most_bps() / 1e6
     )
 }

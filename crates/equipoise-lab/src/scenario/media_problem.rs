@@ -20,7 +20,7 @@ pub enum MediaProblem {
     )]
     OnlyLive,
     /// The sender's queue would never drain, or would be sent at once.
-    #[error("must be 1 to {most}: packets leave at so many times the rate of the media")]
+    #[error("must be 1 to {most}: packets leave at this multiple of the rate of the media")]
     Pacing {
         /// The maximum.
         most: f64,

@@ -68,7 +68,7 @@ fn each_direction_has_its_own_controller_and_results() {
     // From 5 to 20 s and from 30 to 60 s, at 125 packets a second.
     assert!((5620..=5630).contains(&back.packets_sent), "{}", back.packets_sent);
     assert_eq!((there.packets_sent, back.packets_sent), (there.packets_received, back.packets_received));
-    assert!(there.delivered_rate_bps.expect("media came") > 3e6, "the whole link but for reports");
+    assert!(there.delivered_rate_bps.expect("media came") > 3e6, "the whole link except for reports");
     assert_eq!([there.reports_missing, back.reports_missing], [0, 0]);
     assert!(there.ignored.is_empty() && back.ignored.is_empty());
 }

@@ -25,7 +25,7 @@ fn run(text: &str) -> Run {
     simulate_many(&scenario, (1, 1), None, |run| run, &|_| {}).expect("it can be simulated").remove(0)
 }
 
-/// A video of 1.5 Mbit/s at the most on a path of 1 Mbit/s, and what is known of the laws: Google's goes by a delay that grows, NADA holds
+/// A video of 1.5 Mbit/s at most on a path of 1 Mbit/s, and the known properties of the laws: Google's reacts to a growing delay, NADA holds
 /// some 15 ms, and `SCReAM` leaves a fifth.
 #[test]
 fn laws_by_packet_use_a_path_and_leave_its_queue_nearly_empty() {

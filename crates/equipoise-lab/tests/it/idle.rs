@@ -35,7 +35,7 @@ fn below_a_hundredth(rates: &[f64], queues: &[&str], reports: &[f64]) {
     }
 }
 
-/// If it fails, the default controller saws through a full queue for ever: it lost 18 % here.
+/// If it fails, the default controller saws through a full queue forever: it lost 18 % here.
 #[test]
 fn a_session_alone_on_a_link_loses_less_than_a_hundredth() {
     below_a_hundredth(&[0.5, 2.0, 12.0], &["50 ms", "300 ms", "1000 packets"], &[0.1, 1.0, 5.0]);

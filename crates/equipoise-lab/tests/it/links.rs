@@ -304,11 +304,14 @@ fn marks_come_from_the_queue_to_the_controller() {
         let link = &marking.links[0];
         assert!(marking.flows[0].packets_lost == 0 && link.packets_marked > 10, "{link:?}");
         let came = marking.flows[0].packets_marked.expect("they may be marked");
-        assert!(came <= link.packets_marked && came + 3 > link.packets_marked, "{came} but for the last, of {link:?}");
+        assert!(
+            came <= link.packets_marked && came + 3 > link.packets_marked,
+            "{came} except for the last, of {link:?}"
+        );
         // A report a second on 187.5 packets each.
         let told = shares.iter().map(|share| share * 187.5).sum::<f64>();
         let marked = link.packets_marked as f64;
-        // Nobody tells of the last seconds, nor of intervals whose request the queue dropped: requests bear no mark.
+        // Nothing is reported about the last seconds and about intervals whose request the queue dropped: requests have no mark.
         assert!(shares.len() >= 15 && (0.7..1.02).contains(&(told / marked)), "{told} of {marked}: {shares:?}");
     }
     let refused = refusal(&over("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"").replace("source", "ecn = \"ect0\"\nsource"));

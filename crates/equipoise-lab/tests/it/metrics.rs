@@ -98,7 +98,7 @@ fn rows_are_given_out_once_and_after_their_packets_have_arrived() {
     let mut recorder = Recorder::new(&scenario, Instant::from_nanos(ORIGIN));
     packet(&mut recorder, 100, Some(9));
     packet(&mut recorder, 1100, Some(9));
-    assert!(recorder.take_rows(Span::from_millis(1500)).is_empty(), "its last packets may be under way");
+    assert!(recorder.take_rows(Span::from_millis(1500)).is_empty(), "its last packets may be in flight");
     let rows = recorder.take_rows(Span::from_secs(2));
     assert_eq!(rows.len(), 1);
     assert!((rows[0].delay_mean_s.expect("one packet") - 9e-3).abs() < 1e-12);

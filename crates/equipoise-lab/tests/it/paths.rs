@@ -29,7 +29,7 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
         assert_eq!(flow.packets_sent, wide.packets_sent + narrow.packets_sent);
         assert_eq!(flow.packets_received, wide.packets_received + narrow.packets_received);
         assert_eq!(flow.reports_missing, wide.reports_missing + narrow.reports_missing);
-        // 375 packets a second, on both together, but for some periods after the wide path's silence, in which the narrow one,
+        // 375 packets a second, on both together, except for some periods after the wide path's silence, in which the narrow one,
         // being alone, was full, and the session's circuit breaker tripped.
         let together = |from: u32, to: u32| {
             let (from, to) = (f64::from(from), f64::from(to));
@@ -45,7 +45,7 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
         assert!(sent(narrow, 64.0, 68.0) < 100, "left to the other");
         assert_eq!(sent(narrow, 100.5, 110.0), 0, "taken away");
         // But where the other one's answers are late, too, and none is better.
-        assert!(sent(wide, 142.5, 150.0) < 100, "dead: the probe at the most");
+        assert!(sent(wide, 142.5, 150.0) < 100, "dead: the probe at most");
         assert!(sent(wide, 101.0, 110.0).abs_diff(9 * 375) < 10, "the other carries all");
         assert!(sent(narrow, 110.0, 130.0) > 500, "and is used again");
         // The narrow path is nearer, until its queue is full.
@@ -127,7 +127,7 @@ fn what_cannot_be_reported_on_paths_is_said_at_its_line() {
     assert!(Scenario::parse(&text).is_ok());
     let pooled = text.replace("{ name = \"equipoise\" }", "{ name = \"cbr\", rate = \"5 Mbit/s\" }");
     let pooled = Scenario::parse(&pooled).expect_err("a wrong scenario").to_string();
-    assert!(pooled.contains("over several `paths` whose controller goes by it"), "{pooled}");
+    assert!(pooled.contains("over several `paths` whose controller uses it"), "{pooled}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn known_shares_have_their_index_of_fairness() {
 fn a_queue_that_grows_and_shrinks_is_seen_in_the_waits_of_phases() {
     let run = run(&two(["1 Mbit/s", "5 Mbit/s"], "rate = \"4 Mbit/s\""));
     let [full, after] = media(&run).phases.as_slice() else { panic!("two phases") };
-    // What arrives at t has waited t / 3: from 0 to 10 / 3 s, in the mean half of it.
+    // What arrives at t has waited t / 3: from 0 to 10 / 3 s, on average half of it.
     near(full.queueing.expect("simulated").mean_s, 10.0 / 6.0, 0.05);
     near(full.queueing.expect("simulated").p95_s, 0.95 * 10.0 / 3.0, 0.1);
     near(full.utilisation, 1.0, 0.01);

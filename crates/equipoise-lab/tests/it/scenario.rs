@@ -302,7 +302,7 @@ fn several_paths_say_what_was_meant_or_are_refused() {
     let names: Vec<_> = scenario.paths_of(&scenario.flows[0]).map(|path| path.name.as_str()).collect();
     assert_eq!((names, scenario.flows[0].path.as_slice()), (vec!["lte", "wimax"], &[0, 1][..]));
     let FlowKind::Multipath(flow) = &scenario.flows[0].kind else { panic!("several paths") };
-    assert_eq!(flow.period, Span::from_secs(5), "the paper's, where none is given");
+    assert_eq!(flow.period, Span::from_secs(5), "the paper's, if none is given");
     let explained = scenario.explain();
     for words in
         ["taken away from 10 s to 20 s", "from 30 s on", "the paths 0 lte, 1 wimax", "by `single`", "8 periods"]

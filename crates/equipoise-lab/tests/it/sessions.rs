@@ -73,7 +73,7 @@ fn simulate(text: &str) -> Result<Run, String> {
     Ok(sim::simulate(&scenario, 1, &mut |_| {}).expect("it runs"))
 }
 
-/// What breaks otherwise: a controller that lacks what it goes by sends at its first rate, or its highest, for ever.
+/// What breaks otherwise: a controller without the feedback that it needs sends at its initial or its highest rate forever.
 #[test]
 fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks() {
     for entry in entries() {
@@ -106,7 +106,7 @@ fn harm(flow: &FlowResult) -> (f64, f64) {
     (longest, flow.mean_rate_bps.unwrap_or(0.0) / 1e6)
 }
 
-/// A controller that holds a delay below that of the queue that TCP fills yields to it; one that goes by losses takes a part.
+/// A controller that holds a delay below that of the queue that TCP fills yields to it; one that reacts to losses takes a share.
 #[test]
 fn beside_tcp_every_adaptive_controller_leaves_tcp_its_part_and_those_that_go_by_losses_have_one() {
     for (entry, what) in entries().iter().flat_map(|entry| [ONE_PATH, TWO_PATHS].map(|what| (entry, what))) {
@@ -115,7 +115,7 @@ fn beside_tcp_every_adaptive_controller_leaves_tcp_its_part_and_those_that_go_by
         let (excess, rate) = harm(&run.flows[0]);
         let tcp = run.flows[1].tcp.as_ref().and_then(|tcp| tcp.goodput_bps).expect("it has one") / 1e6;
         let name = entry.name;
-        // NADA goes by losses, too, where there are some (RFC 8698, Sec. 5.1), and takes about half.
+        // NADA also reacts to losses if there are any (RFC 8698, Sec. 5.1), and takes about half.
         let least = if name == "nada" { 3.0 } else { 4.0 };
         assert!(tcp > least, "{name}: {tcp} Mbit/s are left to TCP");
         assert!(excess <= 2.0, "{name}: for {excess} s");

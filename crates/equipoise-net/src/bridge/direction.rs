@@ -99,7 +99,7 @@ impl Direction {
     }
 }
 
-/// Forward and back, and who is told of their counters from time to time.
+/// Forward and back, and the receiver of their counters, which are reported from time to time.
 #[derive(Debug)]
 pub(super) struct Directions {
     pub(super) both: [Direction; 2],

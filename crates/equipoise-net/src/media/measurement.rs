@@ -13,7 +13,7 @@ use crate::{HostStats, Observer, Time};
 pub struct Measurement {
     /// Reports so far.
     pub reports: u64,
-    /// Mean of the delay that the session goes by ([`SendConfig::delays`](crate::SendConfig::delays)), over the last
+    /// Mean of the delay that the session uses ([`SendConfig::delays`](crate::SendConfig::delays)), over the last
     /// report's interval.
     pub delay_mean: Option<Span>,
     /// Its standard deviation.
@@ -37,7 +37,7 @@ pub struct Reception {
     pub packets: u64,
     /// Bytes of their IP packets.
     pub bytes: u64,
-    /// Packets that were waited for in vain: their payload is missing.
+    /// Packets that did not arrive in time: their payload is missing.
     pub missing: u64,
     /// Mean of the delay over the interval of the last report that was sent, as the two clocks show it, less that of the
     /// session's first packet. `None` before the first, and where it had too few packets.

@@ -46,7 +46,7 @@ impl MediaSender {
     /// Opens a session to `config.peer` on a socket of one's own choice, as [`open`](Self::open) does.
     ///
     /// # Errors
-    /// As [`open`](Self::open), but for a port that is taken.
+    /// As [`open`](Self::open), except for a port that is taken.
     ///
     /// # Panics
     /// Outside of a tokio runtime.

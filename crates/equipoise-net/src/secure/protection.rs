@@ -311,7 +311,7 @@ mod tests {
         let (mut same_end, _) = ends();
         assert!(!same_end.unprotect(&wire, SSRC, &mut plain), "reflected");
         let mut later = Protection::new(&Keys::of(2), Role::Server);
-        assert!(!later.unprotect(&wire, SSRC, &mut plain), "replayed to a receiver that was started anew");
+        assert!(!later.unprotect(&wire, SSRC, &mut plain), "replayed to a receiver that was restarted");
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl ServerBench {
         self.state.socket.kernel_says = Some(Errno::from_raw(i32::from(errno)));
     }
 
-    /// So much time goes by.
+    /// Lets the time `span` pass.
     pub fn wait(&mut self, span: Span) {
         self.now = self.now + span.max(Span::ZERO);
         self.elapsed = self.elapsed + span.max(Span::ZERO);
@@ -87,7 +87,7 @@ impl ServerBench {
         self.state.config.key.is_none() && self.state.door.knows(self.now, from, &open)
     }
 
-    /// Somebody who has the key opens a session in one of a few variants, or opens it anew. Gives its words in order.
+    /// Somebody who has the key opens a session in one of a few variants, or opens it again. Gives its words in order.
     pub fn call(&mut self, from: SocketAddr, ssrc: u32, variant: u8) -> Vec<Vec<u8>> {
         let payload = [Payload::Generated, Payload::Stream, Payload::Rtp][usize::from(variant % 3)];
         let asked = Asked {
@@ -123,7 +123,7 @@ impl ServerBench {
         caller.protection.protect(plain, &mut wire).then_some(wire)
     }
 
-    /// Gives a message the code of who has the key, and other records, where there are such.
+    /// Adds the message authentication code of the key's owner to a message, and the other records if there are any.
     pub fn sign(&self, message: &mut Vec<u8>, records: Option<&[u8]>) {
         if let Some(key) = &self.state.config.key {
             sign(message, records, key.handshake());
@@ -155,7 +155,7 @@ impl ServerBench {
             return Some(format!("{granted} bit/s are promised, of {SENT}"));
         }
         let unsent = socket.stats().unsent;
-        // A report may be due beside the answer, and reports that were held back; and what it sends itself, in packets of 100 bytes at the least.
+        // A report may be due beside the answer, and reports that were held back; and what it sends itself, in packets of at least 100 bytes.
         let media = self.elapsed.as_secs_f64() * SENT.as_bps() as f64 / 800.0;
         let most = 4 * (self.heard + 1) * MAX_PATHS as u64 + media as u64;
         (unsent > most).then(|| format!("{unsent} answers to {} datagrams", self.heard))

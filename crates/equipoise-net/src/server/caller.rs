@@ -42,7 +42,7 @@ impl Caller {
         }
     }
 
-    /// Asks for a session, once more if it has one. Gives whether it is open.
+    /// Asks for a session, once more if it has one. Returns whether it is open.
     pub(super) fn call<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time) -> bool {
         self.begin(now);
         // A dialogue of some words; one that is not understood ends in silence.
@@ -57,7 +57,7 @@ impl Caller {
         self.opening.on_timer(now);
     }
 
-    /// Says what it has to say, and hears the answers, so many times. Gives whether its session is open.
+    /// Sends what it has to send and takes the answers, `times` times. Returns whether its session is open.
     pub(super) fn talk<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time, times: u32) -> bool {
         state.socket.overheard = Some(Box::default());
         for _ in 0..times {

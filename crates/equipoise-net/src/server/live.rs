@@ -28,7 +28,7 @@ pub(super) fn receiving(config: ReceiverConfig, several: bool) -> Result<Receivi
 /// This end of a session.
 pub(super) enum Half {
     Receives(Receiving),
-    /// It sends what was wanted, at this rate at the most.
+    /// It sends what was wanted, at this rate at most.
     Sends(Box<rtp::Sender>, Rate),
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Live {
     pub(super) half: Half,
     /// The source of this end's packets.
     pub(super) own_ssrc: u32,
-    /// Where its paths come from and when each was last heard of, by the number that the endpoint knows it by. The sender's
+    /// Where its paths come from and when each was last heard from, by the number that the endpoint knows it by. The sender's
     /// own numbers are in its packets; an address may change under them.
     pub(super) paths: Vec<(SocketAddr, Time)>,
     /// When the endpoint wants its timer to ring, as the queue of timers has it.

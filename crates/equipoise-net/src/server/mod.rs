@@ -115,7 +115,7 @@ pub trait SessionObserver {
     fn on_path_event(&mut self, now: Time, session: &Session, _path: PathId, event: &Event) {
         self.on_event(now, session, event);
     }
-    /// A session gives out payload, in order; so many packets are missing before it.
+    /// A session delivers payload, in order; `missing` packets before it are missing.
     fn on_payload(&mut self, _now: Time, _session: &Session, _missing: u64, _payload: &[u8]) {}
     /// A session is over.
     fn on_end(&mut self, _now: Time, _session: &Session, _why: End) {}
@@ -332,7 +332,7 @@ impl<V: SessionObserver> State<V> {
             return Ok(());
         };
         // A further path, or the answer was lost: only the sender knows the number, or who can read all that it sends. Or the sender
-        // has not heard of us for a while.
+        // has not heard from us for a while.
         if live.number != open.number && live.path_from(from).is_none() {
             self.door.refuse(from, open.number, Refusal::SourceInUse);
             return Ok(());

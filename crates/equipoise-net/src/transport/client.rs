@@ -16,10 +16,10 @@ use crate::{NetError, Received, Socket, Time};
 
 /// The side of a session that opened it, over one path or several.
 ///
-/// It sends, as a rule. Where reports stay away on all paths it asks for the session anew, so that a receiver that was started again, or
+/// It sends, as a rule. Where reports stay away on all paths it asks for the session again, so that a receiver that was started again, or
 /// an address that changed, ends no session. Where they do on one of several, that path joins once more.
 ///
-/// Where the server sends, it asks anew when nothing comes, so that media finds an address that changed. What a server that was
+/// Where the server sends, it asks again when nothing comes, so that media finds an address that changed. What a server that was
 /// started again would send is another stream: then the session is over.
 pub(crate) struct Client {
     links: Links,
@@ -28,7 +28,7 @@ pub(crate) struct Client {
     opening: Opening,
     /// Paths on which reports stay away.
     silent: Vec<PathId>,
-    /// Where the server is to send: when it was heard of last, and asked anew.
+    /// Where the server is to send: when it was heard from last, and asked again.
     listening: Option<Listening>,
     protection: Protection,
     /// The keys before these, by which the peer speaks until it has heard by the new ones.

@@ -106,7 +106,7 @@ impl InterfaceNews {
         self.socket.as_fd()
     }
 
-    /// Takes all news there is; whether there was any. What it says is of no account: who hears of it looks himself.
+    /// Takes all notifications and returns whether there were any. Their content is ignored: the caller reads the state itself.
     pub(super) fn take(&self) -> bool {
         let (mut buffer, mut found) = ([0; 4096], false);
         // More than the socket could hold (ENOBUFS) is news as well.

@@ -13,7 +13,7 @@ use crate::{Clock, Dscp, NetError, Received, Socket, SocketStats, Time, Timestam
 /// The sockets of a session, one for each path.
 ///
 /// They are given, or they follow the interfaces: then a path's socket is bound to an interface and to its address, as the
-/// address alone would silently take the way that the routes name; and it is bound anew as these change, come and go.
+/// address alone would silently take the way that the routes name; and it is bound again as these change, come and go.
 #[derive(Debug)]
 pub(crate) struct Links {
     clock: Clock,

@@ -58,7 +58,7 @@ pub(crate) trait Transport {
     /// The same, to be waited for and used.
     fn links_mut(&mut self) -> &mut Links;
 
-    /// Reads the next datagram; `None` where none is there.
+    /// Reads the next datagram; `None` if none is there.
     fn receive(&mut self) -> Result<Option<Arrival>, NetError>;
 
     /// The datagram that was received last, as the peer meant it.

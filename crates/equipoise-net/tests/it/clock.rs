@@ -13,7 +13,7 @@ fn the_clock_shows_the_wall_clocks_time_and_never_runs_backwards() {
     let clock = Clock::new();
     let (before, now, after) = (wall_nanos(), clock.now().as_nanos(), wall_nanos());
     let error = 1_000_000;
-    assert!(before - error <= now && now <= after + error, "{before} <= {now} <= {after}, but for {error} ns");
+    assert!(before - error <= now && now <= after + error, "{before} <= {now} <= {after}, ± {error} ns");
     let times: Vec<_> = (0..10_000).map(|_| clock.now()).collect();
     assert!(times.is_sorted());
 }

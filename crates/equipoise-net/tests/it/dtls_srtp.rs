@@ -167,7 +167,7 @@ async fn exchange(setup: Setup) -> Option<String> {
 #[ignore = "slow: real video for some seconds"]
 async fn gstreamer_that_begins_exchanges_video_with_us() {
     if let Some(lacks) = exchange(Setup::Passive).await {
-        println!("skipped: interop with GStreamer, for want of {lacks}");
+        println!("skipped: interop with GStreamer, without {lacks}");
     }
 }
 
@@ -175,6 +175,6 @@ async fn gstreamer_that_begins_exchanges_video_with_us() {
 #[ignore = "slow: real video for some seconds"]
 async fn gstreamer_that_waits_exchanges_video_with_us() {
     if let Some(lacks) = exchange(Setup::Active).await {
-        println!("skipped: interop with GStreamer, for want of {lacks}");
+        println!("skipped: interop with GStreamer, without {lacks}");
     }
 }

@@ -182,7 +182,7 @@ async fn tasks_send_and_receive(count: u64) {
     assert!(!sending.await.expect("no panic").ended_by_peer);
 }
 
-/// If it fails, a sender sends for ever to a receiver that is gone.
+/// If it fails, a sender sends forever to a receiver that is gone.
 #[test]
 fn a_sender_hears_that_its_receiver_is_gone() {
     for config in [only_tcp(), short_periods()] {

@@ -73,7 +73,7 @@ impl<C> FifoLink<C> {
     /// An idle link whose schedule of rates starts at `origin`.
     ///
     /// # Errors
-    /// [`LinkError`] if the configuration would let a packet wait for ever or travel back in time.
+    /// [`LinkError`] if the configuration would let a packet wait forever or travel back in time.
     pub fn new(config: LinkConfig, origin: Instant<C>) -> Result<Self, LinkError> {
         let service = RateService::new(config.rate.clone(), origin)?;
         if config.propagation_delay < Span::ZERO {

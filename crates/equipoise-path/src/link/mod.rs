@@ -95,7 +95,7 @@ impl fmt::Display for QueueLimit {
 /// Rates count IP packets including headers, without link-layer framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
-    /// Capacity; may be zero for a while (an outage), but not for ever.
+    /// Capacity; may be zero for a while (an outage), but not forever.
     pub rate: Schedule<Rate>,
     /// Time from the end of a packet's service to its arrival at the far end; not negative.
     pub propagation_delay: Span,

@@ -68,7 +68,7 @@ pub enum TraceErrorKind {
     /// The text has no entries, or no time passes in it.
     #[error("the trace ends here; it must hold at least one time above 0")]
     Empty,
-    /// The last rate is zero, and would stay for ever.
+    /// The last rate is zero, and would stay forever.
     #[error("the rate ends at zero; the last one must be above zero")]
     EndsAtZero,
 }

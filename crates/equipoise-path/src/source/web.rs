@@ -46,7 +46,7 @@ pub enum WebError {
         flows: u32,
     },
     /// A burst opens no connection.
-    #[error("must be 1 or more: a burst opens so many connections")]
+    #[error("must be 1 or more: a burst opens this number of connections")]
     NoConnection,
     /// There would be too many connections at a time.
     #[error(

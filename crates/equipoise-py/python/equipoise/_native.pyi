@@ -291,7 +291,7 @@ class Controller:
     :param feedback: ``"arrivals"`` for packets with the times of their arrivals, ``"acks"`` for packets without, both in ``feedback``; ``"twcc"`` for transport-wide
         feedback and ``"rfc8888"`` for RFC 8888, both in ``rtcp``.
     :param packet_bytes: size of full IP packets.
-    :param pacing: packets of a frame follow each other at so many times the rate.
+    :param pacing: packets of a frame follow each other at this multiple of the rate.
     :param interval_s: length of an interval for controllers that decide by intervals.
     :param has_ecn: whether packets are sent as ECN-capable and feedback tells their marks.
     :param now_s: the present time.
@@ -342,11 +342,11 @@ class Controller:
 
     @property
     def window_bytes(self) -> int | None:
-        """The most data that may be under way; None if the controller leaves that open."""
+        """The most data that may be in flight; None if the controller leaves that open."""
 
     @property
     def in_flight_bytes(self) -> int:
-        """Data that is under way."""
+        """Data in flight."""
 
     @property
     def round_trip_s(self) -> float:
@@ -385,7 +385,7 @@ class SweepFolder:
 
 @final
 class Allowance:
-    """How fast a session may send, in bit/s of IP packets, and how much may be under way."""
+    """How fast a session may send, in bit/s of IP packets, and how much may be in flight."""
 
     def __new__(cls, rate_bps: float, *, window_bytes: int | None = None, pace_bps: float | None = None) -> Allowance: ...
     @property
@@ -414,7 +414,7 @@ class Interval:
 
     @property
     def packets(self) -> int | None:
-        """Packets sent in what the report speaks of, whether they arrived or not."""
+        """Packets sent in the interval of the report, whether they arrived or not."""
 
     @property
     def delivered_bps(self) -> int | None:
@@ -462,7 +462,7 @@ class Packets:
     def round_trip_s(self) -> float | None: ...
     @property
     def in_flight_bytes(self) -> int:
-        """Data under way before this feedback came, with the packets that it tells of."""
+        """Data in flight before this feedback arrived, with the packets that it covers."""
 
     @property
     def app_limited(self) -> bool: ...
@@ -470,7 +470,7 @@ class Packets:
 
 @final
 class Silence:
-    """No report came for so many report intervals, three at least."""
+    """No report came for this number of report intervals, at least three."""
 
     @property
     def reports(self) -> int: ...

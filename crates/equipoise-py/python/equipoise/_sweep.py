@@ -40,7 +40,7 @@ def sweep(
     :param scenario: as of ``run``; ``set`` changes it first.
     :param file: the file of Parquet that is written.
     :param vary: keys with the values that they have in turn.
-    :param draw: keys with what their values are drawn from, such as ``"uniform(2 ms, 8 ms)"``, at so many ``points``.
+    :param draw: keys with what their values are drawn from, such as ``"uniform(2 ms, 8 ms)"``, at ``points`` random points.
     :param runs: runs of each point, on the seeds from ``seed`` on.
     :param folder: where the parts are kept: the same call with the same folder goes on after an interruption. Without, they are kept
         beside the others of the system's temporary files, until the end.

@@ -79,7 +79,7 @@ fn a_late_arrival_repairs_an_earlier_loss_once() {
     assert_eq!((counts.repaired, counts.repeated, history.in_flight()), (1, 4, Size::from_bytes(6000)));
 }
 
-/// If it fails, a lost report looks like a burst of losses, or keeps a window full for ever.
+/// If it fails, a lost report looks like a burst of losses, or keeps a window full forever.
 #[test]
 fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     let mut history = history(0..10);
@@ -95,7 +95,7 @@ fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     assert_eq!((history.outcome(10), history.in_flight()), (None, Size::from_bytes(2000)));
 }
 
-/// If they fail, a window stays full for ever when nothing arrives, because nothing is reported then.
+/// If they fail, a window stays full forever when nothing arrives, because nothing is reported then.
 #[test]
 fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
     let mut waiting = history(0..10);
@@ -163,7 +163,7 @@ fn fates_by_whole_numbers_come_in_any_order_and_each_brings_news_once() {
     let joined = joined.expect("what was sent");
     assert_eq!(joined.packets.iter().map(|packet| packet.number).collect::<Vec<_>>(), [100_000, 100_004]);
     assert_eq!((joined.round_trip, joined.in_flight), (Some(MILLI * 46), Size::from_bytes(4000)));
-    assert_eq!(history.in_flight(), Size::from_bytes(2000), "the others are under way");
+    assert_eq!(history.in_flight(), Size::from_bytes(2000), "the others are in flight");
     let again = history.on_fates(now, &[(100_004, arrived), (100_000, arrived)]).expect("what was sent");
     assert_eq!(again.packets.iter().map(|packet| packet.number).collect::<Vec<_>>(), [100_000]);
     for (number, refusal) in [
@@ -196,7 +196,7 @@ fn a_time_that_cannot_be_gives_no_round_trip() {
     let mut history = history(0..10);
     let made = |history: &mut History, begin, made| {
         let report = ArrivalReport { made, ..report(begin, "+") };
-        history.on_report(departure(40), &report).expect("honest but for its time").round_trip
+        history.on_report(departure(40), &report).expect("honest except for its time").round_trip
     };
     assert_eq!(made(&mut history, 0, Some(arrival(0) - MILLI)), None, "made before the arrival");
     assert_eq!(made(&mut history, 1, Some(arrival(1) + MILLI * 39)), None, "held for longer than since the departure");

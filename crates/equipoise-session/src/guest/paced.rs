@@ -74,7 +74,7 @@ pub enum PacedError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A report in a datagram refers to packets that were never sent.
-    #[error("the report tells of packets that were never sent")]
+    #[error("the report covers packets that were never sent")]
     NeverSent,
 }
 

@@ -256,7 +256,7 @@ fn who_sends_nothing_is_not_halved_for_hearing_nothing() {
     assert!(guest.rate() >= rate, "{} before, {} after", rate, guest.rate());
 }
 
-/// If it fails, a sender whose window is full of lost packets stays silent for ever: no feedback covers them, because
+/// If it fails, a sender whose window is full of lost packets stays silent forever: no feedback covers them, because
 /// nothing arrives after them.
 #[test]
 fn packets_that_feedback_leaves_out_are_waited_for_though_nothing_else_leaves() {
@@ -272,7 +272,7 @@ fn packets_that_feedback_leaves_out_are_waited_for_though_nothing_else_leaves() 
     guest.on_feedback(at(450 * MILLI), &PacketFeedback::new(&packets, PACKET), 1.0);
     assert!(guest.next_timer().is_some_and(|due| due < at(2 * SECOND)), "{:?}", guest.next_timer());
     let forgotten = (450..4000).filter(|milli| guest.on_timer(at(milli * MILLI))).count();
-    assert_eq!(forgotten, 1, "what was under way is given up once");
+    assert_eq!(forgotten, 1, "what was in flight is given up once");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::rtp::{Payload, SenderConfig, SessionError};
 use crate::wire::feedback::StreamFeedback;
 use crate::{DropReason, Event};
 
-/// The law of one path, where each path has its own: it goes by reports on the packets of that path, and is held to what answers to
+/// The law of one path, if each path has its own: it uses reports on the packets of that path, and is limited to what answers to
 /// requests on it prove, as the law of a session over that path alone would be.
 #[derive(Debug)]
 pub(super) struct Law {
@@ -56,7 +56,7 @@ impl Law {
         })
     }
 
-    /// The path is back: nothing is known of it, and its law begins anew, at the lowest rate.
+    /// The path is back: nothing is known of it, and its law restarts, at the lowest rate.
     pub(super) fn begin_anew(&mut self, laws: &PathLaws, now: Instant<SenderClock>) {
         let controller = (laws.make)().map(|controller| self.by_packet.adapt(controller));
         if let Some(Ok(governor)) = controller.map(|controller| Governor::new(controller, Self::PROVIDES)) {
@@ -93,7 +93,7 @@ impl Law {
         probe.map_or(pace, |probe| probe.rate.max(pace))
     }
 
-    /// Whether as much is under way as may be.
+    /// Whether the data in flight is at its limit.
     pub(super) fn is_window_full(&self) -> bool {
         // One packet may always be: nothing would ever be heard without.
         self.governor.window().is_some_and(|window| self.by_packet.in_flight() >= window.max(Size::from_bytes(1)))
@@ -164,7 +164,7 @@ impl Law {
         }
     }
 
-    /// A report tells of single packets, by when the application has been waited for for `waited` in all. Returns what it told.
+    /// Handles a report on single packets, when the sender has waited for the application for `waited` in total. Returns its content.
     ///
     /// # Errors
     /// [`DropReason`] where it is on packets that nobody sent.

@@ -35,18 +35,18 @@ pub(super) struct Path {
     /// It does not answer.
     is_silent: bool,
     breakers: Breakers,
-    /// When it was last heard of, or came up.
+    /// When it was last heard from, or came up.
     heard: Instant<SenderClock>,
-    /// Since when it has its rate: what was asked before that tells of another one.
+    /// Since when it has its rate: an answer to an earlier request concerns another rate.
     begun: Instant<SenderClock>,
-    /// It has told of the period that is being closed.
+    /// It has reported on the period that is being closed.
     pub(super) has_told: bool,
     /// How long what it has sent since the last split takes at its rate.
     served: Span,
     /// Its lower half is what the next packet carries.
     next_number: u64,
     pub(super) counts: Counts,
-    /// Its delay in this period, and what else reports have told of it.
+    /// Its delay in this period, and the other statistics from its reports.
     pool: PeriodDelay,
     told: Told,
     copies: VecDeque<Waiting>,
@@ -63,7 +63,7 @@ pub(super) struct Session<'a> {
     pub(super) laws: Option<&'a PathLaws>,
 }
 
-/// What reports have told of a period.
+/// The content of the reports on a period.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     /// What of its packets arrived.
@@ -83,7 +83,7 @@ pub(super) struct Waiting {
 }
 
 impl Path {
-    /// Copies that wait for their turn at the most; the oldest gives way. Ours: later ones would come too late to help.
+    /// Maximum number of copies that wait for their turn; the oldest is dropped. Ours: later ones would come too late to help.
     const COPIES: usize = 32;
 
     /// A path that the world lets be used from `now` on, whose packets are numbered from `first` on.
@@ -144,7 +144,7 @@ impl Path {
         self.comes_back(now, laws);
     }
 
-    /// It answers again; so does its law begin anew.
+    /// It answers again, and its law restarts.
     pub(super) fn comes_back(&mut self, now: Instant<SenderClock>, laws: Option<&PathLaws>) {
         self.begin(now);
         if let (Some(law), Some(laws)) = (&mut self.law, laws) {
@@ -201,7 +201,7 @@ impl Path {
         self.law.as_mut()
     }
 
-    /// Whether its law allows something else than when the total was divided.
+    /// Whether the allowance of its law has changed since the total was divided.
     pub(super) fn has_other_rate(&self) -> bool {
         self.law.as_ref().is_some_and(|law| law.rate() != self.divided_at)
     }
@@ -239,7 +239,7 @@ impl Path {
         asked
     }
 
-    /// A report tells of single packets of it, by when the application has been waited for for `waited` in all.
+    /// Handles a report on single packets of it, when the sender has waited for the application for `waited` in total.
     pub(super) fn on_feedback(
         &mut self,
         now: Instant<SenderClock>,
@@ -274,7 +274,7 @@ impl Path {
         (self.heard, self.is_silent) = (now, false);
     }
 
-    /// A report proves what arrived on it. Gives what its circuit breaker has done thereupon. None trips where no other path is
+    /// A report proves what arrived on it. Returns what its circuit breaker did then. None trips if no other path is
     /// there to carry on: then the session's own act.
     pub(super) fn on_proof(
         &mut self,
@@ -294,7 +294,7 @@ impl Path {
         self.stopped_by(now, trip)
     }
 
-    /// Its reports contradict what was sent. Returns what its circuit breaker has done thereupon.
+    /// Its reports contradict what was sent. Returns what its circuit breaker did then.
     pub(super) fn on_contradiction(&mut self, now: Instant<SenderClock>) -> Option<Event> {
         let trip = self.breakers.on_contradiction(now);
         self.stopped_by(now, trip)
@@ -307,7 +307,7 @@ impl Path {
         Some(Event::CircuitBroken(breaker))
     }
 
-    /// It told of an interval that it was asked about at `asked`; of a period that is being closed since `closing`.
+    /// It reported on an interval that was requested at `asked`, or on a period that is being closed since `closing`.
     pub(super) fn on_interval(
         &mut self,
         asked: Instant<SenderClock>,
@@ -351,7 +351,7 @@ impl Path {
         PathView { path: self.id, alive: self.is_alive(), rate: self.share, delay, most }
     }
 
-    /// What reports have told of the period that ends, which is forgotten.
+    /// Takes the content of the reports on the period that ends.
     pub(super) fn take_told(&mut self) -> Told {
         core::mem::take(&mut self.told)
     }
@@ -372,7 +372,7 @@ impl Path {
         self.served
     }
 
-    /// A packet left on it. Gives how late it was, where that made the schedule start anew.
+    /// A packet left on it. Returns how late it was, if that made the schedule restart.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, sent: Sent) -> Option<Span> {
         self.counts.add(sent);
         self.exchange.on_media(now, sent.size, self.next_number);

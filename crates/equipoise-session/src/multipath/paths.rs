@@ -16,7 +16,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 #[derive(Debug, Default)]
 pub(super) struct Paths(Vec<Path>);
 
-/// What all paths together have told of a period.
+/// The content of the reports of all paths together on a period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AllTold {
     pub(super) proof: Proof,
@@ -24,7 +24,7 @@ pub(super) struct AllTold {
     pub(super) round_trip: Option<Span>,
     /// Share of the packets that were marked among those that may be; `None` where none may.
     pub(super) fraction_marked: Option<f64>,
-    /// The shortest round trip of those that carried a tenth at least; zero where none is known.
+    /// The shortest round trip of those that carried a tenth at least; zero if none is known.
     pub(super) shortest: Span,
 }
 
@@ -103,7 +103,7 @@ impl Paths {
         sum(self.up().map(Path::share))
     }
 
-    /// Whether a law of theirs allows something else than when the total was divided.
+    /// Whether the allowance of one of their laws has changed since the total was divided.
     pub(super) fn has_other_rate(&self) -> bool {
         self.up().any(Path::has_other_rate)
     }
@@ -132,7 +132,7 @@ impl Paths {
         }
     }
 
-    /// Takes what they have told of the period that ends.
+    /// Takes the content of their reports on the period that ends.
     pub(super) fn take_told(&mut self) -> AllTold {
         let all: Vec<_> = self.up_mut().map(Path::take_told).collect();
         let proof = all.iter().fold(Proof::default(), |proof, told| proof.beside(told.proof));

@@ -16,7 +16,7 @@ use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, PathId, Transmit, W
 use equipoise::measure::{Arrival, SequenceTracker};
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
-/// The receiving end of a session over several paths: measures each, answers its requests, and gives out what comes in the
+/// The receiving end of a session over several paths: measures each, answers its requests, and delivers what comes in the
 /// order in which it was sent, each packet once.
 ///
 /// A packet that comes twice counts for both of its paths, and is otherwise a duplicate. What a slower path brings waits
@@ -42,7 +42,7 @@ pub struct Receiver {
     compound: CompoundTimer<ReceiverClock>,
     reorder: ReorderBuffer,
     key_frames: KeyFrameAsker<ReceiverClock>,
-    /// The path on which the sender was last heard of: what is not an answer goes back there.
+    /// The path on which the sender was last heard from: what is not an answer goes back there.
     heard_on: PathId,
     /// When the sender said goodbye: packets that it overtook are still waited for.
     goodbye: Option<Instant<ReceiverClock>>,
@@ -162,7 +162,7 @@ impl Receiver {
         };
         let far = (sequence.wrapping_sub(order.highest() as u16) as i16).unsigned_abs();
         if !follows && u64::from(far) >= SequenceTracker::WINDOW {
-            // The sender began anew, and this is the first path to say so.
+            // The sender restarted, and this is the first path to say so.
             self.reorder.begin_anew();
             return Ok(order.restart(sequence));
         }
@@ -284,7 +284,7 @@ impl Receiver {
         }
     }
 
-    /// The sender report of a regular compound speaks of all paths together.
+    /// The sender report of a regular compound covers all paths together.
     fn on_plain_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
         if report.ssrc != self.config.sender_ssrc || !report.extension.is_empty() {
             return Err(DropReason::Foreign);

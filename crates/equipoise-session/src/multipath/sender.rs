@@ -41,7 +41,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 /// alone: it gets reports on the path's packets (RFC 8888, by their numbers in the sub-flow), is held to what answers on the path
 /// prove, and halved by their absence. The total is what the living paths' controllers allow together, and at most
 /// [`PathLaws::highest`](super::PathLaws::highest); the scheduler gives no path more than its controller allows. When a path comes
-/// back its controller begins anew, at the lowest rate.
+/// back its controller restarts, at the lowest rate.
 pub struct Sender {
     config: SenderConfig,
     period: Span,
@@ -79,7 +79,7 @@ impl Sender {
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
     /// A sender without a path so far, which starts at `config.start`, at the `total` that its controller, or those of its paths,
-    /// say, and divides it anew after each `period`.
+    /// say, and divides it again after each `period`.
     ///
     /// # Errors
     /// [`SessionError`] where the configuration cannot be carried by RTP; [`SessionError::Period`] where the period is shorter
@@ -162,7 +162,7 @@ impl Sender {
         }
     }
 
-    /// Halves the total's one rate for each report interval in which no path answers, unless it is fixed. Gives whether it did.
+    /// Halves the total's one rate for each report interval in which no path answers, unless it is fixed. Returns whether it did.
     fn halve_if_silent(&mut self, now: Instant<SenderClock>) -> bool {
         let Control::Pooled(governor) = &mut self.control else { return false };
         let is_silent = self.paths.len() > 0 && self.paths.are_silent();
@@ -185,7 +185,7 @@ impl Sender {
         self.paths.up_mut().for_each(|path| path.has_told = false);
     }
 
-    /// Whether a period is to be closed and all paths that live have told of it, or have had a report interval's time to.
+    /// Whether a period is to be closed and all live paths have reported on it, or have had a report interval's time for it.
     fn has_closed(&self, now: Instant<SenderClock>) -> bool {
         let have_told = self.paths.alive().all(|path| path.has_told);
         self.closing.is_some() && (have_told || self.closes_by().is_some_and(|by| now >= by))
@@ -196,7 +196,7 @@ impl Sender {
         self.closing.map(|closing| closing + self.config.report_interval)
     }
 
-    /// Asks path number `at` for a report, where that is due or `ends` says so. Gives whether it has died.
+    /// Asks path number `at` for a report, where that is due or `ends` says so. Returns whether it has died.
     fn ask_if_due(&mut self, now: Instant<SenderClock>, at: usize, ends: bool) -> bool {
         let interval = self.config.report_interval;
         let is_due = |path: &&mut Path| path.is_up && (ends || now >= path.exchange.due());
@@ -222,7 +222,7 @@ impl Sender {
         path.dies(now, interval)
     }
 
-    /// Divides the total anew; `ends` says that a period does, with its statistics.
+    /// Divides the total again; `ends` says that a period does, with its statistics.
     fn split(&mut self, now: Instant<SenderClock>, ends: bool) {
         let mut views = self.paths.views(ends);
         if views.is_empty() {
@@ -257,7 +257,7 @@ impl Sender {
         self.outbox.about(None);
     }
 
-    /// A period ends, with what all paths told of it.
+    /// A period ends, with the reports of all paths on it.
     fn end_period(&mut self, now: Instant<SenderClock>, views: &[PathView]) {
         let told = self.paths.take_told();
         // Reading: RFC 8083, Sec. 4 knows one path. Here all are one whose round trip is the shortest of those that carried a
@@ -278,7 +278,7 @@ impl Sender {
         self.note(trip);
     }
 
-    /// A circuit breaker has tripped, where one has, and the rate is divided anew.
+    /// If a circuit breaker has tripped, the rate is divided again.
     fn trips(&mut self, now: Instant<SenderClock>, trip: Option<Trip>) {
         self.note(trip);
         if trip == Some(Trip::Tenth) {
@@ -307,7 +307,7 @@ impl Sender {
         if self.breakers.has_stopped() {
             return;
         }
-        // Two for each path at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
+        // Two for each path at most: one that is due, and one that lateness of just a gap makes due at the same moment.
         for _ in 0..2 * self.paths.len() {
             let Some(at) = self.paths.next_ready(now, self.has_payload()) else { break };
             self.send(now, at);

@@ -13,9 +13,9 @@ use equipoise::units::Rate;
 
 /// What decides how much a session over several paths sends in all.
 pub enum Total {
-    /// One controller for all paths together, which goes by the intervals that their reports make of them as of one path.
+    /// One controller for all paths together, which uses intervals of their pooled reports, as if they were one path.
     Pooled(BoxedController),
-    /// A controller for each path, which goes by reports on that path's packets.
+    /// A controller for each path, which uses reports on that path's packets.
     PerPath(PathLaws),
 }
 
@@ -34,7 +34,7 @@ impl PathLaws {
         Self { make: Box::new(make), highest }
     }
 
-    /// What those of the paths that live allow in all, [`highest`](Self::highest) at the most.
+    /// What the live paths allow in total, at most [`highest`](Self::highest).
     pub(super) fn allowed(&self, views: &[PathView]) -> Rate {
         let all = sum(views.iter().filter(|view| view.alive).filter_map(|view| view.most));
         self.highest.map_or(all, |highest| all.min(highest))
@@ -47,7 +47,7 @@ pub(super) fn sum(rates: impl Iterator<Item = Rate>) -> Rate {
 }
 
 impl Total {
-    /// What `controller` is to a session: one like it on each path, as `laws` makes them, if it goes by single packets, and else the
+    /// What `controller` is to a session: one like it on each path, as `laws` makes them, if it uses single packets, and otherwise the
     /// one for all paths.
     pub fn of(controller: BoxedController, laws: PathLaws) -> Self {
         if controller.needs().contains(Needs::PACKETS) { Self::PerPath(laws) } else { Self::Pooled(controller) }

@@ -31,13 +31,13 @@ pub(crate) struct Governor {
     probes: ProbeBudget,
 }
 
-/// Proofs count together until they cover so much time: a single short interval is as noisy as the way back of its report.
+/// Proofs are added until they cover this time: a single short interval is as noisy as the way back of its report.
 const PROVED_OVER: Span = Span::from_millis(900);
-/// Over so much time, if that is more, for laws by packet.
+/// The same for laws by packet, if this is longer.
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
-/// So many packets of which fewer than a tenth are lost prove the rate that they had.
+/// Number of packets that prove their rate if fewer than a tenth of them are lost.
 const PEAK_PACKETS: u64 = 5;
-/// From this share of losses on, and so many packets, no more is sent than what arrived.
+/// Share of losses above which, with enough packets, no more is sent than what arrived.
 const LOSSY: f64 = 0.1;
 const LOSSES: u64 = 3;
 /// Without any proof the rate that a session began with is kept for so long, or for two report intervals and the time that a
@@ -80,7 +80,7 @@ impl Governor {
         self.cap.map_or(pace, |cap| pace.min(cap)).max(self.rate)
     }
 
-    /// The most data that may be under way.
+    /// The most data that may be in flight.
     pub(crate) fn window(&self) -> Option<Size> {
         self.controller.allowance().window
     }
@@ -162,14 +162,14 @@ impl Governor {
         self.decide();
     }
 
-    /// A report told of single packets. What it proves stands in the next answer to a request.
+    /// Handles a report on single packets. What it proves is in the next answer to a request.
     pub(crate) fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
         self.probes.come_to(now);
         self.controller.on_feedback(now, &Feedback::Packets(feedback));
         self.decide();
     }
 
-    /// So many reports are missing in a row. The controller is told, and may halve its rate itself.
+    /// This number of reports is missing in a row. The controller is notified, and may halve its rate itself.
     pub(crate) fn on_silence(&mut self, now: Instant<SenderClock>, reports: u64) {
         self.controller.on_feedback(now, &Feedback::Silent { reports });
         if self.controller.needs() != Needs::NOTHING {
@@ -203,7 +203,7 @@ impl Governor {
         self.is_proved = true;
     }
 
-    /// So much time has gone by since the controller's first packet. Returns whether the rate falls, as nothing was ever proved
+    /// This time has passed since the controller's first packet. Returns whether the rate falls, because nothing was ever proved
     /// to arrive.
     pub(crate) fn on_unproved(&mut self, since_first: Span, report_interval: Span) -> bool {
         let lowest = self.controller.lowest_rate();
@@ -415,7 +415,7 @@ mod tests {
         assert!(governor.is_whole());
     }
 
-    /// What breaks otherwise: TQ without the occupancy that it goes by sends at its highest rate for ever.
+    /// What breaks otherwise: TQ without the occupancy that it needs sends at its highest rate forever.
     #[test]
     fn a_controller_whose_needs_are_not_met_is_refused_and_the_lack_is_named() {
         let entry = find("tq").expect("in the catalogue");

@@ -73,7 +73,7 @@ impl MissingPackets {
         }
     }
 
-    /// Resets the state, because the sender's numbers start anew.
+    /// Resets the state, because the sender's numbers restart.
     pub(crate) fn begin_anew(&mut self) {
         self.missing.clear();
         self.highest = None;

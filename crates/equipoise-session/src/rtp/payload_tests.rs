@@ -138,7 +138,7 @@ fn payload_beyond_the_room_is_refused_whole_and_counted() {
     bench.tell(true, Input::payload(&bytes(room + 1)));
     assert_eq!((bench.sender.waiting(), bench.count(|event| *event == Event::Ignored(DropReason::Full))), (0, 1));
     bench.tell(true, Input::payload(&bytes(room)));
-    assert!(bench.sender.room() < 2000, "full but for the packets that left at once");
+    assert!(bench.sender.room() < 2000, "full except for the packets that left at once");
 }
 
 /// A packet of another program: 1000 bytes in total.

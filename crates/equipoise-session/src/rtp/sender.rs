@@ -58,13 +58,13 @@ pub struct SenderConfig {
     pub ecn: Ecn,
     /// When generated media pauses, in the order of the times.
     pub pauses: Vec<Pause>,
-    /// How the receiver reports on single packets; `None` if it does not. The controller goes by these reports then, and the answers to
+    /// How the receiver reports on single packets; `None` if it does not. The controller then uses these reports, and the answers to
     /// requests prove what arrives.
     pub reporting: Option<Reporting>,
     /// How it answers requests for packets that are missing; `None` if it does not. Generated media is never sent again.
     pub repeating: Option<Repeating>,
     /// Whether it carries another program's packets of one further source, such as audio beside video: they leave before all else, and the
-    /// receiver gives them out as they come. The source is the first that is heard of, or another one when that was silent for 2 s.
+    /// receiver gives them out as they come. The source is the first that is heard from, or another one when that was silent for 2 s.
     pub has_further_source: bool,
 }
 
@@ -119,7 +119,7 @@ impl SenderConfig {
 /// may be shorter than the round trip.
 ///
 /// Beyond the paper: no more is sent than twice what reports prove to arrive, and the circuit breakers of RFC 8083, Sec. 4
-/// stop the media whatever the controller does ([`Event::CircuitBroken`]). Requests go on, the more rarely the longer no answer
+/// stop the media whatever the controller does ([`Event::CircuitBroken`]). Requests go on, less often the longer no answer
 /// comes; three answers in a row let media begin again at the lowest rate.
 pub struct Sender {
     packetiser: Packetiser,
@@ -160,7 +160,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A pair is sent once in so many packets, where the controller wants pairs. Ours: some in each report interval, and
+    /// A pair is sent once in this number of packets, if the controller wants pairs. Ours: some in each report interval, and
     /// not enough to make the stream bursty.
     const PAIR_EVERY: u32 = 8;
     /// What a session over one path provides to its controller, and [`Needs::PLAYOUT`] besides if its receiver stands before
@@ -288,7 +288,7 @@ impl Sender {
         if self.governor.on_timer(now) {
             self.decided();
         }
-        // Two at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
+        // Two at most: one that is due, and one that lateness of just a gap makes due at the same moment.
         for _ in 0..2 {
             if self.breakers.has_stopped() || self.is_window_full() || self.pacer.poll(now) != Readiness::Now {
                 break;
@@ -370,7 +370,7 @@ impl Sender {
         }
     }
 
-    /// Whether as much is under way as may be.
+    /// Whether the data in flight is at its limit.
     fn is_window_full(&self) -> bool {
         let window = self.governor.window();
         let in_flight = self.by_packet.as_ref().map_or(Size::ZERO, ByPacket::in_flight);

@@ -25,7 +25,7 @@ impl KnownBandwidth {
         self.0.written.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Records that the sender had a timeout: earlier measurements are invalid, and measuring starts anew.
+    /// Records that the sender had a timeout: earlier measurements are invalid, and measuring restarts.
     pub fn discard(&self) {
         self.take();
         self.0.discarded.store(true, Ordering::Relaxed);

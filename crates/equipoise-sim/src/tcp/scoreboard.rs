@@ -201,7 +201,7 @@ impl Scoreboard {
     }
 
     /// Starts a recovery: the first segment is lost, and nothing was retransmitted yet (RFC 6675, Sec. 5, step 4.3:
-    /// `HighRxt` starts anew).
+    /// `HighRxt` restarts).
     pub(super) fn begin_recovery(&mut self) {
         if self.resent > 0 {
             for sent in self.flight.iter_mut().filter(|sent| !sent.sacked) {

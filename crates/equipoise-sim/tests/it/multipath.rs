@@ -155,7 +155,7 @@ fn a_path_that_is_taken_away_for_ten_seconds_costs_what_was_under_way() {
     assert!((on(0, 31, 40) - 9.0 * 375.0).abs() <= 4.0, "the other carries all");
     assert!(on(1, 40, 45) > 0.0 && on(1, 60, 70) > 300.0, "it is used again, and has a share of its own");
     let lost = Seen::sum(&seen.sent, &[0, 1], 0, 60) - Seen::sum(&seen.received, &[0, 1], 0, 60);
-    assert!(lost.abs() < 20.0, "{lost}: nothing but what is under way at the ends of the seconds");
+    assert!(lost.abs() < 20.0, "{lost}: nothing but what is in flight at the ends of the seconds");
 }
 
 /// The application wants 5 Mbit/s; the paths together carry 3.

@@ -159,7 +159,7 @@ fn delays_over_three_links_are_those_of_the_recursion() {
     let mut free = [0.0f64; 3];
     let mut sources = sources();
     for delay in found {
-        let next = |source: &Source<SimClock>| source.next_departure().expect("for ever").as_nanos();
+        let next = |source: &Source<SimClock>| source.next_departure().expect("it never ends").as_nanos();
         let source = if next(&sources[1]) < next(&sources[0]) { &mut sources[1] } else { &mut sources[0] };
         let sent = next(source) as f64 / 1e9;
         source.advance();

@@ -64,7 +64,7 @@ impl Ceiling {
 mod tests {
     use super::*;
 
-    /// If it fails, a law oscillates through a full queue for ever: it doubles its rate where that failed before.
+    /// If it fails, a law oscillates through a full queue forever: it doubles its rate where that failed before.
     #[test]
     fn strides_end_below_the_rate_at_which_the_path_was_full_and_steps_lead_beyond() {
         let mut ceiling = Ceiling::default();

@@ -322,7 +322,7 @@ mod tests {
         assert!(adaptive.abs() < 1e-9, "{adaptive}");
     }
 
-    /// A plant with delay: a report takes effect one interval late. If it fails, the loop oscillates for ever.
+    /// A plant with delay: a report takes effect one interval late. If it fails, the loop oscillates forever.
     #[test]
     fn with_reports_an_interval_late_the_buffer_still_settles() {
         let law = TqLaw { desired: 5.0, gain: 0.5 };

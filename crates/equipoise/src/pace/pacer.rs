@@ -81,7 +81,7 @@ impl<C> Pacer<C> {
         }
     }
 
-    /// Records a packet of `size` that left at `now`. If it was so late that the schedule starts anew, returns how
+    /// Records a packet of `size` that left at `now`. If it was so late that the schedule restarts, returns how
     /// late.
     pub fn on_departure(&mut self, now: Instant<C>, size: Size) -> Option<Span> {
         let (due, carry) = self.next.unwrap_or((now, 0));

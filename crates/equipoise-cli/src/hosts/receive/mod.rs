@@ -33,7 +33,7 @@ struct Results {
     sessions: Vec<SessionResult>,
     /// What the others came to, together.
     more_sessions: Together,
-    /// Intervals that found no room, as the file or its reader stood still.
+    /// Intervals that were dropped because the file or its reader stalled.
     intervals_dropped: u64,
     /// Datagrams that belong to no session, by reason.
     ignored: BTreeMap<&'static str, u64>,

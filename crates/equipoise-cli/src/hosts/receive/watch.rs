@@ -265,7 +265,7 @@ fn received(end: &ReceiveEnd) -> String {
         let dropped = end.payload_dropped;
         let _ = writeln!(
             anstream::stderr(),
-            "warning: the payload of {dropped} packets was dropped, as the reader of --output stood still"
+            "warning: the payload of {dropped} packets was dropped, because the reader of --output stalled"
         );
     }
     let marked = if end.packets_marked > 0 { format!(", {} marked", end.packets_marked) } else { String::new() };

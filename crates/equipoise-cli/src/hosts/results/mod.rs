@@ -18,7 +18,7 @@ pub(crate) enum Direction {
     Received,
 }
 
-/// Adds up what an end tells of a session.
+/// Adds up what an end reports about a session.
 #[derive(Debug)]
 pub(crate) enum Tally {
     Sent(Box<SendTally>),

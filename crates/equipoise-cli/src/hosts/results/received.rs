@@ -86,7 +86,7 @@ pub(crate) struct ReceiveEnd {
     /// Packets and bytes of audio in that.
     pub(crate) audio_packets: u64,
     pub(crate) audio_bytes: u64,
-    /// Packets whose payload was not written, as the file or its reader stood still.
+    /// Packets whose payload was not written, because the file or its reader stalled.
     pub(crate) payload_dropped: u64,
     pub(crate) ignored: BTreeMap<&'static str, u64>,
     /// Packets that came on each path, by the sender's number, if the session has several.
@@ -133,8 +133,8 @@ impl Together {
     }
 }
 
-/// Paths of a session that are told apart. Ours: four times what it may have at once; a path that was added late, after so
-/// many others, counts in the whole alone.
+/// Maximum number of paths with their own statistics. Ours: four times what a session may have at once; a path beyond
+/// that number only counts in the session's statistics.
 const PATHS: usize = 64;
 
 /// Sums up the events of a session at a server.
@@ -182,7 +182,7 @@ impl ReceiveTally {
         }
     }
 
-    /// Payload was given out, behind so many packets that are missing, or dropped.
+    /// Payload was delivered, or dropped if `is_dropped`; `missing` packets before it are missing.
     pub(crate) fn on_payload(&mut self, missing: u64, (bytes, is_audio): (u64, bool), is_dropped: bool) {
         if is_audio {
             self.end.audio_packets += 1;

@@ -150,7 +150,7 @@ pub(crate) struct SendTally {
     paths: Vec<PathTally>,
 }
 
-/// Adds up what a sender tells of one of several paths.
+/// Adds up what a sender reports about one of several paths.
 #[derive(Debug)]
 struct PathTally {
     name: String,
@@ -177,7 +177,7 @@ impl SendTally {
         }
     }
 
-    /// What happened on one path is part of what happened to the session, but for what each path has to itself.
+    /// An event on a path also counts for the session, unless it concerns that path alone.
     pub(crate) fn on_path_event(&mut self, path: usize, event: &Event) {
         if let Some(path) = self.paths.get_mut(path) {
             path.tally.on_event(event);

@@ -39,7 +39,7 @@ use crate::writer::{MOST_LINES, Screen, Writer};
 struct ResultsOfOne {
     start: Start,
     end: End,
-    /// Intervals that found no room, as the file or its reader stood still.
+    /// Intervals that were dropped because the file or its reader stalled.
     intervals_dropped: u64,
 }
 
@@ -176,7 +176,7 @@ impl AudioRate {
         Self { given, headers: headers.as_bytes(), rate: Rate::ZERO, measured: None }
     }
 
-    /// Measured anew each second.
+    /// Measured again each second.
     fn now(&mut self) -> Rate {
         let [packets, bytes] =
             [&self.given.audio_packets, &self.given.audio_bytes].map(|count| count.load(Ordering::Relaxed));

@@ -94,7 +94,7 @@ pub(super) fn resolve(options: &Send) -> Result<SocketAddr, RealError> {
     found.find(wanted).ok_or_else(|| failed(io::Error::from(io::ErrorKind::AddrNotAvailable)))
 }
 
-/// The delay that is held where none is asked for.
+/// The delay that is held if none is requested.
 const USUAL_TARGET: Span = Span::from_millis(20);
 
 pub(super) fn controller(options: &Send, packet: Size) -> Result<BoxedController, RealError> {

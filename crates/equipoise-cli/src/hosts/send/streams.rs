@@ -50,7 +50,7 @@ impl Source {
             return Ok(Self::Socket(socket(options, peer, clock)?));
         }
         let multipath = Multipath::new(options.path.clone(), scheduler);
-        // A period has one report at the least.
+        // A period has at least one report.
         let period = options.scheduler_period.unwrap_or(multipath.period.max(options.report_interval));
         Ok(Self::Paths(clock.clone(), Multipath { period, dscp: options.ends.dscp, ..multipath }, laws))
     }

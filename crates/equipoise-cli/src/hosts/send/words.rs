@@ -34,12 +34,12 @@ pub(super) fn foot(end: &SendEnd, delay: DelayKind) -> String {
     text.push('\n');
     if let Some(clocks) = end.clocks {
         text.push_str(&format!(
-            "the receiver's clock is ahead by {:.3} ms, give or take {:.3} ms",
+            "the receiver's clock is ahead by {:.3} ± {:.3} ms",
             clocks.offset_s * 1e3,
             clocks.uncertainty_s * 1e3
         ));
         if let (Some(ppm), Some(within)) = (clocks.drift_ppm, clocks.drift_uncertainty_ppm) {
-            text.push_str(&format!(", and gains {ppm:.1} ppm, give or take {within:.1}"));
+            text.push_str(&format!(", and gains {ppm:.1} ± {within:.1} ppm"));
         }
         text.push('\n');
     }

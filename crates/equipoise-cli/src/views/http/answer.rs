@@ -44,7 +44,7 @@ impl Answer {
     pub(super) const BUSY: Self = Self::Refused(503, "Service Unavailable", "There are too many connections.\n");
     pub(super) const LATE: Self = Self::Refused(408, "Request Timeout", "The request took too long.\n");
     pub(super) const TOO_LARGE: Self =
-        Self::Refused(431, "Request Header Fields Too Large", "A request is to have 8 kB at the most.\n");
+        Self::Refused(431, "Request Header Fields Too Large", "A request may have at most 8 kB.\n");
     pub(super) const MALFORMED: Self = Self::Refused(400, "Bad Request", "This is no request.\n");
     pub(super) const NOT_GET: Self = Self::Refused(405, "Method Not Allowed", "There is nothing here but to GET.\n");
     pub(super) const NOT_FOUND: Self = Self::Refused(404, "Not Found", "There is no such place.\n");

@@ -4,7 +4,7 @@
 /** Seconds that are seen at once, and points of a series that are kept. */
 const WINDOW_S = 120;
 const MOST_POINTS = 2000;
-/** Seconds without a measurement after which a line begins anew. */
+/** Seconds without a measurement after which a new line begins. */
 const FAR_S = 5;
 /** Series with a colour of their own, and those that are still drawn when they are over. */
 const LANES = 6;
@@ -28,7 +28,7 @@ function lane() {
 
 function log(at_s, words) {
   run.log.push({ at_s, words });
-  // A page that comes later hears of what is over first.
+  // A page that is opened later receives the finished events first.
   run.log.sort((one, other) => other.at_s - one.at_s);
   run.log.length = Math.min(run.log.length, MOST_LOGGED);
 }

@@ -78,10 +78,10 @@ fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_agai
     let (many, new) = (received_bps(&many), received_bps(&new));
     // Each alone gets about 2 Mbit/s through such loss; 32 fill the link.
     assert!(many > 8e6, "32 connections: {many} bit/s");
-    assert!(new > 0.1e6, "one over the program loaded anew: {new} bit/s");
+    assert!(new > 0.1e6, "one over the reloaded program: {new} bit/s");
 }
 
-/// Standard deviation of the connection's window over its mean, of so many looks in two seconds.
+/// Standard deviation of the connection's window divided by its mean, sampled for two seconds.
 fn unrest() -> f64 {
     let windows: Vec<f64> = (0..40)
         .filter_map(|_| {

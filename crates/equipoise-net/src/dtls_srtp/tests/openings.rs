@@ -125,7 +125,7 @@ fn a_flood_of_first_words_is_bounded_and_pushes_out_nobody_who_is_there() {
     });
     ends.run(Span::from_millis(45));
     let flight = held.borrow().clone();
-    assert!(flight.iter().any(|(end, _)| *end == 0), "its answer is under way");
+    assert!(flight.iter().any(|(end, _)| *end == 0), "its answer is in flight");
     let now = ends.now;
     let mut plain = Vec::new();
     let identity = Identity::generate();

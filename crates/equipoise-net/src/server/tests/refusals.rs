@@ -20,7 +20,7 @@ fn no_error_of_sending_ends_a_server_or_its_session() {
     for errno in every_errno() {
         let before = state.socket.stats().unsent;
         state.socket.kernel_says = Some(errno);
-        // A Retry, an Accept and a report, for which a sender that hears none asks the more rarely, up to eight intervals apart.
+        // A Retry, an Accept and a report, for which a sender that hears none asks less often, up to eight intervals apart.
         let now = peer.now;
         assert!(peer.caller.call(&mut state, now), "it hears them all the same");
         peer.send(&mut state, REPORTS * 9);

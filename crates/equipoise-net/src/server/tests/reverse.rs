@@ -26,7 +26,7 @@ fn asked_for(key: Option<Key>, ssrc: u32, wanted: Wanted) -> Asked {
     Asked { key, ssrc, payload: Payload::Generated, reporting, several: false, wanted: Some(wanted) }
 }
 
-/// Between so many megabits per second.
+/// A request for a rate between `min` and `max` Mbit/s.
 fn wanted(min: u64, max: u64) -> Wanted {
     let wanted = Wanted::new(rate(min * MEGABIT), rate(max * MEGABIT)).expect("rates");
     wanted.reported_every(Span::from_millis(200)).expect("an interval")
@@ -55,7 +55,7 @@ struct Listener {
     now: Time,
     /// Bytes that were sent, by where they went.
     sent: BTreeMap<SocketAddr, u64>,
-    /// What is under way to it.
+    /// What is in flight to it.
     under_way: VecDeque<(Time, SocketAddr, Vec<u8>)>,
     /// And to the server, from an address.
     back: VecDeque<(Time, SocketAddr, Vec<u8>)>,
@@ -104,7 +104,7 @@ impl Listener {
         }
     }
 
-    /// What the server sends is under way from now on.
+    /// What the server sends is in flight from now on.
     fn take_up(&mut self, state: &mut State<Nobody>) {
         let Overheard(said) = *state.socket.overheard.take().unwrap_or_default();
         for (to, bytes) in said {

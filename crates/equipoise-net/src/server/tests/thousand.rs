@@ -126,7 +126,7 @@ impl Crowd {
         }
     }
 
-    /// Takes all that the server has answered. Gives whether it was anything.
+    /// Takes all that the server has answered. Returns whether it was anything.
     fn hear(&mut self, now: Time) -> bool {
         let (mut buffer, mut heard) = ([0; 2048], false);
         loop {
@@ -249,6 +249,6 @@ fn a_thousand_encrypted_sessions_are_served_and_the_next_is_refused() {
     assert_eq!(served, SESSIONS as usize);
     // A machine that stalls for a while lets a socket overflow; that is the machine's loss.
     assert!(received as f64 > 0.9 * sent as f64, "{received} of {sent}");
-    assert!(crowd.peers.iter().all(|peer| peer.reports >= 2), "every sender hears of its packets");
+    assert!(crowd.peers.iter().all(|peer| peer.reports >= 2), "every sender receives reports on its packets");
     assert!(memory_mb().saturating_sub(before) < 600, "{} MB", memory_mb().saturating_sub(before));
 }

@@ -7,7 +7,7 @@ pub enum Capacity {
     /// Unlimited: no queue.
     #[default]
     Unlimited,
-    /// A rate that is constant or changes in steps; it may be zero for a while (an outage), but not for ever.
+    /// A rate that is constant or changes in steps; it may be zero for a while (an outage), but not forever.
     Rate(Schedule<Rate>),
     /// A rate with bursts: a shaper.
     Shaped(TokenBucket),

@@ -31,7 +31,7 @@ impl Sender {
                     }
                 }
                 RtcpPacket::ReceiverReport(report) => {
-                    // The regular report of a compound speaks of all paths together, and for the one that brought it.
+                    // The regular report of a compound covers all paths together, and the one that brought it.
                     if let Err(reason) = self.on_report(now, id, &report) {
                         self.outbox.ignore(reason);
                     }

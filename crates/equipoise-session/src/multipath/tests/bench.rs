@@ -59,7 +59,7 @@ pub(super) fn scheduler(name: &str, given: &[(&str, &str)]) -> BoxedScheduler {
 }
 
 impl Bench {
-    /// A session at 4 Mbit/s in all over so many paths, with a report every 200 ms and a period of 1 s.
+    /// A session at 4 Mbit/s in total over `paths` paths, with a report every 200 ms and a period of 1 s.
     pub(super) fn new(payload: Payload, paths: u16, scheduler: BoxedScheduler, mut network: Network) -> Self {
         let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(1000), "sender@test");
         let start = Instant::from_nanos(EPOCH);

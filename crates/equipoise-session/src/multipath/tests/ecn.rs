@@ -11,7 +11,7 @@ use crate::{Ecn, Event, PathId};
 use equipoise::control::{Allowance, Controller, Feedback};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// 4 Mbit/s, whatever it is told; from 1.5 s on it is to be told of this share of marked packets.
+/// 4 Mbit/s, whatever is reported; from 1.5 s on, this share of marked packets must be reported to it.
 #[derive(Debug)]
 struct Told {
     wanted: Option<f64>,
@@ -56,7 +56,7 @@ fn a_path_that_clears_the_field_gives_it_up_alone() {
         ecn => ecn,
     };
     bench.run_until(6000);
-    // The first packet was under way before: the next 50 are told of by the second report.
+    // The first packet was in flight before: the second report covers the next 50.
     let failed = bench.events.iter().filter(|(_, _, event)| matches!(event, Event::EcnFailed { .. }));
     assert_eq!(failed.map(|(at, path, _)| (*at, *path)).collect::<Vec<_>>(), [(420, Some(PathId(1)))]);
     let came =

@@ -12,7 +12,7 @@ use crate::rtp::{Delays, Payload, SenderConfig, StreamConfig};
 use equipoise::control::{Entry, Needs};
 use equipoise::units::{Instant, Span};
 
-/// Two paths, each with what happens to it, under one controller or, for one that goes by packets, under one each.
+/// Two paths, each with what happens to it, under one controller or, if it uses feedback by packet, under one each.
 fn run(entry: &'static Entry, split: &str, start: &'static str, harms: [Harm; 2]) -> (Bench, Told) {
     let stream = StreamConfig::new(SSRC, 96, PACKET, "sender@test");
     let base = SenderConfig::new(stream, INTERVAL, Instant::from_nanos(EPOCH), 1);

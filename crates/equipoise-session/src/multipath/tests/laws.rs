@@ -1,4 +1,4 @@
-//! Paths with a law each, which goes by reports on single packets.
+//! Paths with a law each, which uses reports on single packets.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -32,7 +32,7 @@ fn of(name: &'static str, highest: Option<u64>) -> Total {
     Total::PerPath(PathLaws::new(move || Some(build(entry, "300 kbit/s")), highest.map(Rate::from_bps)))
 }
 
-/// A law that keeps to a rate and goes by packets, so that nothing but a breaker lowers it.
+/// A law that keeps to a rate and uses feedback by packet, so that only a breaker lowers it.
 #[derive(Debug)]
 struct Steady(Rate);
 
@@ -148,7 +148,7 @@ fn each_path_is_filled_by_its_own_law_whatever_its_capacity_and_its_delay() {
     }
 }
 
-/// If it fails, what an application needs at the most does not hold, or the shares of a bounded total are not by delay.
+/// If it fails, the maximum that an application needs is not respected, or the shares of a bounded total are not by delay.
 #[test]
 fn a_total_that_is_bounded_goes_to_the_shorter_path_as_far_as_its_law_allows() {
     let mut bench = over(of("equipoise", Some(7_000_000)), "ap", &TWO, |_| false);
@@ -390,10 +390,7 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
     assert!(matches!(refused(None, of("gcc", None)), SessionError::Needs(unmet) if unmet.missing == Needs::PACKETS));
     assert_eq!(refused(Some(FORMAT), Total::PerPath(laws())), SessionError::NoController);
     let gcc = || build(find("gcc").expect("in the catalogue"), "300 kbit/s");
-    assert!(
-        matches!(refused(None, Total::Pooled(gcc())), SessionError::Needs(_)),
-        "pooled intervals tell of no packet"
-    );
+    assert!(matches!(refused(None, Total::Pooled(gcc())), SessionError::Needs(_)), "pooled intervals report no packet");
     // Who has a controller need not know which of both it is.
     assert!(matches!(Total::of(gcc(), laws()), Total::PerPath(_)));
     assert!(matches!(Total::of(Box::new(Cbr::new(Rate::ZERO)), laws()), Total::Pooled(_)));

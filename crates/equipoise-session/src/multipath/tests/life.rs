@@ -56,7 +56,7 @@ fn a_dead_path_costs_a_moment_and_is_used_again_when_it_is_back() {
     assert!(bench.sent_on(1, 10_000, 10_850) > 50, "it was used");
     assert_eq!(bench.sent_on(1, 10_850, 20_000), 0, "it is dead");
     assert!(bench.sent_on(0, 11_000, 20_000).abs_diff(9 * 500) <= 2, "the other one carries all");
-    assert!(bench.sent_on(1, 20_000, 21_000) > 0, "it is heard of within two intervals");
+    assert!(bench.sent_on(1, 20_000, 21_000) > 0, "it is heard from within two intervals");
     let all = bench.sent_on(0, 21_000, 40_000) + bench.sent_on(1, 21_000, 40_000);
     assert!(all.abs_diff(19 * 500) <= 4, "{all}: the total stands");
     assert!(bench.sent_on(1, 30_000, 40_000) > 1000, "and it has its share again");

@@ -75,7 +75,7 @@ fn what_is_sent_twice_survives_a_loss_and_comes_out_once() {
     };
     let (once, twice) = (missing(false), missing(true));
     assert!(once.0 > 50 && once.1 == 0 && !once.2, "{once:?}");
-    assert!(twice.0 <= 2, "but for a packet whose copy waited into the next phase: {twice:?}");
+    assert!(twice.0 <= 2, "except for a packet whose copy waited into the next phase: {twice:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a sender is told of single packets.
+//! Reports on single packets, as a sender handles them.
 
 use super::Sender;
 use crate::DropReason;
@@ -28,7 +28,7 @@ impl Sender {
         }
     }
 
-    /// A report tells of single packets.
+    /// Handles a report on single packets.
     fn on_arrivals<I>(&mut self, now: Instant<SenderClock>, report: &ArrivalReport<I>) -> Result<(), DropReason>
     where
         I: Iterator<Item = PacketStatus> + Clone,

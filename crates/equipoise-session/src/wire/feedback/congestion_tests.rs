@@ -183,7 +183,7 @@ proptest! {
         let stream = parsed(&bytes).expect("well formed").streams().next().expect("one");
         let report = stream.report(made);
         let rounded = report.made.expect("stated") - made;
-        prop_assert!((0..=15_259).contains(&rounded.as_nanos()), "a report is not before what it tells of: {}", rounded);
+        prop_assert!((0..=15_259).contains(&rounded.as_nanos()), "a report is not earlier than what it reports: {}", rounded);
         let found = report.packets.clone().next().expect("one").arrival.expect("arrived").time.measured();
         let error = (found.expect("measured") - at).abs();
         prop_assert!(error <= Span::from_nanos(488_283), "{}", error);

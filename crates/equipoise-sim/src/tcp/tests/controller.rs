@@ -171,7 +171,7 @@ fn a_rate_paces_and_a_window_in_bytes_limits_what_is_under_way() {
     let open = Steady::new(Allowance::rate(rate));
     let mut talk = self::talk(bulk(LossRecovery::Sack), &open);
     talk.after(495).sends(0..50);
-    assert!((talk.stats().window - 50.0).abs() < 1e-9, "an open window is shown as what is under way");
+    assert!((talk.stats().window - 50.0).abs() < 1e-9, "an open window is shown as what is in flight");
     talk.ack(50).after(5);
     assert_eq!(open.news(), [arrived(0..50, 495 - 490, 50)], "the pace limits, not the application");
 }

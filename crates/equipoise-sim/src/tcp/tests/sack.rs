@@ -142,7 +142,7 @@ fn for_want_of_new_data_doubtful_segments_are_sent_again() {
     assert_eq!(talk.stats().recoveries, 1);
 }
 
-/// `HighRxt` starts anew with each recovery (RFC 6675, Sec. 5, step 4.3): an earlier retransmission by rule 3 or 4 may
+/// `HighRxt` restarts with each recovery (RFC 6675, Sec. 5, step 4.3): an earlier retransmission by rule 3 or 4 may
 /// be lost.
 #[test]
 fn a_new_recovery_sends_again_what_an_earlier_one_had_sent_in_doubt() {

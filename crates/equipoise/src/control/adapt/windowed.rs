@@ -153,7 +153,7 @@ mod tests {
         send(&mut reno, 10..30);
         tell(&mut reno, &reports(10..20, &[12]));
         let halved = window(&reno);
-        assert!((halved - 5.0).abs() < 1e-9, "half of ten segments under way: {halved}");
+        assert!((halved - 5.0).abs() < 1e-9, "half of ten segments in flight: {halved}");
         tell(&mut reno, &reports(20..30, &[23, 27]));
         assert!((window(&reno) - halved).abs() < 1e-9, "the same window");
         send(&mut reno, 30..31);

@@ -34,7 +34,7 @@ pub const LEAST_LOAD: f64 = 0.05;
 
 /// The headroom at the bottleneck in Mbit/s that follows from a delay variance in s².
 ///
-/// Source: Waki 2013, Eq. 9 and 12: the slope of the mean delay is `1 / (2(μ - λ)²)` and it is `b σ²`, hence
+/// Source: Waki 2013, Eq. 9 and 12: the slope of the mean delay is `1 / (2(μ - λ)²)` and it is `b σ²`, so
 /// `μ - λ = 1 / sqrt(2 b σ²)` packets/s. `response` is b in 1/(s·Mbit/s), and `packet` is the packet size for which b
 /// was converted.
 pub fn headroom_mbps(response: f64, variance_s2: f64, packet: Size) -> f64 {

@@ -23,7 +23,7 @@ impl PeriodDelay {
 /// The delay of all paths as that of a single path, for a controller of the total rate.
 ///
 /// The mean is that of all packets: `x = Σ w_i x_i` with `w_i = a_i / Σ a`. A change dA of the total changes each
-/// path's rate by `w_i dA` and its mean by `b σ_i² w_i dA` (Asvarujanon 2014, Eq. 1), hence `dx = b (Σ w_i² σ_i²) dA`.
+/// path's rate by `w_i dA` and its mean by `b σ_i² w_i dA` (Asvarujanon 2014, Eq. 1), so `dx = b (Σ w_i² σ_i²) dA`.
 /// So the variance for which the same law applies to the total is `Σ w_i² σ_i²`. The variance over all packets would
 /// include the differences between the paths' delays, which no change of the total can alter. For a single path the
 /// result is that path's delay.

@@ -86,7 +86,7 @@ pub struct Scream {
     /// `max_policed_ref_wnd` in bytes, and when it last grew.
     policed: f64,
     policed_at: Option<Instant<SenderClock>>,
-    /// Until when the target is halved, because the base delay is measured anew.
+    /// End of the time in which the target is halved because the base delay is measured again.
     halved_until: Option<Instant<SenderClock>>,
     target: Rate,
     snapshot: Snapshot,
@@ -146,7 +146,7 @@ const EXCESS_GAIN: f64 = 1.0 / 64.0;
 const FRAME_S: f64 = 0.02;
 const MOST_WAITING: f64 = 0.5;
 const MOST_EXCESS: f64 = 0.2;
-/// How long the target is halved while the base delay is measured anew: in round trips, and the minimum in seconds
+/// How long the target is halved while the base delay is measured again: in round trips, and the minimum in seconds
 /// (Sec. 4.5.1).
 const HALVED_ROUND_TRIPS: f64 = 5.0;
 const HALVED_S: f64 = 0.2;

@@ -30,7 +30,7 @@ use crate::units::{Instant, Rate, SenderClock};
 /// - Eq. 18 replaces Eq. 10 only, so nothing is added in slow start. After slow start any law is moved, including Reno;
 ///   Symbiosis leaves slow start as soon as the path is measured.
 /// - Nothing is added while part of the window is unused: no law would correct a random walk then.
-/// - After a loss, a timeout or an idle time, dt starts anew.
+/// - After a loss, a timeout or an idle time, dt restarts.
 #[derive(Clone, Debug)]
 pub struct Oscillating<L> {
     law: L,
@@ -195,7 +195,7 @@ mod tests {
             }
             still.on_ack(at_ms(hour * 3_600_000 + 10), &ack());
         }
-        assert!(still.law().shifts.standard_deviation().unwrap() < 1e-12, "the clock started anew each time");
+        assert!(still.law().shifts.standard_deviation().unwrap() < 1e-12, "the clock restarted each time");
     }
 
     #[test]

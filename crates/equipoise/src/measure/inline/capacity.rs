@@ -119,7 +119,7 @@ mod tests {
             gaps.service_time().map(|service| service as u64)
         };
         assert_eq!(push(100, 32), Some(100));
-        assert_eq!(push(300, PATIENCE), Some(100), "one in so many may still be as short");
+        assert_eq!(push(300, PATIENCE), Some(100), "one such sample in that many may be a coincidence");
         assert_eq!(push(300, 1), Some(300));
         assert_eq!(push(100, KEPT as u32 / 4), Some(100));
     }

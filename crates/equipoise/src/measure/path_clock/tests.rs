@@ -471,7 +471,7 @@ fn the_interval_covers_the_true_drift_in_about_95_of_100_runs() {
 #[test]
 #[ignore = "long: 400 runs of a quarter of an hour"]
 fn the_interval_covers_the_true_drift_in_95_of_100_runs_and_in_no_more_than_it_should() {
-    // Binomial with 400 runs: a standard deviation of 1.1 %. The wider side of the interval counts, hence the upper
+    // Binomial with 400 runs: a standard deviation of 1.1 %. The wider side of the interval counts, so the upper
     // bound.
     let share = coverage(400);
     assert!((0.91..=0.99).contains(&share), "{share}");

@@ -25,7 +25,7 @@ use crate::units::{Instant, SenderClock, Size};
 ///
 /// Readings, where the text is silent:
 /// - Loss recovery belongs to the transport, which passes no acknowledgements to the law meanwhile. After recovery, as
-///   after an idle time, t starts anew: the first acknowledgement only starts the clock, so that a long interval does
+///   after an idle time, t restarts: the first acknowledgement only starts the clock, so that a long interval does
 ///   not cause a jump.
 /// - While the sender is limited by the application or the receiver, Eq. 10 may lower the window but not raise it (as
 ///   in RFC 9438, Sec. 5.8 for other laws).
