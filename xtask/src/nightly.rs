@@ -1,4 +1,5 @@
-//! Checks that take too long for every change: whole papers, long fuzzing, the release command, distributions. The book shows the last result of each.
+//! Checks that take too long for every change: whole papers, long fuzzing, the release command, distributions. The book shows
+//! the last result of each.
 
 use std::collections::BTreeMap;
 use std::fs;

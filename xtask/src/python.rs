@@ -22,8 +22,8 @@ pub(crate) enum Profile {
     Dev,
 }
 
-/// Builds the wheel into `target/wheels`; runs the README's code in an environment with only the wheel and the plotting library; then runs types,
-/// tests and notebooks in an environment that is kept. `take` receives each line of the tests' output.
+/// Builds the wheel into `target/wheels`; runs the README's code in an environment with only the wheel and the plotting library;
+/// then runs types, tests and notebooks in an environment that is kept. `take` receives each line of the tests' output.
 pub(crate) fn run(workspace: &Workspace, profile: Profile, take: impl FnMut(&str)) -> Result<(), Error> {
     let python = found(workspace)?;
     let tools = Environment::kept(workspace, &python, "tools")?;

@@ -39,8 +39,8 @@ struct Dist<'a> {
     date: String,
 }
 
-/// Builds all files for both machines, lists them with their sizes and checksums, and tests those of this machine on a bare system. Returns the
-/// sizes of the commands as text.
+/// Builds all files for both machines, lists them with their sizes and checksums, and tests those of this machine on a bare
+/// system. Returns the sizes of the commands as text.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, Error> {
     let dist = Dist::new(workspace)?;
     // This machine first, because its command writes the manual pages for all.

@@ -216,7 +216,8 @@ pub(crate) struct Receive {
     /// Forward the packets of `send --audio` to this address or local port [default: that of --rtp]
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
     pub(crate) audio: Option<SocketAddr>,
-    /// Forward RTP from this local address or port, and receive RTCP there; requests for key frames go to the sender [default: any free port]
+    /// Forward RTP from this local address or port, and receive RTCP there; requests for key frames go to the sender [default:
+    /// any free port]
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
     pub(crate) rtcp: Option<SocketAddr>,
     /// Time to wait for a missing packet before the next one is delivered

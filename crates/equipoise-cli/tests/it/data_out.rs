@@ -112,7 +112,8 @@ fn records(file: &str) -> Vec<Value> {
     records.map(|record| serde_json::from_str(record).expect("a record is JSON")).collect()
 }
 
-/// A session beside background traffic, one of live media, and one over two paths: each end has a file, and the packets sent and received in it match the results.
+/// A session beside background traffic, one of live media, and one over two paths: each end has a file, and the packets sent and
+/// received in it match the results.
 #[test]
 fn qlog_has_a_file_for_each_end_and_says_the_same_as_the_results() {
     for (name, ends) in [("demo-short", 2), ("call", 2), ("two-paths", 2)] {

@@ -18,8 +18,8 @@ fn number(said: &str, before: &str, after: &str) -> f64 {
     said.lines().rev().find_map(find).unwrap_or_else(|| panic!("no `{before}… {after}` in {said}"))
 }
 
-/// If it fails, a reader of the tutorial sees an error, or other values than those on the page. Simulated values are the same everywhere; after a
-/// change of a law, update the page.
+/// If it fails, a reader of the tutorial sees an error, or other values than those on the page. Simulated values are the same
+/// everywhere; after a change of a law, update the page.
 #[test]
 #[ignore = "long simulations"]
 fn what_the_tutorial_simulates_prints_what_stands_there() {

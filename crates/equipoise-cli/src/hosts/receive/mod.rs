@@ -212,7 +212,8 @@ fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, Real
     open().map_err(|source| RealError::Input { what: what(), source })
 }
 
-/// The local address for sending to a program at `to`. A loopback address, which a bare port means, cannot reach another host or the other address family.
+/// The local address for sending to a program at `to`. A loopback address, which a bare port means, cannot reach another host or
+/// the other address family.
 fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let leads_there =
