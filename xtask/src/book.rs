@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::web;
 use crate::workspace::Workspace;
 
-/// Builds the site into `target/book`, with the playground in it if that was built before. Fails where a link leads nowhere. Gives its place.
+/// Builds the site into `target/book`, with the playground if that was built before. Fails if a link is broken. Returns its path.
 pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
     let site = workspace.target("book");
     let book = workspace.path("docs/src");
@@ -17,7 +17,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
     Ok(site)
 }
 
-/// Builds the playground and the site, and has Debian's Chromium read some of its pages, in light and dark, on a wide screen and a telephone's.
+/// Builds the playground and the site, and checks some pages in Debian's Chromium, in light and dark, on a wide screen and on a phone's.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     web::build(workspace)?;
     let site = build(workspace)?;

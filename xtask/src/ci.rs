@@ -12,7 +12,7 @@ type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 const STEPS: [(&str, Step); 12] = [
     ("lint", |workspace, _| lint::run(workspace)),
     ("portable", |workspace, told| told.portable(workspace)),
-    // The command from the README, so that what it promises is tested.
+    // The command from the README, so that the README is tested.
     ("test", |workspace, told| told.tests(workspace, &["test"])),
     ("test --slow", |workspace, told| told.tests(workspace, &["test", "--slow"])),
     ("adapters", |workspace, told| told.tests(workspace, &["test", "--adapters"])),
@@ -70,7 +70,7 @@ impl Told {
         let ran = workspace.program("./x").arguments(arguments).run_lines(|line| {
             self.line(line);
             if line.starts_with(test::RESULT) {
-                // The last one is the sum.
+                // The last line is the sum.
                 line.clone_into(&mut counts);
             }
         });
@@ -79,13 +79,13 @@ impl Told {
         self.check_skipped(workspace)
     }
 
-    /// Builds and tries the Python package, whose tests may be skipped for the same reasons.
+    /// Builds and tests the Python package, whose tests may be skipped for the same reasons.
     fn python(&mut self, workspace: &Workspace) -> Result<(), Error> {
         python::run(workspace, python::Profile::Dev, |line| self.line(line))?;
         self.check_skipped(workspace)
     }
 
-    /// Shows a line that tests have printed, and counts it if it is of one that was skipped.
+    /// Prints a line from the output of tests, and counts it if it reports a skipped test.
     fn line(&mut self, line: &str) {
         println!("{line}");
         if line.starts_with(test::SKIPPED) {

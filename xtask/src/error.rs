@@ -97,8 +97,8 @@ pub(crate) enum Error {
         /// The tests' messages.
         skipped: Vec<String>,
     },
-    /// An example received other data than was sent.
-    #[error("{sender} sent {} bytes, and {receiver} received {received} others", sent)]
+    /// An example received different data than was sent.
+    #[error("{sender} sent {} bytes, but {receiver} received {received} different bytes", sent)]
     Received {
         /// The sending example.
         sender: &'static str,
@@ -110,15 +110,15 @@ pub(crate) enum Error {
         received: usize,
     },
     /// The encoder example sent too little.
-    #[error("{bytes} bytes of the encoder's video arrived; {least} at least should have")]
+    #[error("{bytes} bytes of the encoder's video arrived; at least {least} bytes were expected")]
     Video {
         /// Bytes received.
         bytes: u64,
-        /// The least amount for an encoder at its initial rate.
+        /// The minimum amount for an encoder at its initial rate.
         least: u64,
     },
     /// An example does not listen.
-    #[error("the {receiver} example does not listen at port {port}")]
+    #[error("the {receiver} example does not listen on port {port}")]
     Deaf {
         /// The example.
         receiver: &'static str,
@@ -132,7 +132,7 @@ pub(crate) enum Error {
         failed: Vec<String>,
     },
     /// A program needs a newer C library than the oldest supported system has.
-    #[error("{} needs version {found} of the C library, and {most} is the newest permitted; build it on Debian 12", program.display())]
+    #[error("{} needs version {found} of the C library, but {most} is the newest permitted one; build it on Debian 12", program.display())]
     TooNew {
         /// The program.
         program: PathBuf,
@@ -142,7 +142,7 @@ pub(crate) enum Error {
         most: String,
     },
     /// A file is too large.
-    #[error("{} has {size} bytes, and {most} are the most that it may have", file.display())]
+    #[error("{} has {size} bytes, but at most {most} bytes are allowed", file.display())]
     TooLarge {
         /// The file.
         file: PathBuf,
@@ -152,13 +152,13 @@ pub(crate) enum Error {
         most: u64,
     },
     /// Distributions are tested where they are built, and this machine has another architecture.
-    #[error("distributions are for x86_64 and aarch64, and are made on a machine of either; this one is {found}")]
+    #[error("distributions are for x86_64 and aarch64 and must be built on one of these; this machine is {found}")]
     OtherMachine {
         /// Its architecture.
         found: &'static str,
     },
-    /// A distributed command prints something other than those of other machines.
-    #[error("the command in {} does not print what those of other machines print", tree.display())]
+    /// The output of a distributed command differs from that on other machines.
+    #[error("the command in {} prints different output than those of other machines", tree.display())]
     OtherBytes {
         /// The folder of the command.
         tree: PathBuf,
@@ -174,7 +174,7 @@ pub(crate) enum Error {
         remedy: &'static str,
     },
     /// An option is unknown, or its value is missing or invalid.
-    #[error("`{}`: want {want}", format!("{option} {found}").trim_end())]
+    #[error("`{}` is invalid; use {want}", format!("{option} {found}").trim_end())]
     Option {
         /// The option.
         option: String,

@@ -53,7 +53,7 @@ fn pages(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     Ok(pages)
 }
 
-/// The command's help, and that of every verb below it, as deep as there are any.
+/// The help of the command and of all its subcommands, at every level.
 fn command_page(command: &Path) -> Result<String, Error> {
     let mut page = format!("{NOTE}# The command\n");
     let mut waiting = vec![Vec::<String>::new()];
@@ -64,17 +64,17 @@ fn command_page(command: &Path) -> Result<String, Error> {
             page.push_str(&format!("\n## {}\n", words.join(" ")));
         }
         page.extend(["\n", &fenced(&help, &printed)]);
-        // The last one that is put there is the next one that is taken.
+        // This is a stack, so the order is reversed.
         let below = verbs(&printed).rev().map(|verb| [words.as_slice(), &[verb.to_owned()]].concat());
         waiting.extend(below);
     }
     Ok(page)
 }
 
-/// The verbs that a help lists, in its order.
+/// The subcommands that a help lists, in its order.
 fn verbs(help: &str) -> impl DoubleEndedIterator<Item = &str> {
     let section = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or(rest));
-    // What goes on in the next line stands farther to the right.
+    // Continuation lines are indented further.
     let named = section.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
     named.filter_map(|line| line.split_whitespace().next()).filter(|verb| *verb != "help")
 }
@@ -87,13 +87,13 @@ fn controllers_page(command: &Path) -> Result<String, Error> {
     ))
 }
 
-/// What the command prints with these arguments.
+/// The output of the command with these arguments.
 fn printed(command: &Path, arguments: &[&str]) -> Result<String, Error> {
-    // The width of the page must not be that of somebody's terminal.
+    // The width of the page must not depend on the terminal.
     Process::new(command).arguments(arguments).variable("COLUMNS", "100").output()
 }
 
-/// What was printed, as a code block headed by the command line.
+/// The output as a code block that begins with the command line.
 fn fenced(arguments: &[&str], printed: &str) -> String {
     let lines: Vec<_> = printed.trim_end().lines().map(str::trim_end).collect();
     format!("```text\n$ equipoise {}\n{}\n```\n", arguments.join(" "), lines.join("\n"))
@@ -103,7 +103,7 @@ fn fenced(arguments: &[&str], printed: &str) -> String {
 mod tests {
     use super::*;
 
-    /// If it fails, the page of the command lacks a verb, or has one that there is not.
+    /// If it fails, the page of the command lacks a subcommand, or has one that does not exist.
     #[test]
     fn every_verb_of_a_help_is_found_and_nothing_else() {
         let help = "Some words\n\nUsage: x <COMMAND>\n\nCommands:\n  one   Does one thing, and says so in\n          two lines\n  \

@@ -1,4 +1,4 @@
-//! Every habit of the project as a subcommand: `./x NAME`, or `cargo xtask NAME`.
+//! The development tasks of the project as subcommands: `./x NAME`, or `cargo xtask NAME`.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "talking to the person at the terminal is its job")]
 
@@ -91,10 +91,10 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
     }
 }
 
-/// Builds the release command and becomes it, so that Ctrl-C and the exit code are its own.
+/// Builds the release command and replaces this process by it, so that Ctrl-C and the exit code are its own.
 fn demo(workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
     let run = ["run", "--release", "--package", "equipoise-cli", "--bin", "equipoise", "--", "demo"];
     let manifest = workspace.path("Cargo.toml");
-    // From the caller's folder, so that `--out` means what it says.
+    // In the caller's folder, so that `--out` is relative to it.
     workspace.cargo(run).option("--manifest-path", &manifest).arguments(arguments).in_callers_folder().become_it()
 }

@@ -1,4 +1,5 @@
-//! What takes too long for every change: whole papers, long fuzzing, the release command, what people install. The last result of each stands in the book.
+//! Checks that take too long for every change: whole papers, long fuzzing, the release command, distributions. The book shows
+//! the last result of each.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +12,7 @@ use crate::process::Process;
 use crate::workspace::{self, Workspace};
 use crate::{book, dist, fuzz, results, smoke, web};
 
-/// Where the results stand.
+/// The page of the results.
 const PAGE: &str = "docs/src/nightly.md";
 /// How long each fuzz target runs.
 const FUZZ_SECONDS: u32 = 600;
@@ -19,10 +20,10 @@ const FUZZ_SECONDS: u32 = 600;
 const PATHS: &str = "10000";
 const PAPERS: [&str; 5] = ["waki2013", "kodama2009", "subramanya2003", "tobe1999", "asvarujanon2014"];
 
-/// One of the things that are done.
+/// A part of the nightly run.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
-    /// The README's demo, whole, by the release command.
+    /// The README's whole demo with the release command.
     Demo,
     /// All experiments of a paper, simulated.
     Paper(&'static str),
@@ -32,14 +33,14 @@ enum Part {
     Web,
     /// The book as a site, read by a browser.
     Book,
-    /// What people install, on a bare Debian.
+    /// The distributions, on a bare Debian.
     Dist,
     /// A fuzz target.
     Fuzz(String),
 }
 
 impl Part {
-    /// The name, by which it is asked for and has its row.
+    /// The name, on the command line and in its row.
     fn name(&self) -> String {
         match self {
             Self::Demo => "demo".to_owned(),
@@ -52,7 +53,7 @@ impl Part {
         }
     }
 
-    /// Runs it. Gives its result in words.
+    /// Runs it, and returns its result as text.
     fn run(&self, workspace: &Workspace) -> Result<String, Error> {
         match self {
             Self::Demo => {
@@ -75,10 +76,10 @@ impl Part {
     }
 }
 
-/// Runs all parts whose name begins with `wanted`, goes on after one that fails, and puts each result into the book.
+/// Runs all parts whose name begins with `wanted`, continues after a failure, and writes each result into the book.
 ///
 /// # Errors
-/// [`Error::Usage`] where no part is named so, [`Error::Nightly`] where one failed.
+/// [`Error::Usage`] if no part has such a name, [`Error::Nightly`] if one failed.
 pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
     let mut parts = vec![Part::Demo];
     parts.extend(PAPERS.map(Part::Paper));
@@ -97,7 +98,7 @@ pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
         println!("\n== {name}");
         let start = Instant::now();
         let result = part.run(workspace).unwrap_or_else(|error| {
-            // What went wrong may name places of this machine, which say nothing in a book.
+            // An error may contain paths of this machine, which do not belong in the book.
             eprintln!("{name}: {error}");
             failed.push(name.clone());
             "**failed**".to_owned()
@@ -108,13 +109,13 @@ pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
     if failed.is_empty() { Ok(()) } else { Err(Error::Nightly { failed }) }
 }
 
-/// Builds the release command, and says where it is.
+/// Builds the release command, and returns its path.
 fn release(workspace: &Workspace) -> Result<std::path::PathBuf, Error> {
     workspace.cargo(["build", "--quiet", "--release", "--package", "equipoise-cli", "--bin", "equipoise"]).run()?;
     Ok(workspace.target("release/equipoise"))
 }
 
-/// Runs a paper's experiments, whose results its chapter is made from, and counts the verdicts.
+/// Runs a paper's experiments, which are the source of its chapter, and counts the verdicts.
 fn run_paper(workspace: &Workspace, paper: &str) -> Result<String, Error> {
     let command = release(workspace)?;
     let path = workspace.path(format!("{}/{paper}.json", results::FOLDER));
@@ -124,7 +125,7 @@ fn run_paper(workspace: &Workspace, paper: &str) -> Result<String, Error> {
     Ok(verdicts(&claims))
 }
 
-/// Runs our own law over random paths. That too many are bad is a result, as that of a claim is.
+/// Runs our own law over random paths. Too many bad paths are a result, not an error.
 fn run_paths(workspace: &Workspace) -> Result<String, Error> {
     let arguments = ["suite", "paths", "--runs", PATHS];
     let text = Process::new(release(workspace)?).arguments(arguments).output()?;
@@ -132,7 +133,7 @@ fn run_paths(workspace: &Workspace) -> Result<String, Error> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// How many claims have each verdict.
+/// The number of claims with each verdict.
 fn verdicts(paper: &Value) -> String {
     let mut counts = BTreeMap::new();
     for claim in paper["claims"].as_array().into_iter().flatten() {
@@ -146,7 +147,7 @@ fn in_words(time: Duration) -> String {
     if seconds < 100 { format!("{seconds} s") } else { format!("{} min", (seconds + 30) / 60) }
 }
 
-/// Puts a part's row into the book's table, in the place of its old one or behind all.
+/// Writes a part's row into the book's table: replaces its old row, or appends a new one.
 fn enter(workspace: &Workspace, name: &str, cells: &[&str]) -> Result<(), Error> {
     let path = workspace.path(PAGE);
     let page = with_row(&workspace::read(&path)?, name, cells);
@@ -155,7 +156,7 @@ fn enter(workspace: &Workspace, name: &str, cells: &[&str]) -> Result<(), Error>
 
 fn with_row(page: &str, name: &str, cells: &[&str]) -> String {
     let head = format!("| {name} |");
-    // A row is a line, and a bar in it would be a cell more.
+    // A row is one line, and a bar in it would add a cell.
     let cells: Vec<_> = cells.iter().map(|cell| cell.replace('\n', " ").replace('|', "/")).collect();
     let row = format!("{head} {} |", cells.join(" | "));
     let mut lines: Vec<&str> = page.lines().collect();

@@ -1,4 +1,4 @@
-//! The Python package: built as a wheel, and tried as people have it.
+//! The Python package: built as a wheel, and tested as installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// What builds wheels.
+/// The tool that builds wheels.
 const MATURIN: &str = "maturin>=1.16,<2";
 /// The crate, which is the package.
 const PACKAGE: &str = "crates/equipoise-py";
@@ -16,14 +16,14 @@ const PACKAGE: &str = "crates/equipoise-py";
 /// How the wheel is built.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Profile {
-    /// For people.
+    /// For users.
     Release,
-    /// For CI, which has most of it built like that.
+    /// For CI, which has already built most of it with this profile.
     Dev,
 }
 
-/// Builds the wheel into `target/wheels`; runs the README's code in an environment that has nothing but the wheel and what draws; then types,
-/// tests and notebooks in one that is kept. `take` is given each line that the tests print.
+/// Builds the wheel into `target/wheels`; runs the README's code in an environment with only the wheel and the plotting library;
+/// then runs types, tests and notebooks in an environment that is kept. `take` receives each line of the tests' output.
 pub(crate) fn run(workspace: &Workspace, profile: Profile, take: impl FnMut(&str)) -> Result<(), Error> {
     let python = found(workspace)?;
     let tools = Environment::kept(workspace, &python, "tools")?;
@@ -41,21 +41,21 @@ pub(crate) fn run(workspace: &Workspace, profile: Profile, take: impl FnMut(&str
 
     let whole = Environment::kept(workspace, &python, "tests")?;
     whole.pip(["install", "--quiet"]).argument(format!("{}[test]", wheel.display())).run()?;
-    // There are not wheels of it for every Python; the tests say so where it is missing.
+    // It has no wheels for some versions of Python; tests that need it are then skipped.
     let _ = whole.pip(["install", "--quiet"]).argument(format!("{}[ray]", wheel.display())).succeeds();
-    // The version is the same after a change.
+    // Reinstalled, because the version does not change with the code.
     whole.pip(["install", "--quiet", "--force-reinstall", "--no-deps"]).argument(&wheel).run()?;
     let checked = ["-m", "mypy", "-p", "equipoise"];
     whole.program("python").arguments(checked).folder(workspace.path(PACKAGE)).run()?;
     whole.program("python").arguments(["-m", "mypy", "tests"]).folder(workspace.path(PACKAGE)).run()?;
-    // Beside the sources it would look at those.
+    // In the folder of the sources, it would import those.
     whole.program("python").arguments(["-m", "mypy.stubtest", "equipoise"]).folder(workspace.target("python")).run()?;
     // Its JSON is compared with that of the command.
     let command = workspace.build_command()?;
     whole.tests(&[]).variable("EQUIPOISE_COMMAND", command).run_lines(take)
 }
 
-/// Builds the wheel of a machine, for which Rust's target has been added, as all that is distributed; into a folder that is removed first.
+/// Builds the wheel for a machine with the profile of distributions, into a folder that is removed first. Rust's target must be installed.
 pub(crate) fn distribute(workspace: &Workspace, machine: Machine, out: &Path) -> Result<PathBuf, Error> {
     let tools = Environment::kept(workspace, &found(workspace)?, "tools")?;
     tools.pip(["install", "--quiet", MATURIN]).run()?;
@@ -63,7 +63,7 @@ pub(crate) fn distribute(workspace: &Workspace, machine: Machine, out: &Path) ->
     built(workspace, out, machine.compilers(maturin))
 }
 
-/// Whether a wheel can be installed where there is nothing else, and runs.
+/// Checks that a wheel can be installed in an empty environment, and runs.
 pub(crate) fn try_alone(workspace: &Workspace, wheel: &Path) -> Result<(), Error> {
     let fresh = Environment::fresh(workspace, &found(workspace)?, "alone")?;
     fresh.pip(["install", "--quiet"]).argument(wheel).run()?;
@@ -71,7 +71,7 @@ pub(crate) fn try_alone(workspace: &Workspace, wheel: &Path) -> Result<(), Error
     fresh.program("python").arguments(["-c", code]).run()
 }
 
-/// The only wheel that a build puts into a folder, which is removed first.
+/// Builds a wheel into a folder, which is removed first, and returns its path.
 fn built(workspace: &Workspace, out: &Path, maturin: Process) -> Result<PathBuf, Error> {
     let _ = fs::remove_dir_all(out);
     maturin.arguments(["--quiet", "--locked", "--out"]).argument(out).folder(workspace.path(PACKAGE)).run()?;
@@ -81,7 +81,7 @@ fn built(workspace: &Workspace, out: &Path, maturin: Process) -> Result<PathBuf,
     wheel.ok_or(Error::NothingToCheck { folder: "target/wheels" })
 }
 
-/// A Python that is new enough and makes environments.
+/// A Python that is new enough and can create environments.
 fn found(workspace: &Workspace) -> Result<PathBuf, Error> {
     let is_fit = |name: &&str| {
         let tried = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))";
@@ -103,7 +103,7 @@ struct Environment<'a> {
 }
 
 impl<'a> Environment<'a> {
-    /// One that is made if it is not there.
+    /// An environment that is created if it does not exist.
     fn kept(workspace: &'a Workspace, python: &Path, name: &str) -> Result<Self, Error> {
         let folder = workspace.target("python").join(name);
         if !folder.join("bin/pip").exists() {
@@ -120,7 +120,7 @@ impl<'a> Environment<'a> {
     }
 
     fn program(&self, name: &str) -> Process {
-        // Nothing of the caller's own packages.
+        // Without the packages of the caller's environment.
         self.workspace.program(self.folder.join("bin").join(name)).without("PYTHONPATH")
     }
 

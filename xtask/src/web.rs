@@ -1,4 +1,4 @@
-//! What people look at in a browser: the page that runs the simulator, and reports.
+//! Pages for the browser: the page that runs the simulator, and reports.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// Where browsers' programs are compiled for.
+/// Rust's target for browsers.
 const TARGET: &str = "wasm32-unknown-unknown";
-/// What a page may weigh, in bytes: some seconds over a telephone's link.
+/// Maximum size of a page in bytes: some seconds of download on a phone.
 const MOST: u64 = 3_000_000;
 
-/// Where the page is once it is built.
+/// Path of the built page.
 pub(crate) fn page(workspace: &Workspace) -> PathBuf {
     workspace.target("playground/playground.html")
 }
 
-/// Builds the page. Gives its place, and its size in words.
+/// Builds the page. Returns its path, and its size as text.
 pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, String), Error> {
     workspace.program("rustup").arguments(["target", "add", TARGET]).run()?;
     let build = ["build", "--profile", "web", "--locked", "--package", "equipoise-web", "--target", TARGET];
@@ -46,8 +46,8 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, String), Error> {
     Ok((page, words))
 }
 
-/// Builds the page, and has Debian's Chromium use it and read reports as a person would; their figures have to be those of the command. Gives
-/// the page's size in words.
+/// Builds the page, and tests it and reports in Debian's Chromium as a user would; their values must be those of the command. Returns
+/// the page's size as text.
 pub(crate) fn check(workspace: &Workspace) -> Result<String, Error> {
     let (page, size) = build(workspace)?;
     let command = workspace.build_command()?;

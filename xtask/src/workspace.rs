@@ -54,7 +54,7 @@ impl Workspace {
     /// Any program, started in the root, with the workspace's target folder.
     ///
     /// Cargo's variables about this program's own package are removed. Build scripts that read them, such as ring's,
-    /// would otherwise run again, and their dependents would be compiled again, whenever somebody runs cargo by hand in
+    /// would otherwise run again, and their dependents would be compiled again, whenever cargo is also run by hand in
     /// between.
     pub(crate) fn program(&self, program: impl AsRef<OsStr>) -> Process {
         let process = Process::new(program).folder(&self.root).variable("CARGO_TARGET_DIR", &self.target);

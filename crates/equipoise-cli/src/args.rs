@@ -1,4 +1,4 @@
-//! What the command line can say.
+//! The options and subcommands of the command line.
 
 use std::path::PathBuf;
 
@@ -55,21 +55,21 @@ const AFTER_LONG_HELP: &str = concat!(
     "
 
 Exit codes:
-  0    all went well
-  1    a run failed, or is missing from a sweep that is merged
-  2    the command line is wrong
-  3    the scenario, the capture, the file of rates or a sweep's folder cannot be read, is wrong or asks for too much
-  4    the network, the kernel's part, or a right to use it is missing
+  0    success
+  1    a run failed, or a sweep to merge lacks runs
+  2    the command line is invalid
+  3    an input (scenario, capture, file of rates, folder of a sweep) cannot be read, is invalid or needs too many resources
+  4    the network, the kernel's congestion control, or a required permission is missing
   5    an output file cannot be written
-  6    a session did not hold its target, or too many paths were bad, with --check
-  130  interrupted; the report of what was run is written
-  141  the reader of standard output went away before the results were written"
+  6    with --check: a session did not hold its target, or too many paths were bad
+  130  interrupted; the report on the completed part is written
+  141  standard output was closed before the results were written"
 );
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Hold a live session at its target delay, simulate the same, and lay the two over each other
+    /// Run a short live session with a target delay, simulate it, and compare both in one report
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
   equipoise demo
@@ -95,8 +95,8 @@ pub(crate) enum Command {
   equipoise compare scenarios/lte.toml --controller ap,tfrc --runs 50 --report compare.html
   equipoise compare one.toml other.toml --flow media --json compare.json
 
-Parameters of the file's controller go over to another one that has them, too, by name and kind.
-What --set gives is for all controllers that have it. Differences are taken seed by seed.")]
+Parameters of the file's controller also apply to the other controllers, if these have a parameter of the same name and kind.
+Values of --set apply to all controllers that have the parameter. Differences are calculated seed by seed.")]
     Compare(Compare),
     /// Run a suite of cases under several controllers: one table, report, JSON and CSV
     #[command(
@@ -107,18 +107,18 @@ What --set gives is for all controllers that have it. Differences are taken seed
   equipoise suite paths --runs 1000"
     )]
     Suite(Suite),
-    /// Run every combination and many draws of a scenario's values on all cores, into one table: Parquet, CSV
+    /// Run all combinations and random draws of a scenario's values on all cores, and write one table: Parquet, CSV
     #[command(after_help = "Examples:
   equipoise sweep scenarios/demo.toml --vary link.bottleneck.rate=12M,15M,20M --runs 20 --out rates --csv rates.csv
   equipoise sweep scenarios/demo.toml --vary flow.media.controller.b=150,300,600 \\
     --draw 'link.bottleneck.delay=uniform(2 ms, 8 ms)' --points 100 --out b
-  equipoise sweep --out b                                  # continues it, on this machine or another one
+  equipoise sweep --out b                                  # continue it, on this or another machine
   equipoise sweep --out b --shard $SLURM_ARRAY_TASK_ID/16  # one of sixteen jobs
   equipoise sweep --out b --merge b.parquet                # all rows in one file
 
-Columns are in the book's chapter on sweeps. What was run is kept when the command is killed.")]
+The book's chapter on sweeps describes the columns. If the command is killed, completed runs are kept.")]
     Sweep(Sweep),
-    /// Run a scenario on real sockets, through an emulated bottleneck on loopback; needs no rights
+    /// Run a scenario on real sockets, through an emulated bottleneck on loopback; needs no special permissions
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
   equipoise live scenarios/demo.toml
@@ -127,40 +127,40 @@ Columns are in the book's chapter on sweeps. What was run is kept when the comma
   equipoise live scenarios/kodama2009/fig5.toml --namespaces --overlay --report tcp.html
   equipoise live scenarios/tobe1999/fig10.toml --namespaces --overlay --report pair.html")]
     Live(Live),
-    /// Send to `equipoise receive` on another host, at the rate that the path takes (iperf3 -c)
+    /// Send to `equipoise receive` on another host, at the rate that the path can carry (like iperf3 -c)
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
-  equipoise send media.example.net --key secret                         # a load of zeros for 10 s
+  equipoise send media.example.net --key secret                         # zeros for 10 s, to load the path
   equipoise send 192.0.2.7 --key secret --target 30ms --max-rate 8M -t 60
   equipoise send 192.0.2.7 --key secret -R                              # the receiver sends
   equipoise send 192.0.2.7 --key secret --bidir -P 4                    # four sessions each way at once
   ffmpeg ... -f mpegts - | equipoise send 192.0.2.7 --key secret --file -
-  equipoise send 192.0.2.7 --key secret --rtp 5006                      # what GStreamer sends to 127.0.0.1:5006
+  equipoise send 192.0.2.7 --key secret --rtp 5006                      # the RTP that GStreamer sends to 127.0.0.1:5006
   equipoise send 127.0.0.1 --insecure -b 3M -l 1000 --json -            # constant bit rate, no encryption")]
     Send(Box<Send>),
-    /// Receive the sessions of `equipoise send` and report on them (iperf3 -s)
+    /// Receive sessions of `equipoise send` and report on them (like iperf3 -s)
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
   equipoise keygen secret; equipoise receive --key secret
   equipoise receive --key secret --one-off --output stream.ts
-  equipoise receive --key secret --rtp 127.0.0.1:5008                   # play it out to GStreamer on port 5008")]
+  equipoise receive --key secret --rtp 127.0.0.1:5008                   # forward it to GStreamer on port 5008")]
     Receive(Receive),
-    /// Draw a key for `send` and `receive`, and write it to a file that nobody else can read
+    /// Generate a random key for `send` and `receive`, and write it to a file that only the owner can read
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
   equipoise keygen secret; scp -p secret other-host:
   EQUIPOISE_KEY=$(equipoise keygen -) equipoise receive")]
     Keygen(Keygen),
-    /// Run a paper's experiments again: its figures, ours with their intervals, and verdicts
+    /// Repeat a paper's experiments: the paper's figures, our results with confidence intervals, and verdicts
     #[cfg(feature = "papers")]
     #[command(after_help = "Examples:
-  equipoise paper waki2013                             # all of it, on all cores
+  equipoise paper waki2013                             # all experiments, on all cores
   equipoise paper waki2013 fig7 --report fig7.html
   equipoise paper waki2013 fig12 fig14 --runs 300 --json claims.json
   equipoise paper kodama2009 fig15 --report fig15.html
   equipoise paper kodama2009 fig5 --live --report live.html   # 16 minutes, as root
   equipoise paper tobe1999 fig10 --live --report live.html    # 240 s, as root
-  equipoise paper waki2013 all --quick                 # shows that it works, too few runs to judge by")]
+  equipoise paper waki2013 all --quick                 # test that it works; too few runs for a verdict")]
     #[command(subcommand)]
     Paper(Paper),
     /// Analyse captures of real traffic
@@ -172,7 +172,7 @@ Columns are in the book's chapter on sweeps. What was run is kept when the comma
   equipoise capture rtp call.pcap.gz"
     )]
     Capture(Capture),
-    /// An emulated path for other programs: rate, delay, loss, queue; for UDP, or between interfaces or TUN devices for any traffic
+    /// Emulate a path for other programs (rate, delay, loss, queue): for UDP, or for any traffic between interfaces or TUN devices
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
   equipoise link --listen 127.0.0.1:9000 --to 127.0.0.1:5201 --rate 15M --delay 10ms
@@ -181,7 +181,7 @@ Columns are in the book's chapter on sweeps. What was run is kept when the comma
   equipoise link --tun here there --rate 20M --delay 25ms
   equipoise link --between veth0 veth1 --rate-trace lte-down.trace --back-rate-trace lte-up.trace --aqm codel")]
     Link(Box<Link>),
-    /// TCP Symbiosis as a congestion control of this machine's kernel, for any program; needs root and Linux 6.4 or newer
+    /// Load TCP Symbiosis as a congestion control of this machine's kernel, for any program; needs root and Linux 6.4 or newer
     #[cfg(feature = "kernel")]
     #[command(
         subcommand,
@@ -191,7 +191,7 @@ Columns are in the book's chapter on sweeps. What was run is kept when the comma
   equipoise kernel unload"
     )]
     Kernel(Kernel),
-    /// Parse a scenario and say what it would do, without running it
+    /// Parse a scenario and describe it, without running it
     #[command(after_help = "Examples:
   equipoise check scenarios/demo.toml
   equipoise check scenarios/demo.toml --set link.bottleneck.rate=10M")]
@@ -223,10 +223,10 @@ Columns are in the book's chapter on sweeps. What was run is kept when the comma
 #[cfg(feature = "live")]
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Folder for report.html and report.json; made if it does not exist
+    /// Folder for report.html and report.json; it is created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "equipoise-demo")]
     pub(crate) out: PathBuf,
-    /// Half a minute instead of one: shows that it works, too short to judge by
+    /// Run for 30 s instead of 60 s: enough to test that it works, too short for conclusions
     #[arg(long)]
     pub(crate) short: bool,
     /// Send live packets across three network namespaces instead of the loopback interface; needs root
@@ -235,7 +235,7 @@ pub(crate) struct Demo {
     /// Seed of the background traffic, in both worlds [default: the scenario's]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -243,10 +243,10 @@ pub(crate) struct Demo {
 /// Options of a simulated run.
 #[derive(Debug, Args)]
 pub(crate) struct Sim {
-    /// The scenario files; several are run one after another, and share one report and one list in JSON
+    /// Scenario files; several run one after another, with one report and one list in JSON
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Write all datagrams of the run as a capture with both ends as interfaces, for Wireshark and similar programs; for a single run
+    /// Write all datagrams of the run as a capture, with each end as an interface, for Wireshark and similar programs; single run only
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) pcapng: Option<PathBuf>,
     #[command(flatten)]
@@ -261,17 +261,17 @@ pub(crate) struct Live {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) run: Run,
-    /// Across three network namespaces instead of the loopback interface, which TCP flows and flow pairs need; needs root
+    /// Run across three network namespaces instead of the loopback interface; TCP flows and flow pairs need this; needs root
     #[arg(long)]
     pub(crate) namespaces: bool,
-    /// Simulate the same seeds too, and lay the two worlds over each other
+    /// Also simulate the same seeds, and draw both results in the same charts
     #[arg(long)]
     pub(crate) overlay: bool,
     #[command(flatten)]
     pub(crate) viewing: Viewing,
 }
 
-/// What is changed of a scenario.
+/// Changes to a scenario.
 #[derive(Debug, Args)]
 pub(crate) struct Changes {
     /// Set a key of the scenario: duration=30s, link.NAME.rate=10M, flow.NAME.controller.b=2; repeatable
@@ -284,32 +284,32 @@ pub(crate) struct Changes {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) changes: Changes,
-    /// Seed of the first run; further runs count on from it [default: the scenario's]
+    /// Seed of the first run; each further run adds 1 [default: the scenario's]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// How many runs, each with its own seed
+    /// Number of runs, each with its own seed
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: u32,
-    /// Threads for simulated runs; the results do not depend on it [default: all cores]
+    /// Number of threads for simulated runs; it does not affect the results [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Write every event of the run as a line of CSV; for a single run
+    /// Write every event of the run as a line of CSV; single run only
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) trace: Option<PathBuf>,
-    /// Write every decision of a rate with its reason, a line of JSON each; for a single run
+    /// Write every rate decision and its reason as a line of JSON; single run only
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) log: Option<PathBuf>,
-    /// Write every packet with its times and its delay, and those that were lost, as CSV; for a single run
+    /// Write every packet, including lost ones, with its times and its delay as CSV; single run only
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) packets_csv: Option<PathBuf>,
-    /// Write what each end of each session does and sees as qlog: a file NUMBER-FLOW-sender.sqlog and one of the receiver for each; for
-    /// a single run
+    /// Write the events at both ends of each session as qlog, in files NUMBER-FLOW-sender.sqlog and NUMBER-FLOW-receiver.sqlog; single
+    /// run only
     #[arg(long, value_name = "DIR", conflicts_with = "runs")]
     pub(crate) qlog: Option<PathBuf>,
     /// Write the control intervals of all runs as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) intervals_csv: Option<PathBuf>,
-    /// End with exit code 6 if a session did not hold its target in every run; for CI
+    /// Exit with code 6 if a session did not hold its target in every run; for CI
     #[arg(long)]
     pub(crate) check: bool,
     #[command(flatten)]

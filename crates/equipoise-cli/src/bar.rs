@@ -12,7 +12,7 @@ pub(crate) struct Bar(ProgressBar);
 const STEPS: u64 = 1000;
 
 impl Bar {
-    /// A bar that shows nothing if `quiet`; `what` stands beside it.
+    /// A bar that is hidden if `quiet`; `what` is its label.
     pub(crate) fn new(quiet: bool, what: &'static str) -> Self {
         let hidden = quiet || !io::stderr().is_terminal();
         let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
@@ -23,7 +23,7 @@ impl Bar {
         Self(bar)
     }
 
-    /// The run has come this far, 0 to 1.
+    /// Shows this share of the run, 0 to 1.
     pub(crate) fn progress(&self, share: f64) {
         self.0.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }

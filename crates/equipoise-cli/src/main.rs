@@ -85,7 +85,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
     }
 }
 
-/// Prints the error with all that caused it, then what could be done.
+/// Prints the error with its causes, then a hint if there is one.
 fn complain(error: &CliError) {
     let mut lines = format!("error: {error}\n");
     let mut source = error.source();
@@ -98,6 +98,6 @@ fn complain(error: &CliError) {
     if let Some(hint) = error.hint() {
         lines.push_str(&format!("hint: {hint}\n"));
     }
-    // Without standard error there is nowhere left to say so.
+    // If standard error is closed, the message is lost.
     let _ = anstream::stderr().write_all(lines.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! How a command ends that does not fail, by itself or by Ctrl-C.
+//! How a command ended that did not fail: by itself or by Ctrl-C.
 
 #[cfg(feature = "live")]
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::error::CliError;
 /// How a command ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It did all it was asked.
+    /// It is complete.
     Complete,
-    /// A session did not hold its target, or too many paths were bad, and this was to be checked.
+    /// With --check: a session did not hold its target, or too many paths were bad.
     NotHeld,
-    /// Ctrl-C cut it short; what was run is written.
+    /// Ctrl-C interrupted it; the completed part is written.
     #[cfg(feature = "live")]
     Interrupted,
 }
 
-/// How a command ended that ran this, if it was to `check` whether the targets were held.
+/// The outcome of a command with these runs; with `check` it depends on whether the targets were held.
 pub(crate) fn checked(check: bool, runs: &[Run]) -> Outcome {
     let is_missed = |judged: &FlowJudgement| judged.judgement.is_held == Some(false);
     if check && verdict::judge(runs).iter().any(is_missed) { Outcome::NotHeld } else { Outcome::Complete }
@@ -33,7 +33,7 @@ pub(crate) fn checked(check: bool, runs: &[Run]) -> Outcome {
 #[cfg(feature = "live")]
 pub(crate) const INTERRUPTED: i32 = 130;
 
-/// A flag that Ctrl-C sets. A second Ctrl-C ends the process at once: a terminal or a reader that is stuck may hold up the orderly end.
+/// A flag that Ctrl-C sets. A second Ctrl-C ends the process immediately, because a stuck terminal or reader may block an orderly end.
 #[cfg(feature = "live")]
 pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -46,7 +46,7 @@ pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     Ok(stop)
 }
 
-/// How a command ended that this flag may have cut short.
+/// The outcome of a command that this flag may have interrupted.
 #[cfg(feature = "live")]
 pub(crate) fn outcome(stop: &AtomicBool) -> Outcome {
     if stop.load(Ordering::Relaxed) { Outcome::Interrupted } else { Outcome::Complete }

@@ -17,27 +17,27 @@ pub(crate) struct Results {
     /// Write the report as one HTML file
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
 
-/// A file that will be written whole or not at all.
+/// A file that is written completely or not at all.
 ///
-/// It is opened beside its place before the run begins, so that a wrong path is said at once, and moved into its place
-/// when its content is there. Dropped before that, it leaves nothing behind.
+/// It is opened under a temporary name before the run begins, so that a wrong path is reported early, and renamed when
+/// its content is complete. If it is dropped before that, it leaves nothing behind.
 ///
-/// What stands there already and is no plain file (`/dev/null`, a pipe, a link to a file) is written to as it is: to
-/// move a file into its place would take it away from everybody else.
+/// If the path exists and is not a regular file (`/dev/null`, a pipe, a link to a file), it is written to directly:
+/// renaming a file to it would replace it for all other programs.
 #[derive(Debug)]
 pub(crate) enum Output {
     /// Standard output.
     Stdout,
-    /// A file under a preliminary name.
+    /// A file under a temporary name.
     File {
-        /// Where it will stand.
+        /// Its final path.
         path: PathBuf,
-        /// Where it is being written; `None` once it is in its place, or where it is written to its place directly.
+        /// Its temporary path; `None` after it was renamed, or if it is written directly to its final path.
         part: Option<PathBuf>,
         /// The open file.
         file: BufWriter<File>,
@@ -65,7 +65,7 @@ impl Output {
         Ok(Self::File { path: path.to_path_buf(), part: Some(part), file })
     }
 
-    /// Opens the file for `path` in its place, so that it can be read while it is written; `-` stands for standard output.
+    /// Opens the file at `path` directly, so that it can be read while it is written; `-` stands for standard output.
     #[cfg(feature = "live")]
     pub(crate) fn stream(path: &Path) -> Result<Self, CliError> {
         if path.as_os_str() == "-" {
@@ -86,7 +86,7 @@ impl Output {
         }
     }
 
-    /// Appends to a file that is not yet in its place.
+    /// Appends to the file.
     pub(crate) fn append(&mut self, content: impl AsRef<[u8]>) -> Result<(), CliError> {
         let content = content.as_ref();
         match self {
@@ -99,7 +99,7 @@ impl Output {
         }
     }
 
-    /// Where it stands in the end; `-` for standard output.
+    /// Its final path; `-` for standard output.
     pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Stdout => Path::new("-"),
@@ -107,7 +107,7 @@ impl Output {
         }
     }
 
-    /// Where to write what is too long to be held.
+    /// A writer for content that is too large for memory.
     pub(crate) fn writer(&mut self) -> Box<dyn io::Write + Send + '_> {
         match self {
             Self::Stdout => Box::new(io::stdout()),
@@ -115,13 +115,13 @@ impl Output {
         }
     }
 
-    /// Fills the file and puts it in its place.
+    /// Writes the content and renames the file to its final path.
     pub(crate) fn fulfil(mut self, content: &str) -> Result<(), CliError> {
         self.append(content)?;
         self.finish()
     }
 
-    /// Puts the file in its place as it is.
+    /// Renames the file to its final path with its current content.
     pub(crate) fn finish(mut self) -> Result<(), CliError> {
         if let Self::File { path, part, file } = &mut self {
             let moved = file.flush().and_then(|()| match part {

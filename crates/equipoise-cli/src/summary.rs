@@ -1,4 +1,4 @@
-//! What a person reads after a run: the main figures, one line a flow; after several, their means.
+//! The summary for the terminal: after one run its main values, one line per flow; after several runs their means.
 
 mod many;
 mod media;
@@ -13,7 +13,7 @@ pub(crate) fn millis(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| format!("{:>9}", "-"), |seconds| format!("{:6.2} ms", seconds * 1e3))
 }
 
-/// The results: a line a flow of a world that ran once, a table of means of one that ran several times, and the judgements.
+/// The results: for a world with one run a line per flow, for one with several runs a table of means, and the judgements.
 pub(crate) fn of(report: &Report) -> String {
     let mut text = String::new();
     let in_world = |world| report.runs.iter().filter(|run| run.world == world).collect::<Vec<_>>();
@@ -35,7 +35,7 @@ pub(crate) fn of(report: &Report) -> String {
     text
 }
 
-/// A run's main figures, one line a flow, and what disturbed it.
+/// A run's main values, one line per flow, and its disturbances.
 fn of_run(run: &Run) -> String {
     let mut text = String::new();
     let world = run.world.name();
@@ -56,10 +56,10 @@ fn of_run(run: &Run) -> String {
     if !run.stalls.is_empty() {
         let stood: f64 = run.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
         let count = run.stalls.len();
-        text.push_str(&format!("             the machine stalled {count} times, {:.0} ms in all\n", stood * 1e3));
+        text.push_str(&format!("             the machine stalled {count} times, {:.0} ms in total\n", stood * 1e3));
     }
     if !run.complete {
-        text.push_str(&format!("             ended after {:.1} s, before its time\n", run.lasted_s));
+        text.push_str(&format!("             ended early, after {:.1} s\n", run.lasted_s));
     }
     text
 }
@@ -86,7 +86,7 @@ fn flow_line(flow: &FlowResult) -> String {
     )
 }
 
-/// What web traffic fetched.
+/// The fetches of web traffic.
 fn web_line(web: &WebResult) -> String {
     let WebResult { fetches_begun, fetches, time, on_share } = web;
     let seconds = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.3} s"));
@@ -95,7 +95,7 @@ fn web_line(web: &WebResult) -> String {
     format!("{fetches} of {fetches_begun} fetches complete, in {p50} (p95 {p95}){on}")
 }
 
-/// What became of the frames of a live medium.
+/// The frames of a live medium.
 fn frames_line(medium: &str, frames: &FramesResult) -> String {
     let millis = |delay| millis(delay).trim_start().to_owned();
     let (p50, p95, p99) = (millis(frames.delay.p50_s), millis(frames.delay.p95_s), millis(frames.delay.p99_s));
@@ -104,12 +104,12 @@ fn frames_line(medium: &str, frames: &FramesResult) -> String {
     let freezes = match freezes {
         0 => String::new(),
         1 => format!("; frozen once, {frozen_s:.1} s"),
-        _ => format!("; frozen {freezes} times, {frozen_s:.1} s in all"),
+        _ => format!("; frozen {freezes} times, {frozen_s:.1} s in total"),
     };
     format!("{medium}: {captured} frames in {p50} (p95 {p95}, p99 {p99}),{skipped} {lost} lost, {late} late{freezes}")
 }
 
-/// What the circuit breakers did to it and to its paths, in words.
+/// The actions of the circuit breakers on the flow and its paths, as text.
 fn breakers(flow: &FlowResult) -> impl Iterator<Item = String> + use<'_> {
     let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
     let cut = (flow.circuit_strained > 0).then(|| format!("cut to a tenth {}", times(flow.circuit_strained)));
@@ -119,7 +119,7 @@ fn breakers(flow: &FlowResult) -> impl Iterator<Item = String> + use<'_> {
     let of_path = flow.paths.iter().flat_map(move |path| {
         let left = path.circuit_broken.iter();
         left.map(move |(breaker, count)| {
-            format!("{} left alone {} by the circuit breaker {breaker}", path.name, times(*count))
+            format!("{} stopped {} by the circuit breaker {breaker}", path.name, times(*count))
         })
     });
     cut.into_iter().chain(stopped).chain(of_path)
@@ -133,7 +133,7 @@ fn pair_line(flow: &FlowResult, pair: &PairResult) -> String {
     format!("{:12} {rate}   received; {running} running periods, {adus} ADUs, {adus_missing} missing", flow.name)
 }
 
-/// What of it a path carried.
+/// The values of one of its paths.
 fn path_line(path: &PathResult) -> String {
     let rate = path.mean_rate_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
     let lost = if path.packets_sent == 0 { 0.0 } else { 100.0 * path.packets_lost as f64 / path.packets_sent as f64 };
@@ -141,14 +141,14 @@ fn path_line(path: &PathResult) -> String {
     format!("  {:10} {rate}   {mean} {p95} {:>9} {:>9}  {lost:5.2} %", path.name, "", "")
 }
 
-/// A TCP connection has no one-way delays, and other things instead.
+/// The values of a TCP connection, which has no one-way delays.
 fn tcp_line(flow: &FlowResult, tcp: &TcpResult) -> String {
     let goodput = tcp.goodput_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
     let resent = tcp.retransmissions as f64;
     let count = |count: Option<u64>, what: &str| count.map_or(String::new(), |count| format!("{count} {what}, "));
     let share = if flow.packets_sent == 0 { 0.0 } else { 100.0 * resent / flow.packets_sent as f64 };
     format!(
-        "{:12} {goodput}   of data; least round trip {}, {}{}{share:.2} % sent again",
+        "{:12} {goodput}   of data; minimum round trip {}, {}{}{share:.2} % sent again",
         flow.name,
         millis(tcp.min_round_trip_s).trim_start(),
         count(tcp.recoveries, "fast recoveries"),

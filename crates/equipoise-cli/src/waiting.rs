@@ -1,6 +1,6 @@
-//! Times that a person waits.
+//! Waiting times as text.
 
-/// A time to wait, in seconds, as a person says it: "45 s", "7 min", "2 h 5 min".
+/// A waiting time, in seconds, as rounded text: "45 s", "7 min", "2 h 5 min".
 pub(crate) fn in_words(seconds: f64) -> String {
     let minutes = (seconds / 60.0).round() as u64;
     match minutes {

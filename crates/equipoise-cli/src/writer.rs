@@ -17,7 +17,7 @@ use crate::views::Views;
 #[derive(Debug)]
 pub(crate) struct Writer {
     inlet: Inlet,
-    /// `None` once it is waited for.
+    /// `None` after it has been joined.
     thread: Option<JoinHandle<Result<Output, CliError>>>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) const MOST_PAYLOAD: usize = 32 << 20;
 pub(crate) const MOST_LINES: usize = 4 << 20;
 /// Maximum overhead of a queued piece: its entry in the queue, and that of the allocator.
 const PIECE: usize = 64;
-/// To be woken for every packet would cost as much as receiving it.
+/// Pause between writes: waking up for every packet would cost as much as receiving it.
 const NAP: Duration = Duration::from_millis(20);
 
 impl Writer {
@@ -63,7 +63,7 @@ impl Writer {
         self.inlet.offer(line);
     }
 
-    /// Whether it can write no more; [`finish`](Self::finish) says why.
+    /// Whether writing has failed; [`finish`](Self::finish) returns the reason.
     pub(crate) fn has_failed(&self) -> bool {
         self.thread.as_ref().is_some_and(JoinHandle::is_finished)
     }
@@ -89,7 +89,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // Its output is dropped with it, and leaves nothing behind.
+        // Its output is dropped with it and leaves nothing behind.
         let _ = self.wait();
     }
 }
@@ -121,7 +121,7 @@ fn write(mut output: Output, queue: &Receiver<Option<Vec<u8>>>, waiting: &Atomic
         waiting.fetch_sub(bytes.len() + PIECE, Ordering::Relaxed);
         next = queue.try_recv().map_err(|_| RecvError);
         if next.is_err() {
-            // Whoever reads what is written has all of it while nothing more comes.
+            // While nothing more arrives, a reader of the output has everything that was written.
             output.flush()?;
             thread::sleep(NAP);
             next = queue.recv();
@@ -130,7 +130,7 @@ fn write(mut output: Output, queue: &Receiver<Option<Vec<u8>>>, waiting: &Atomic
     Ok(output)
 }
 
-/// Lines for a person, on standard output.
+/// Lines for the terminal, on standard output.
 #[derive(Debug)]
 pub(crate) enum Screen {
     /// No lines are printed.
@@ -141,7 +141,7 @@ pub(crate) enum Screen {
 }
 
 impl Screen {
-    /// None if it is to be `quiet`, or if somebody has standard output for what else is told.
+    /// Prints nothing if `quiet`, or if another output uses standard output.
     pub(crate) fn new(quiet: bool, views: &Views) -> Self {
         if quiet || views.takes_stdout() {
             Self::None
@@ -178,7 +178,7 @@ impl Screen {
         if let Ok(mut output) = writer.finish()
             && dropped > 0
         {
-            let _ = output.append(format!("{dropped} lines found no room, as nobody read them\n"));
+            let _ = output.append(format!("{dropped} lines were dropped because their reader stalled\n"));
         }
     }
 }
@@ -204,7 +204,7 @@ mod tests {
         let writer = Writer::start(output, MOST);
         let taken = (0..10_000u64).filter(|_| writer.inlet().offer(vec![7; 1000])).count();
         let (dropped, has_failed) = (writer.inlet().dropped(), writer.has_failed());
-        // Before anything is asserted: a writer that is let go waits for its reader.
+        // Read before the assertions: a writer that is dropped waits for its reader.
         let read = thread::spawn(move || {
             let mut all = Vec::new();
             reader.read_to_end(&mut all).map(|_| all.len())
@@ -219,7 +219,7 @@ mod tests {
     fn an_output_that_cannot_be_written_is_told_and_nothing_more_is_taken() {
         let output = Output::promise(Path::new("/dev/full")).expect("it can be opened");
         let writer = Writer::start(output, MOST_PAYLOAD);
-        // More than a buffered file keeps to itself.
+        // More than the buffer of a file.
         let deadline = Instant::now() + Duration::from_secs(10);
         while !writer.has_failed() && Instant::now() < deadline {
             writer.inlet().offer(vec![0; 10_000]);

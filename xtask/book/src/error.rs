@@ -3,23 +3,23 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why there is no site, or none whose links can be followed.
+/// Errors while the site is built or its links are checked.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
-    /// Something else was asked for.
+    /// The arguments are invalid.
     #[error("usage: book DOCS SITE PLAYGROUND PAGE...")]
     Usage,
-    /// The book cannot be made a site.
+    /// The site cannot be built.
     #[error("the book cannot be made a site")]
     Book(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A file or folder cannot be read or written.
     #[error("cannot {verb} {}", path.display())]
     File {
-        /// What was to be done.
+        /// The operation.
         verb: &'static str,
-        /// With what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// The chapter on the playground has no mark for the place of the page.
@@ -30,10 +30,10 @@ pub(crate) enum Error {
         /// The line.
         mark: &'static str,
     },
-    /// Links lead nowhere.
+    /// Links are broken.
     #[error("{count} links lead nowhere")]
     Links {
-        /// How many.
+        /// Their number.
         count: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Whether every link of the site, and of the other pages of the repository, leads to a file that is there, and to an anchor in it.
+//! Checks that every link of the site, and of the other pages of the repository, leads to an existing file and anchor.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::Error;
 use crate::page::Page;
 
-/// Checks all of it, and prints each fault with its page. Gives how many links there are.
+/// Checks all links, and prints each fault with its page. Returns the number of links.
 pub(crate) fn check(docs: &Path, site: &Path, pages: &[PathBuf]) -> Result<usize, Error> {
     let sources = docs.join("src");
     let mut faults: Vec<String> = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn check(docs: &Path, site: &Path, pages: &[PathBuf]) -> Result<usize
     if faults.is_empty() { Ok(count) } else { Err(Error::Links { count: faults.len() }) }
 }
 
-/// What a link leads to.
+/// The target of a link.
 enum Target<'p> {
     /// Nothing.
     Nothing,
@@ -83,7 +83,7 @@ fn fault<'p>(link: &str, from: &Path, target: &dyn Fn(&Path) -> Target<'p>) -> O
     }
 }
 
-/// A relative path from the folder of a page on; `None` where it leads out of the root.
+/// Resolves a relative path from the folder of a page; `None` if it leaves the root.
 fn joined(from: &Path, path: &str) -> Option<PathBuf> {
     let mut joined = from.parent().map(Path::to_path_buf).unwrap_or_default();
     for part in Path::new(path).components() {

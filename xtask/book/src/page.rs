@@ -1,4 +1,4 @@
-//! What a page points to, and what can be pointed at in it.
+//! The links and the anchors of a page.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -10,9 +10,9 @@ use pulldown_cmark::{Event, Options, Parser};
 /// A page of either language.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// What can stand behind the `#` of a link to it.
+    /// Its anchors, as used after the `#` of a link.
     pub(crate) anchors: BTreeSet<String>,
-    /// All that it points to or loads, as it is written.
+    /// All links and resources of the page, as written.
     pub(crate) links: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ impl Page {
         tokenizer.sink.page.into_inner()
     }
 
-    /// A page that is read as it is. Its anchors depend on who shows it, and are left out.
+    /// A Markdown page of the repository. Its anchors depend on the viewer, and are omitted.
     pub(crate) fn of_markdown(text: &str) -> Self {
         let link = |event| match event {
             Event::Start(pulldown_cmark::Tag::Link { dest_url, .. } | pulldown_cmark::Tag::Image { dest_url, .. }) => {
@@ -41,7 +41,7 @@ impl Page {
     }
 }
 
-/// Collects while a text is taken apart.
+/// Collects the results while a text is parsed.
 #[derive(Default)]
 struct Collector {
     page: RefCell<Page>,
@@ -63,7 +63,7 @@ impl TokenSink for Collector {
                 _ => {}
             }
         }
-        // What stands in a script only looks like tags.
+        // Text in a script may look like tags.
         if &*name == "script" {
             return TokenSinkResult::RawData(html5ever::tokenizer::states::RawKind::ScriptData);
         }

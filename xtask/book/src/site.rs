@@ -9,9 +9,9 @@ use crate::error::Error;
 
 /// The chapter that shows the playground.
 const CHAPTER: &str = "playground.md";
-/// A line of it, in whose place the playground comes. It is not seen where the page is read as it is.
+/// A line of it that is replaced by the playground. It is an invisible comment if the page is read as Markdown.
 const MARK: &str = "<!-- playground -->";
-/// What the playground's file is called in the site: beside the chapter, which is `playground.html` there.
+/// The name of the playground's file in the site. The chapter is `playground.html`.
 const ALONE: &str = "playground-alone.html";
 
 /// Builds the site, with the playground's file if there is one.
@@ -30,7 +30,7 @@ pub(crate) fn build(docs: &Path, site: &Path, playground: Option<&Path>) -> Resu
         return Err(Error::NoPlace { chapter: CHAPTER, mark: MARK });
     }
     book.build().map_err(|source| Error::Book(source.into()))?;
-    // It would have to know where on its server the site is, which no other page does.
+    // It would need the path of the site on its server, which no other page needs.
     let lost = site.join("404.html");
     fs::remove_file(&lost).map_err(|source| Error::File { verb: "remove", path: lost, source })?;
     if let Some(file) = playground {
@@ -40,7 +40,7 @@ pub(crate) fn build(docs: &Path, site: &Path, playground: Option<&Path>) -> Resu
     Ok(())
 }
 
-/// What stands in the mark's place.
+/// The replacement of the mark.
 fn place(has_playground: bool) -> String {
     if has_playground {
         format!(

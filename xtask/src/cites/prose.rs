@@ -117,9 +117,8 @@ impl Prose {
                             self.separate();
                         }
                     }
-                    State::Comment => self.push(letter),
                     State::Block if rest.starts_with("*/") => (state, length) = (State::Code, 2),
-                    State::Block => self.push(letter),
+                    State::Comment | State::Block => self.push(letter),
                     State::Text if letter == '\\' => {
                         // The escaped character is skipped, except a line break, which ends the line as everywhere.
                         let escaped = rest[length..].chars().next().filter(|escaped| *escaped != '\n');

@@ -1,4 +1,4 @@
-//! An image for containers (Open Container Initiative): the command, the C library, and nothing else.
+//! An image for containers (Open Container Initiative) with only the command and the C library.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,12 @@ use crate::process::Process;
 /// The release of Debian whose C library is in the image.
 const DEBIAN: &str = "bookworm";
 
-/// Makes an image of the command's tree, as an archive that `podman load` and `skopeo copy oci-archive:` take.
+/// Creates an image of the command's tree, as an archive that `podman load` and `skopeo copy oci-archive:` accept.
 pub(super) fn image(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<(), Error> {
     let folder = dist.work.join(format!("image-{}", machine.debian()));
     make_anew(&folder)?;
     let (root, layout, bundle) = (folder.join("root"), folder.join("layout"), folder.join("bundle"));
-    // Extracted and not installed: nothing of another machine has to run here.
+    // Extracted and not installed, so that no program of another architecture has to run here.
     let bare = Process::new("mmdebstrap").arguments(["--quiet", "--variant=extract", "--include=libc6,libgcc-s1"]);
     let bare = bare.argument(format!("--architectures={}", machine.debian())).argument(DEBIAN).argument(&root);
     bare.variable("SOURCE_DATE_EPOCH", &dist.date).run()?;
@@ -47,7 +47,7 @@ pub(super) fn image(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<()
         .run()
 }
 
-/// Unpacks the image and runs its command in what it holds.
+/// Unpacks the image and runs its command in it.
 pub(super) fn runs(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     let folder = dist.work.join("image-trial");
     make_anew(&folder)?;

@@ -1,4 +1,4 @@
-//! The package for Debian and its children, with the service that receives.
+//! The package for Debian and its derivatives, with the service for the receiver.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub(super) fn package(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<
     place(&packaging(unit), &root.join("usr/lib/systemd/system").join(unit))?;
     place(&packaging("copyright"), &root.join("usr/share/doc/equipoise/copyright"))?;
     for script in SCRIPTS {
-        // `cp` and `fs::copy` keep the right to run it.
+        // `cp` and `fs::copy` keep the permission to execute it.
         place(&packaging(script), &root.join("DEBIAN").join(script))?;
     }
     write(&root.join("DEBIAN/control"), &control(&dist.version, machine))?;
@@ -38,7 +38,7 @@ pub(super) fn package(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<
     build.argument(dist.out.join(name(dist, machine))).variable("SOURCE_DATE_EPOCH", &dist.date).run()
 }
 
-/// What the package says of itself. libelf and zlib are part of the command.
+/// The package's control file. libelf and zlib are linked into the command.
 fn control(version: &str, machine: Machine) -> String {
     format!(
         "Package: equipoise\nVersion: {version}\nArchitecture: {}\nMaintainer: The authors of Equipoise <security@equipoise.invalid>\n\
@@ -54,7 +54,7 @@ fn control(version: &str, machine: Machine) -> String {
 mod tests {
     use super::*;
 
-    /// `dpkg-deb` takes it, but `apt` shows what a field left out or broke over lines says.
+    /// `dpkg-deb` accepts any fields, but `apt` shows them, so missing or broken fields are errors.
     #[test]
     fn the_control_file_has_every_field_on_a_line_of_its_own() {
         let text = control("1.2.3", Machine::Aarch64);

@@ -1,4 +1,4 @@
-//! For which machines there are distributions, and how they are built for each.
+//! The machines that distributions are built for, and how.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// As what is distributed is built.
+/// The cargo profile of distributions.
 pub(crate) const PROFILE: &str = "dist";
 
 /// A kind of machine that a distribution is for.
@@ -21,12 +21,12 @@ pub(crate) enum Machine {
 impl Machine {
     pub(crate) const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
-    /// This machine, if there are distributions for its kind.
+    /// The kind of this machine, if there are distributions for it.
     pub(crate) fn here() -> Option<Self> {
         Self::ALL.into_iter().find(|machine| machine.is_here())
     }
 
-    /// As `uname -m` says it.
+    /// Its name in `uname -m`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -34,7 +34,7 @@ impl Machine {
         }
     }
 
-    /// As Debian and container images say it.
+    /// Its name in Debian and in container images.
     pub(crate) const fn debian(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",
@@ -42,22 +42,22 @@ impl Machine {
         }
     }
 
-    /// Whether programs of it run here.
+    /// Whether its programs run on this machine.
     pub(crate) fn is_here(self) -> bool {
         self.name() == std::env::consts::ARCH
     }
 
-    /// What rustc calls it.
+    /// Its name in rustc.
     pub(crate) fn target(self) -> String {
         format!("{}-unknown-linux-gnu", self.name())
     }
 
-    /// What Debian's compilers and library folders call it.
+    /// Its name in Debian's compilers and library folders.
     fn triplet(self) -> String {
         format!("{}-linux-gnu", self.name())
     }
 
-    /// Builds the release of a package, and returns the folder in which it is.
+    /// Builds the release of a package, and returns its folder.
     pub(crate) fn build(self, workspace: &Workspace, package: &str, arguments: &[&str]) -> Result<PathBuf, Error> {
         let target = self.target();
         if !self.is_here() {
@@ -69,21 +69,21 @@ impl Machine {
         Ok(workspace.target(target).join(PROFILE))
     }
 
-    /// A program that builds for the machine, with the compilers for it.
+    /// A program that builds for the machine, configured with its compilers.
     pub(crate) fn compilers(self, program: Process) -> Process {
         let (target, triplet) = (self.target(), self.triplet());
         let upper = target.to_uppercase().replace('-', "_");
         // Debian's cross compilers, and where its libraries for the other machine are.
         let program = program.variable(&format!("CARGO_TARGET_{upper}_LINKER"), format!("{triplet}-gcc"));
         let program = program.variable(&format!("CC_{}", target.replace('-', "_")), format!("{triplet}-gcc"));
-        // libbpf is in what is built and in what builds it, which is for this machine.
+        // libbpf is needed both by the build and by the result, and the build runs on this machine.
         Self::ALL.into_iter().fold(program, |program, machine| {
             let libraries = format!("/usr/lib/{}", machine.triplet());
             program.variable(&format!("LIBBPF_SYS_LIBRARY_PATH_{}", machine.target()), libraries)
         })
     }
 
-    /// A copy of a program or shared library without symbols and lines for debuggers.
+    /// Makes a copy of a program or shared library without debug symbols.
     pub(crate) fn strip(self, from: &Path, to: &Path) -> Result<(), Error> {
         Process::new(format!("{}-strip", self.triplet())).argument("-o").argument(to).argument(from).run()
     }

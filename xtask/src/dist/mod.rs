@@ -1,4 +1,4 @@
-//! What people install without a compiler: archives, Debian packages, container images, the library for C and wheels for Python.
+//! Files that are installed without a compiler: archives, Debian packages, container images, the library for C and wheels for Python.
 //!
 //! Everything is built on this machine, so that it needs no newer C library than this machine has: run it on Debian 12.
 
@@ -21,29 +21,29 @@ pub(crate) use machine::{Machine, PROFILE};
 /// The newest C library that a command may need: Debian 12's.
 const NEWEST_GLIBC: (u32, u32) = (2, 36);
 
-/// The most bytes that a stripped command may have.
+/// Maximum size of a stripped command in bytes.
 const MOST: u64 = 15_000_000;
 
-/// Where one distribution is made, and what it says of itself.
+/// The folders and the metadata of a distribution.
 #[derive(Debug)]
 struct Dist<'a> {
     workspace: &'a Workspace,
     /// The kind of this machine.
     here: Machine,
-    /// Where all files end up.
+    /// Folder of the finished files.
     out: PathBuf,
-    /// Where trees are put together.
+    /// Folder in which trees are assembled.
     work: PathBuf,
     version: String,
     /// Seconds since 1970 of the last commit: the date of every file in the archives (<https://reproducible-builds.org/specs/source-date-epoch/>).
     date: String,
 }
 
-/// Makes all files for both machines, lists them with their sizes and checksums, and tries those of this machine on a bare system. Gives the
-/// sizes of the commands in words.
+/// Builds all files for both machines, lists them with their sizes and checksums, and tests those of this machine on a bare
+/// system. Returns the sizes of the commands as text.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, Error> {
     let dist = Dist::new(workspace)?;
-    // That of this machine first: it writes the manual pages of all.
+    // This machine first, because its command writes the manual pages for all.
     let others = Machine::ALL.into_iter().filter(|machine| *machine != dist.here);
     for machine in iter::once(dist.here).chain(others) {
         println!("\n== {}", machine.name());
@@ -58,7 +58,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, Error> {
 impl<'a> Dist<'a> {
     fn new(workspace: &'a Workspace) -> Result<Self, Error> {
         let here = Machine::here().ok_or(Error::OtherMachine { found: std::env::consts::ARCH })?;
-        // Cargo has a folder of the profile's name for itself.
+        // Cargo uses the folder with the profile's name.
         let (out, work) = (workspace.target("distributions"), workspace.target("dist-work"));
         for folder in [&out, &work] {
             make_anew(folder)?;
@@ -96,12 +96,12 @@ impl<'a> Dist<'a> {
         if machine.is_here() { python::try_alone(self.workspace, &wheel) } else { Ok(()) }
     }
 
-    /// Where the stripped command of a machine is.
+    /// Path of the stripped command of a machine.
     fn program(&self, machine: Machine) -> PathBuf {
         self.work.join(format!("equipoise-{}", machine.name()))
     }
 
-    /// The size of a stripped command, in words.
+    /// The size of a stripped command, as text.
     ///
     /// # Errors
     /// [`Error::TooLarge`] above [`MOST`].
@@ -114,7 +114,7 @@ impl<'a> Dist<'a> {
         if size > MOST { Err(Error::TooLarge { file, size, most: MOST }) } else { Ok(words) }
     }
 
-    /// A folder as a compressed archive of its name: the same bytes for the same content.
+    /// Packs a folder into a compressed archive with its name: the same bytes for the same content.
     fn archive(&self, tree: &Path) -> Result<(), Error> {
         let name = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let tar = Process::new("tar").arguments(["--create", "--use-compress-program=gzip -n9", "--sort=name"]);
@@ -149,7 +149,7 @@ impl<'a> Dist<'a> {
     }
 }
 
-/// An empty folder, whatever stood there.
+/// Creates an empty folder; removes what exists.
 fn make_anew(folder: &Path) -> Result<(), Error> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|source| Error::File {
@@ -175,7 +175,7 @@ fn too_new(program: &Path, found: (u32, u32)) -> Error {
     Error::TooNew { program: program.to_path_buf(), found: in_words(found), most: in_words(NEWEST_GLIBC) }
 }
 
-/// The C library that a wheel needs by its name, as maturin has found it: `manylinux_2_34`.
+/// The C library that a wheel needs, from the name that maturin gave it: `manylinux_2_34`.
 fn wheel_glibc(name: &str) -> Option<(u32, u32)> {
     let mut numbers = name.split_once("manylinux_")?.1.split('_').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))

@@ -1,4 +1,4 @@
-//! The tree of files that the command consists of, as it lies below a prefix such as `/usr`.
+//! The files of the command, as installed below a prefix such as `/usr`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use super::{Dist, make_anew};
 use crate::error::Error;
 use crate::process::Process;
 
-/// Shells, and where each looks for completions and by what name.
+/// Shells, with the folder and the file name of their completions.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/equipoise"),
     ("zsh", "share/zsh/vendor-completions/_equipoise"),
     ("fish", "share/fish/vendor_completions.d/equipoise.fish"),
 ];
-/// Files for people, by their place in the repository.
+/// Documentation, with its paths in the repository.
 const DOCUMENTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "SECURITY.md"];
 
-/// Puts the command with its manual pages, completions, documents and first scenarios into a folder.
+/// Copies the command with its manual pages, completions, documents and example scenarios into a folder.
 pub(super) fn command(dist: &Dist<'_>, machine: Machine, program: &Path) -> Result<PathBuf, Error> {
     let tree = dist.work.join(format!("equipoise-{}-{}", dist.version, machine.name()));
     make_anew(&tree)?;
@@ -29,7 +29,7 @@ pub(super) fn command(dist: &Dist<'_>, machine: Machine, program: &Path) -> Resu
         let name = scenario.strip_prefix(dist.workspace.path("scenarios")).unwrap_or(&scenario).to_path_buf();
         place(&scenario, &tree.join("share/equipoise/scenarios").join(name))?;
     }
-    // What the command says of itself is the same on all machines, and this one can run its own.
+    // Manual pages and completions are the same on all machines, so this machine's command writes them.
     let here = dist.program(dist.here);
     let pages = tree.join("share/man/man1");
     Process::new(&here).argument("man").argument(&pages).run()?;
@@ -41,14 +41,14 @@ pub(super) fn command(dist: &Dist<'_>, machine: Machine, program: &Path) -> Resu
     Ok(tree)
 }
 
-/// Copies a file, making the folder that it goes into.
+/// Copies a file, and creates its folder.
 pub(super) fn place(from: &Path, to: &Path) -> Result<(), Error> {
     make_parent(to)?;
     fs::copy(from, to).map_err(|source| Error::File { verb: "copy", path: from.to_path_buf(), source })?;
     Ok(())
 }
 
-/// Writes a file, making the folder that it goes into.
+/// Writes a file, and creates its folder.
 pub(super) fn write(to: &Path, content: &str) -> Result<(), Error> {
     make_parent(to)?;
     fs::write(to, content).map_err(|source| Error::File { verb: "write", path: to.to_path_buf(), source })

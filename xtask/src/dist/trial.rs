@@ -1,4 +1,4 @@
-//! Whether what is distributed works where nothing else is installed.
+//! Tests distributions on a system with nothing else installed.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use super::{Dist, container, debian, make_anew};
 use crate::error::Error;
 use crate::process::Process;
 
-/// A scenario that takes a second, as the archive has it.
+/// A scenario in the archive that takes one second.
 const SCENARIO: &str = "share/equipoise/scenarios/demo-short.toml";
-/// What a bare Debian has for the trial.
+/// Packages of the bare Debian for the trial.
 const BARE: &str = "--include=systemd,gcc,libc6-dev,clang,pkg-config";
 /// Programs in C that are built there.
 const EXAMPLES: [&str; 3] = ["controller.c", "receive.c", "flow_pair.c"];
 
-/// Tries the files of both machines; those of this one on a bare Debian, which needs root.
+/// Tests the files of both machines; those of this machine on a bare Debian, which needs root.
 pub(super) fn run(dist: &Dist<'_>) -> Result<(), Error> {
     println!("\n== trials");
     let tree = |machine: Machine| dist.work.join(format!("equipoise-{}-{}", dist.version, machine.name()));
@@ -36,19 +36,19 @@ pub(super) fn run(dist: &Dist<'_>) -> Result<(), Error> {
     on_bare_debian(dist, dist.here)
 }
 
-/// How a program of a machine is run here.
+/// The command that runs a program of a machine here.
 fn program(machine: Machine, tree: &Path) -> Vec<PathBuf> {
     let program = tree.join("bin/equipoise");
     if machine.is_here() {
         vec![program]
     } else {
-        // It finds the other machine's C library, which came with libelf's, where programs of that machine look for it. In the folder of the cross
-        // compilers is an older one, whose loader does not go with it: threads then never begin.
+        // It uses the other machine's C library that was installed with libelf, at the usual path of that machine. The folder of the cross
+        // compilers has an older one with a mismatching loader, with which threads never start.
         vec!["qemu-aarch64-static".into(), program]
     }
 }
 
-/// What a command prints for its version, of a scenario, and as its results.
+/// The output of a command: its version, the check of a scenario, and the scenario's results.
 fn words(program: &[PathBuf], tree: &Path) -> Result<Vec<String>, Error> {
     let scenario = tree.join(SCENARIO);
     let scenario = scenario.to_string_lossy();
@@ -78,7 +78,7 @@ fn on_bare_debian(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     for example in EXAMPLES {
         place(&dist.workspace.path("crates/equipoise-c/examples").join(example), &into(example))?;
     }
-    // Sanitizers read /proc, and what the trial starts ends with it.
+    // Sanitizers read /proc, and all processes of the trial end with it.
     let inside = Process::new("unshare").arguments(["--mount", "--pid", "--fork", "--mount-proc", "--wd", "/root"]);
     let inside = inside.argument("--root").argument(&root).argument("./trial.sh");
     inside.arguments([&dist.version, machine.name(), machine.debian()]).run()

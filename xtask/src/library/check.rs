@@ -17,7 +17,7 @@ const TESTS: [&str; 3] = ["controllers", "media", "pair"];
 /// Compilers with their sanitizers.
 const COMPILERS: [(&str, &[&str]); 2] = [
     ("gcc", &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]),
-    // Its own sanitizers are in a package that few have; those of gcc have checked the same code.
+    // clang's sanitizers are in a package that is rarely installed; those of gcc check the same code.
     ("clang", &["-O2"]),
 ];
 const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];

@@ -7,12 +7,12 @@ use equipoise::units::Span;
 
 use crate::output::Results;
 
-/// What can be had from a capture.
+/// What can be measured from a capture.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Capture {
-    /// Round-trip times of TCP by connection, and how they are distributed
+    /// Measure the round-trip times of TCP connections and their distribution
     #[command(
-        after_help = "Reads pcap and pcapng, compressed by gzip or not, of Ethernet, VLAN, Linux cooked and raw IP.
+        after_help = "Reads pcap and pcapng, also compressed by gzip, with Ethernet, VLAN, Linux cooked or raw IP.
 
 Examples:
   equipoise capture rtt transfer.pcap.gz
@@ -20,9 +20,9 @@ Examples:
   tcpdump -w - -c 10000 tcp | equipoise capture rtt -"
     )]
     Rtt(Rtt),
-    /// Streams of RTP: loss, jitter, rate, one-way delay between two interfaces, round-trip times
+    /// Measure RTP streams: loss, jitter, rate, one-way delay between two interfaces, round-trip times
     #[command(
-        after_help = "Reads pcap, pcapng and rtpdump, compressed by gzip or not. Streams need no signalling to be found.
+        after_help = "Reads pcap, pcapng and rtpdump, also compressed by gzip. Finds streams without their signalling.
 
 Examples:
   equipoise capture rtp call.pcap.gz
@@ -32,42 +32,42 @@ Examples:
     Rtp(Rtp),
 }
 
-/// Options of what streams of RTP a capture has.
+/// Options for RTP streams from a capture.
 #[derive(Debug, Args)]
 pub(crate) struct Rtp {
-    /// The capture; - for standard input
+    /// Capture file; - for standard input
     pub(crate) file: PathBuf,
-    /// Ticks a second of the media clock of dynamic payload types, such as 90000 of video: jitter is not known without
+    /// Clock rate of dynamic payload types in Hz, such as 90000 for video; their jitter needs it
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) clock_rate: Option<u32>,
-    /// Write all numbers as JSON, second by second; - for standard output
+    /// Write all results as JSON, for each second; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
 
-/// Options of round-trip times from a capture.
+/// Options for round-trip times from a capture.
 #[derive(Debug, Args)]
 pub(crate) struct Rtt {
-    /// The capture; - for standard input
+    /// Capture file; - for standard input
     pub(crate) file: PathBuf,
-    /// Width of the histograms' bars, such as 2ms [default: from the samples]
+    /// Width of the histogram bins, such as 2ms [default: chosen from the samples]
     #[arg(long, value_name = "TIME")]
     pub(crate) bin: Option<Span>,
-    /// Which acknowledgements count: those of two successive segments, or every one
+    /// Acknowledgements to use
     #[arg(long, value_enum, default_value_t = Acks::Pair)]
     pub(crate) acks: Acks,
     #[command(flatten)]
     pub(crate) results: Results,
 }
 
-/// Which acknowledgements give a sample.
+/// Which acknowledgements are samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Acks {
-    /// Of exactly two segments, which no delayed-ACK timer sent (Waki 2013)
+    /// Those of exactly two segments, which no delayed-ACK timer triggered (Waki 2013)
     Pair,
-    /// Every one
+    /// All of them
     Every,
 }

@@ -1,4 +1,4 @@
-//! `equipoise capture`: what captures of real traffic tell.
+//! `equipoise capture`: analyses captures of real traffic.
 
 pub(crate) mod args;
 mod rtp;
@@ -43,7 +43,7 @@ fn open(file: &Path) -> io::Result<Box<dyn Read + Send>> {
     if file.as_os_str() == "-" { Ok(Box::new(io::stdin())) } else { Ok(Box::new(File::open(file)?)) }
 }
 
-/// What a page is called that others may read: the file, and not where it lies.
+/// The title of a page that others may read: the name of the file without its folder.
 fn name(file: &Path) -> String {
     let named = file.file_name().filter(|name| *name != "-");
     named.map_or_else(|| "standard input".to_owned(), |name| name.to_string_lossy().into_owned())
@@ -57,10 +57,10 @@ fn text(analysis: &Analysis) -> String {
         analysis.connections.len()
     );
     if let Some(ended) = &analysis.ended {
-        text.push_str(&format!("the file is {ended}; what came before is analysed\n"));
+        text.push_str(&format!("the file is {ended}; the part before that is analysed\n"));
     }
     for (reason, count) in &analysis.skipped {
-        text.push_str(&format!("  {count} frames passed over: {reason}\n"));
+        text.push_str(&format!("  {count} frames skipped: {reason}\n"));
     }
     let measured = analysis.measured();
     for (direction, rtt) in measured.iter().take(SHOWN) {
@@ -70,7 +70,7 @@ fn text(analysis: &Analysis) -> String {
         text.push_str(&format!("\nand {} directions with fewer samples\n", measured.len() - SHOWN));
     }
     if measured.is_empty() {
-        text.push_str("no round-trip time can be had from it\n");
+        text.push_str("it contains no measurable round-trip time\n");
     }
     text
 }
@@ -79,7 +79,7 @@ fn described(direction: &Direction, rtt: &Distribution) -> String {
     let side = match direction.side {
         Side::Sender => "captured at the sender: round-trip times of the path",
         Side::Receiver => "captured at the receiver: its delay in acknowledging, NOT the path's round-trip time",
-        Side::Unknown => "captured between the ends, or unknown where: times from the capture's place and back",
+        Side::Unknown => "captured between the ends, or at an unknown place: round-trip times from the capture's place",
     };
     let ms = |seconds: f64| format!("{:.3} ms", seconds * 1e3);
     let or_dash = |value: Option<f64>, digits: usize| value.map_or("-".to_owned(), |value| format!("{value:.digits$}"));
@@ -93,7 +93,7 @@ fn described(direction: &Direction, rtt: &Distribution) -> String {
         rtt.samples
     );
     text.push_str(&format!(
-        "  min {}  median {}  mean {}  95 % {}  max {}  deviation {}\n",
+        "  min {}  median {}  mean {}  95 % {}  max {}  standard deviation {}\n",
         ms(rtt.min_s),
         ms(rtt.p50_s),
         ms(rtt.mean_s),
@@ -102,7 +102,7 @@ fn described(direction: &Direction, rtt: &Distribution) -> String {
         rtt.deviation_s.map_or("-".to_owned(), ms)
     ));
     text.push_str(&format!(
-        "  skewness {}  excess kurtosis {}  Kolmogorov-Smirnov distance to the normal law {}\n",
+        "  skewness {}  excess kurtosis {}  Kolmogorov-Smirnov distance to a normal distribution {}\n",
         or_dash(rtt.skewness, 3),
         or_dash(rtt.excess_kurtosis, 3),
         or_dash(rtt.ks_distance, 4)
@@ -110,7 +110,7 @@ fn described(direction: &Direction, rtt: &Distribution) -> String {
     if let Some(fit) = &rtt.fit {
         let [a, b, c] = fit.standard_errors;
         text.push_str(&format!(
-            "  bell: a = {:.1} ± {a:.1} in {}, b = {} ± {}, c = {} ± {}, R² = {:.4}\n",
+            "  Gaussian fit: a = {:.1} ± {a:.1} in {}, b = {} ± {}, c = {} ± {}, R² = {:.4}\n",
             fit.a,
             ms(rtt.bin_s),
             ms(fit.b_s),

@@ -27,10 +27,10 @@ fn text(analysis: &RtpAnalysis) -> String {
     let mut text =
         format!("{frames} frames, {rtp_packets} of RTP, {rtcp_packets} of RTCP, {} streams\n", streams.len());
     if let Some(ended) = &analysis.ended {
-        text.push_str(&format!("the file is {ended}; what came before is analysed\n"));
+        text.push_str(&format!("the file is {ended}; the part before that is analysed\n"));
     }
     for (reason, count) in &analysis.skipped {
-        text.push_str(&format!("  {count} passed over: {reason}\n"));
+        text.push_str(&format!("  {count} skipped: {reason}\n"));
     }
     for stream in streams.iter().take(SHOWN) {
         text.push_str(&described(stream));
@@ -63,7 +63,7 @@ fn described(stream: &RtpStream) -> String {
             let [mean, max, last] = [jitter.mean_s, jitter.max_s, jitter.last_s].map(millis);
             text.push_str(&format!("  jitter: mean {mean}  max {max}  last {last}\n"));
         }
-        None => text.push_str("  jitter: not known without its media clock; --clock-rate HZ gives it\n"),
+        None => text.push_str("  jitter: unknown without the clock rate, which --clock-rate HZ sets\n"),
     }
     if let Some(delay) = &stream.delay {
         let [min, median, mean, high, max] =

@@ -67,7 +67,7 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     #[cfg(feature = "kernel")]
     let _symbiosis = crate::kernel::lend(*namespaces && scenario.wants_of_kernel(equipoise_kernel::NAME))?;
     let stop = catch_interrupt()?;
-    // The report is that of all runs, and not of what was seen on the way.
+    // The report is made from the results of all runs, not from the events of the views.
     let views = Views::open(viewing, None, options.results.quiet, outputs.take_stdout(), &stop)?;
     views.tell(Told::Start(Start {
         version: env!("CARGO_PKG_VERSION"),
@@ -104,12 +104,12 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     })
 }
 
-/// One of several runs, and who watches it.
+/// One of several runs, and its views.
 struct Watched<'a> {
     scenario: &'a Scenario,
     views: &'a Views,
     quiet: bool,
-    /// Its number, from 0, and for how long those before it lasted.
+    /// Its number, from 0, and the total length of the runs before it.
     run: u64,
     from_s: f64,
 }
@@ -182,7 +182,7 @@ fn setup(seed: u64, namespaces: bool) -> Setup<'static> {
     Setup { seed, stage, window_control: &window_control }
 }
 
-/// Who can set the window of a flow pair's TCP under a congestion control: the kernel's part of this command, if it has one.
+/// The means to set the window of a flow pair's TCP under a congestion control, if this build has the kernel feature.
 pub(crate) fn window_control(control: &str) -> Option<WindowControl> {
     #[cfg(feature = "kernel")]
     return crate::kernel::window_control(control);
@@ -197,7 +197,7 @@ fn parse(name: &Path, text: &str) -> Result<Scenario, CliError> {
     Scenario::parse(text).map_err(|source| CliError::Scenario { file: name.to_path_buf(), source })
 }
 
-/// The live table: a line an interval on standard output, and a bar below them.
+/// The live table: one line for each interval on standard output, and a bar below the lines.
 #[derive(Debug)]
 struct Table {
     bar: Bar,
@@ -209,7 +209,7 @@ struct Table {
 const PAGE: usize = 20;
 
 impl Table {
-    /// A table that prints nothing if `quiet`; `what` stands beside the bar.
+    /// A table that prints nothing if `quiet`; `what` is the label of the bar.
     fn new(quiet: bool, what: &'static str) -> Self {
         Self { bar: Bar::new(quiet, what), quiet, rows: 0 }
     }
@@ -237,7 +237,7 @@ impl Table {
     }
 
     fn line(&self, text: &str) {
-        // If nobody reads standard output any more, the run goes on for its report.
+        // If standard output was closed, the run continues for its report.
         self.bar.aside(|| {
             let _ = writeln!(io::stdout(), "{text}");
         });

@@ -58,7 +58,7 @@ fn simulate(
 ) -> Result<Report, CliError> {
     let seed = options.seed.unwrap_or(scenario.seed);
     let bar = Bar::new(options.results.quiet, "simulated");
-    // Only one run has a trace; events that nobody asks for cost more than all else.
+    // Only a single run has a trace. Events cost more than everything else, so they are made only on request.
     let runs = if outputs.wants_events() || capture.is_some() {
         let mut trace = outputs.tracer(scenario);
         let mut progress = |progress| match progress {
@@ -73,7 +73,7 @@ fn simulate(
             None => sim_world::simulate(scenario, seed, &mut progress)?,
         }]
     } else {
-        // JSON has all of every run; what charts show takes no more memory however many runs there are.
+        // JSON contains all data of every run. Without it, series are kept for a limited number of runs, to bound the memory.
         let series = if outputs.wants_all() { options.runs } else { scenario.runs_with_series() };
         let is_whole = |run: &RunResult| run.seed.wrapping_sub(seed) < u64::from(series);
         let keep = |run: RunResult| if is_whole(&run) { run } else { run.without_series() };
@@ -84,7 +84,7 @@ fn simulate(
     Ok(Report::new(scenario, seed, runs))
 }
 
-/// A run of which all datagrams are written.
+/// A run whose datagrams are all written to a capture.
 fn captured(
     scenario: &Scenario,
     seed: u64,
@@ -110,7 +110,7 @@ pub(crate) fn check(file: &Path, changes: &Changes) -> Result<Outcome, CliError>
     let scenario = read(file, changes)?;
     say(false, &scenario.explain());
     if let Err(refused) = scenario.check_budget() {
-        // Without standard error there is nowhere left to say so.
+        // If standard error is closed, the warning is lost.
         let _ = writeln!(anstream::stderr(), "warning: `equipoise sim` refuses this: {refused}");
     }
     Ok(Outcome::Complete)
@@ -139,7 +139,7 @@ pub(crate) fn controllers() -> Outcome {
     Outcome::Complete
 }
 
-/// Adds what can be said of a controller.
+/// Adds the description of a controller.
 fn describe<C, X>(text: &mut String, entry: &Entry<C, X>) {
     // Writing to a string does not fail.
     let _ = writeln!(text, "{}\n  {}\n  source: {}", entry.name, entry.summary, entry.source);
@@ -161,7 +161,7 @@ fn describe<C, X>(text: &mut String, entry: &Entry<C, X>) {
 
 /// `equipoise completions`.
 pub(crate) fn completions(shell: Shell) -> Outcome {
-    // The generator panics if it cannot write, as to a pipe that `head` has closed; a vector takes all.
+    // The generator panics if it cannot write, for example to a pipe that `head` has closed, so it writes to a vector.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "equipoise", &mut script);
     say(false, &String::from_utf8_lossy(&script));

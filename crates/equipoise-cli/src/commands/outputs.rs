@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::output::{Output, say};
 use crate::summary;
 
-/// The files that a run was asked for.
+/// The requested output files of a run.
 #[derive(Default)]
 pub(super) struct Outputs {
     json: Option<Output>,
@@ -23,14 +23,14 @@ pub(super) struct Outputs {
     log: Option<Output>,
     packets: Option<(Output, PacketLines)>,
     qlog: Option<QlogFiles>,
-    /// What went wrong with what is written while the run went on.
+    /// The first error of the outputs that are written during the run.
     error: Option<CliError>,
 }
 
-/// Writes the events of a run to the trace, the log and the list of packets, where they were asked for.
+/// Writes the events of a run to the requested trace, log, list of packets and qlog.
 pub(super) struct Tracer<'a> {
     outputs: &'a mut Outputs,
-    /// Names of the flows, and of the paths of each that has several.
+    /// Names of the flows, and of the paths of each flow.
     flows: Vec<(&'a str, Vec<&'a str>)>,
 }
 
@@ -69,26 +69,26 @@ impl Outputs {
         Tracer { outputs: self, flows: scenario.flows.iter().map(|flow| (flow.name.as_str(), paths(flow))).collect() }
     }
 
-    /// Whether the events of a run are wanted.
+    /// Whether an output needs the events of a run.
     pub(super) const fn wants_events(&self) -> bool {
         self.trace.is_some() || self.log.is_some() || self.packets.is_some() || self.qlog.is_some()
     }
 
-    /// Whether all of every run is wanted.
+    /// Whether an output needs all data of every run.
     pub(super) const fn wants_all(&self) -> bool {
         self.json.is_some() || self.intervals.is_some()
     }
 
-    /// Whether any of them goes to standard output, so that nothing else may.
+    /// Whether one of them uses standard output, so that nothing else may.
     pub(super) fn take_stdout(&self) -> bool {
         let packets = self.packets.as_ref().map(|(file, _)| file);
         let files = [self.json.as_ref(), self.intervals.as_ref(), self.trace.as_ref(), self.log.as_ref(), packets];
         files.into_iter().any(|file| matches!(file, Some(Output::Stdout)))
     }
 
-    /// Prints a scenario's results, under its file if there are several.
+    /// Prints a scenario's results, below the name of its file if there are several.
     pub(super) fn list(&self, file: Option<&Path>, results: &Report, quiet: bool) {
-        // Where the results themselves go to standard output, the table would spoil them.
+        // If the results go to standard output, the table must not be mixed with them.
         let quiet = quiet || self.take_stdout();
         if let Some(file) = file {
             say(quiet, &format!("{}: {}\n", file.display(), results.scenario));
@@ -129,7 +129,7 @@ impl Outputs {
     }
 }
 
-/// Reads the scenarios and opens all outputs, so that whatever is wrong is said before the first run begins.
+/// Reads the scenarios and opens all outputs, so that errors are reported before the first run.
 pub(super) fn prepare(files: &[PathBuf], options: &Run, world: World) -> Result<(Vec<Scenario>, Outputs), CliError> {
     let of_one = [&options.trace, &options.log, &options.packets_csv, &options.qlog];
     if of_one.into_iter().any(Option::is_some) && files.len() > 1 {
@@ -164,7 +164,7 @@ pub(super) fn prepare(files: &[PathBuf], options: &Run, world: World) -> Result<
     Ok((scenarios, outputs))
 }
 
-/// Appends to a file that was asked for. If that fails, the run goes on; the command fails for it in the end.
+/// Appends to a requested file. If that fails, the run continues, and the command fails at its end.
 fn append(file: &mut Option<Output>, error: &mut Option<CliError>, line: impl FnOnce() -> Option<String>) {
     let Some(open) = file else { return };
     if let Some(Err(failed)) = line().map(|line| open.append(line)) {
@@ -180,7 +180,7 @@ pub(crate) fn read(file: &Path, changes: &Changes) -> Result<Scenario, CliError>
     scenario.map_err(|source| refused(file, changes, source))
 }
 
-/// A scenario is wrong, or the value that --set gives for one of its keys.
+/// The error for an invalid scenario, or for a value of --set that does not fit it.
 pub(crate) fn refused(file: &Path, changes: &Changes, source: ScenarioError) -> CliError {
     let file = file.to_path_buf();
     match source {

@@ -14,7 +14,7 @@ use crate::output::Output;
 
 /// The files of a run.
 pub(super) struct QlogFiles {
-    /// Of each flow, if its ends have any.
+    /// The files of each flow; `None` if it has no qlog.
     flows: Vec<Option<Ends>>,
 }
 
@@ -72,7 +72,8 @@ impl QlogFiles {
     }
 }
 
-/// The name of an end's file: the number of the flow in the scenario, from 1, tells those apart whose names differ in what a file's name cannot have.
+/// The name of an end's file. It contains the number of the flow in the scenario, from 1, because different names of flows may
+/// become the same when the characters that a file name cannot contain are replaced.
 fn name(place: usize, flow: &str, half: Half) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let flow: String = flow.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();

@@ -1,4 +1,4 @@
-//! A comparison as a person reads it in a terminal.
+//! A comparison as a table for the terminal.
 
 use equipoise_lab::compare::{Comparison, FlowComparison, MetricComparison, Sample};
 
@@ -17,7 +17,7 @@ pub(super) fn of(comparison: &Comparison) -> String {
     text
 }
 
-/// Columns: metric, variant, mean, difference, and what it is.
+/// Columns: metric, variant, mean, difference, and its direction.
 type Row = [String; 5];
 
 fn of_flow(names: &[&str], flow: &FlowComparison) -> String {

@@ -33,7 +33,7 @@ pub(crate) enum CliError {
         /// What is wrong with it.
         source: ScenarioError,
     },
-    /// What --set gives does not fit the scenario.
+    /// A value of --set does not fit the scenario.
     #[error("{}\n  --set '{set}': {problem}", file.display())]
     Set {
         /// The scenario's file.
@@ -52,7 +52,7 @@ pub(crate) enum CliError {
         source: SwapError,
     },
     /// It is not clear what to compare.
-    #[error("compare either several files, or one file with several controllers: {files} and {controllers} are given")]
+    #[error("compare either several files, or one file with several controllers, but not {files} and {controllers}")]
     Variants {
         /// The files in words.
         files: String,
@@ -68,10 +68,10 @@ pub(crate) enum CliError {
     /// A sweep cannot be run or merged.
     #[error("the sweep cannot be run")]
     Sweep(#[source] SweepError),
-    /// A trace is of one run.
-    #[error("--trace, --log, --packets-csv, --qlog and --pcapng are of a single run, and several files are given")]
+    /// A trace covers one run only.
+    #[error("--trace, --log, --packets-csv, --qlog and --pcapng need a single run, but several files are given")]
     TraceOfSeveral,
-    /// There is no target that could be held.
+    /// No session has a target.
     #[error("--check has nothing to check: no session of {} has a target", file.display())]
     NothingToCheck {
         /// The scenario's file.
@@ -80,7 +80,7 @@ pub(crate) enum CliError {
     /// The simulator refused the scenario.
     #[error("the simulated run failed")]
     Sim(#[from] SimError),
-    /// An output file cannot be written, which was found before anything was run.
+    /// An output file cannot be written. This was found before the first run.
     #[error("cannot write {}", path.display())]
     Output {
         /// The file.
@@ -100,7 +100,7 @@ pub(crate) enum CliError {
     #[cfg(feature = "papers")]
     #[error(transparent)]
     Paper(#[from] PaperError),
-    /// The real world refused.
+    /// A live operation failed.
     #[cfg(feature = "live")]
     #[error(transparent)]
     Real(#[from] RealError),
@@ -111,7 +111,7 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
-    /// Whether the reader of standard output has gone away, as `head` does: nothing is wrong then.
+    /// Whether standard output was closed by its reader, as `head` does: this is no error.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         match self {
             Self::Lost { path, source } => path.as_os_str() == "-" && source.kind() == io::ErrorKind::BrokenPipe,
@@ -121,7 +121,7 @@ impl CliError {
 
     /// The exit code of the error's class.
     pub(crate) fn exit_code(&self) -> u8 {
-        /// As a shell gives it for SIGPIPE.
+        /// The status that a shell reports for SIGPIPE.
         const CLOSED_PIPE: u8 = 141;
         match self {
             closed if closed.is_closed_pipe() => CLOSED_PIPE,
@@ -148,25 +148,25 @@ impl CliError {
         }
     }
 
-    /// What one could do about it.
+    /// What the user can do about it.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Scenario { source: ScenarioError::Read(_), .. } => {
                 Some("name the path of a scenario file, such as scenarios/demo.toml")
             }
             Self::Scenario { .. } => Some("`equipoise check FILE` explains a scenario without running it"),
-            Self::Output { .. } => Some("nothing was run; name a file in a folder that exists and can be written"),
+            Self::Output { .. } => Some("nothing was run; name a file in a folder that exists and is writable"),
             Self::NothingToCheck { .. } => {
                 Some("a session has a target if its controller takes one: `equipoise controllers` lists them")
             }
             Self::Lost { .. } => {
-                Some("the run took place, and what it found is not in this file; run it again with room for it")
+                Some("the run took place, but this file lacks its results; make room for them and run it again")
             }
             Self::Set { .. } => Some(
                 "KEY is the path of a key in the file, such as duration, link.NAME.rate or flow.NAME.controller.PARAMETER",
             ),
             Self::Swap { source: SwapError::WhichFlow { .. }, .. } | Self::Compare(CompareError::WhichFlow { .. }) => {
-                Some("--flow NAME says which")
+                Some("name the flow with --flow NAME")
             }
             Self::Swap { .. } => Some("`equipoise controllers` lists all controllers with their parameters"),
             Self::Suite(SuiteError::UnknownCase { .. } | SuiteError::UnknownVariant { .. }) => {
@@ -177,7 +177,7 @@ impl CliError {
             }
             Self::Suite(_) => None,
             Self::Sweep(error) => hint_of_sweep(error),
-            Self::Variants { .. } => Some("such as: equipoise compare scenarios/demo.toml --controller ap,aimd"),
+            Self::Variants { .. } => Some("for example: equipoise compare scenarios/demo.toml --controller ap,aimd"),
             Self::Sim(_) | Self::Compare(_) | Self::TraceOfSeveral => None,
             #[cfg(feature = "papers")]
             Self::Paper(error) => error.hint(),
@@ -189,12 +189,12 @@ impl CliError {
     }
 }
 
-/// The exit code of what the simulator refuses, or fails at.
+/// The exit code of an error of the simulator.
 const fn of_sim(error: &SimError) -> u8 {
     if matches!(error, SimError::OverBudget(_)) { 3 } else { 1 }
 }
 
-/// The exit code of what a sweep fails at.
+/// The exit code of an error of a sweep.
 fn of_sweep(error: &SweepError) -> u8 {
     match error {
         SweepError::Run(error) => of_sim(error),
@@ -215,9 +215,9 @@ fn of_sweep(error: &SweepError) -> u8 {
 const fn hint_of_sweep(error: &SweepError) -> Option<&'static str> {
     match error {
         SweepError::OtherSweep { .. } | SweepError::OtherVersion { .. } | SweepError::StrangePart { .. } => {
-            Some("name a folder of its own for another sweep; the same command again continues one")
+            Some("name another folder for another sweep; repeat the same command to continue a sweep")
         }
-        SweepError::NoSweep { .. } => Some("name the scenario files to begin one"),
+        SweepError::NoSweep { .. } => Some("name the scenario files to start a sweep"),
         SweepError::Incomplete { .. } => {
             Some("`equipoise sweep --out DIR`, without --merge and --csv, runs what is missing")
         }

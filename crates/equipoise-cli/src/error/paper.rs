@@ -16,20 +16,20 @@ pub(crate) enum PaperError {
         source: CaptureError,
     },
     /// Measured capacities cannot be used.
-    #[error("the pairs of paths")]
+    #[error("cannot use the pairs of paths")]
     Pairs(#[source] PairsError),
     /// The part has no live form.
     #[cfg(feature = "live")]
-    #[error("{part} is simulated only; --live is for {live}")]
+    #[error("{part} can only be simulated; --live supports {live}")]
     NotLive {
         /// What was asked for.
         part: String,
-        /// All that can be.
+        /// All parts with a live form.
         live: String,
     },
     /// This build has no live experiments.
     #[cfg(not(feature = "live"))]
-    #[error("this build of the command simulates only; --live needs Linux and the feature `live`")]
+    #[error("this build of the command can only simulate; --live needs Linux and the feature `live`")]
     SimulatedOnly,
 }
 
@@ -46,12 +46,10 @@ impl PaperError {
         }
     }
 
-    /// What one could do about it.
+    /// What the user can do about it.
     pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Capture { .. } => {
-                Some("captures are written by `tcpdump -w FILE tcp`, beside the sender of the data")
-            }
+            Self::Capture { .. } => Some("write a capture with `tcpdump -w FILE tcp`, close to the sender of the data"),
             _ => None,
         }
     }

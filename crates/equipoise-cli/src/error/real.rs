@@ -13,8 +13,8 @@ use thiserror::Error;
 /// What can go wrong with real packets: sessions between hosts, live runs, emulated links, the kernel's part.
 #[derive(Debug, Error)]
 pub(crate) enum RealError {
-    /// What both hosts know is missing or is none.
-    #[error("no key: an encrypted session needs what both hosts know")]
+    /// The shared key is missing.
+    #[error("no key: an encrypted session needs a key that both hosts have")]
     NoKey,
     /// The key's file cannot be read.
     #[error("cannot read the key from {}", path.display())]
@@ -29,7 +29,7 @@ pub(crate) enum RealError {
     KeyIsOpen {
         /// The file.
         path: PathBuf,
-        /// Its rights.
+        /// Its mode.
         mode: u32,
     },
     /// A new key cannot be written.
@@ -40,8 +40,8 @@ pub(crate) enum RealError {
         /// Why.
         source: io::Error,
     },
-    /// The secret is no key.
-    #[error("{from} holds no key")]
+    /// The secret is not a valid key.
+    #[error("{from} contains no valid key")]
     Key {
         /// Where it came from.
         from: String,
@@ -53,10 +53,10 @@ pub(crate) enum RealError {
     Host {
         /// What was asked for.
         host: String,
-        /// Why, where the system says.
+        /// Why, if the system says so.
         source: io::Error,
     },
-    /// The controller cannot be made as asked.
+    /// The configuration of the controller is invalid.
     #[error("controller {name}")]
     Controller {
         /// Its name.
@@ -69,11 +69,11 @@ pub(crate) enum RealError {
     UnknownController {
         /// What was asked for.
         name: String,
-        /// All there are.
+        /// All that exist.
         known: String,
     },
-    /// What divides a rate cannot be made as asked.
-    #[error("split {name}")]
+    /// The configuration of the scheduler is invalid.
+    #[error("scheduler {name}")]
     Scheduler {
         /// Its name.
         name: String,
@@ -81,11 +81,11 @@ pub(crate) enum RealError {
         source: ConfigError,
     },
     /// There is no such scheduler.
-    #[error("nothing of the name {name:?} divides a rate among paths; there are {known}")]
+    #[error("there is no scheduler {name:?}; there are {known}")]
     UnknownScheduler {
         /// What was asked for.
         name: String,
-        /// All there are.
+        /// All that exist.
         known: String,
     },
     /// Payload cannot be read.
@@ -96,10 +96,10 @@ pub(crate) enum RealError {
         /// Why.
         source: io::Error,
     },
-    /// The network refused.
+    /// The session failed.
     #[error("the session failed")]
     Net(#[from] NetError),
-    /// The file gives no rates.
+    /// The file contains no valid rates.
     #[error("{}", file.display())]
     Rates {
         /// The file.
@@ -107,22 +107,22 @@ pub(crate) enum RealError {
         /// What is wrong with it.
         source: CapacityError,
     },
-    /// What several sessions cannot have together.
-    #[error("{option} is for one session; --parallel N sends zeros in N")]
+    /// An option does not work with several sessions.
+    #[error("{option} works with one session only; --parallel N sends zeros in N sessions")]
     Parallel {
         /// The option.
         option: &'static str,
     },
-    /// There is nothing to carry between.
+    /// The ends of the path are missing.
     #[error("a path needs two ends: --listen and --to, --between, or --tun")]
     NoEnds,
-    /// Bursts are of a rate.
-    #[error("--rate-burst goes with a --rate that is not unlimited")]
+    /// A burst needs a rate.
+    #[error("--rate-burst needs a --rate that is not unlimited")]
     BurstOfNoRate,
-    /// Lines of two kinds would go to one place.
+    /// Two outputs would go to standard output.
     #[error("two outputs would be mixed on standard output")]
     StdoutTwice,
-    /// What watches the run cannot be served.
+    /// The page or the metrics cannot be served.
     #[error("cannot serve at {place}")]
     Serve {
         /// Where.
@@ -130,14 +130,14 @@ pub(crate) enum RealError {
         /// Why.
         source: io::Error,
     },
-    /// There is no such path, or it broke.
+    /// The emulated path could not start, or failed.
     #[error("the link failed")]
     Link(#[source] NetError),
-    /// The kernel's congestion control cannot be had.
+    /// The kernel's congestion control is not available.
     #[cfg(feature = "kernel")]
-    #[error("the kernel's part failed")]
+    #[error("the kernel's congestion control failed")]
     Kernel(#[from] KernelError),
-    /// The real world refused.
+    /// The live run failed.
     #[error("the live run failed")]
     Live(#[from] LiveError),
 }
@@ -172,52 +172,52 @@ impl RealError {
         }
     }
 
-    /// What one could do about it.
+    /// What the user can do about it.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Live(LiveError::TcpOnLoopback { .. } | LiveError::Net(NetError::TestBed { .. })) => {
-                Some("network namespaces take root and iproute2; `equipoise sim` needs neither")
+                Some("network namespaces need root and iproute2; `equipoise sim` needs neither")
             }
             #[cfg(feature = "kernel")]
             Self::Live(LiveError::Net(NetError::NoCongestionControl { name, .. }))
                 if name == equipoise_kernel::NAME =>
             {
-                Some("`equipoise kernel load` gives the kernel symbiosis")
+                Some("`equipoise kernel load` registers symbiosis with the kernel")
             }
-            Self::Live(LiveError::Net(NetError::NoCongestionControl { .. })) => {
-                Some("those of the kernel's own are modules: `modprobe tcp_NAME`, where it was built")
-            }
-            Self::Live(_) => Some("a live run needs nothing but UDP on 127.0.0.1; `equipoise sim` needs no network"),
-            Self::KeyIsOpen { .. } => Some(
-                "`chmod 600` the file; a key that others had may be no secret any more: `equipoise keygen` makes one",
+            Self::Live(LiveError::Net(NetError::NoCongestionControl { .. })) => Some(
+                "other congestion controls are modules of the kernel: `modprobe tcp_NAME` loads one if it was built",
             ),
+            Self::Live(_) => Some("a live run needs only UDP on 127.0.0.1; `equipoise sim` needs no network"),
+            Self::KeyIsOpen { .. } => {
+                Some("run `chmod 600` on the file; others may have read this key: `equipoise keygen` makes a new one")
+            }
             Self::KeyNotWritten { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
-                Some("a key that is there is not written over, unless --force says so: sessions by it would end")
+                Some("an existing key is overwritten only with --force: sessions that use it would end")
             }
             Self::NoKey | Self::Key { .. } => Some(
                 "make one with `equipoise keygen FILE`, copy the file to the other host, and name it with --key; \
-                 or say --insecure: then anybody on the way may read and forge the session",
+                 or use --insecure: then anyone on the path can read and forge the session",
             ),
-            Self::UnknownController { .. } | Self::Controller { .. } => {
-                Some("`equipoise controllers` lists them with their parameters, which --set NAME=VALUE sets")
-            }
+            Self::UnknownController { .. } | Self::Controller { .. } => Some(
+                "`equipoise controllers` lists all controllers and their parameters; --set NAME=VALUE sets a parameter",
+            ),
             Self::UnknownScheduler { .. } | Self::Scheduler { .. } => Some(
-                "`equipoise controllers` lists them at its end, with their parameters, which --scheduler-set NAME=VALUE sets",
+                "`equipoise controllers` lists the schedulers and their parameters; --scheduler-set NAME=VALUE sets a parameter",
             ),
             Self::Rates { .. } => Some(
                 "--rate-trace reads lines of milliseconds, one for each 1500 bytes; --rate-csv reads lines of time_s,rate_mbps",
             ),
             Self::Link(NetError::PacketSocket { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some(
-                    "it takes the right CAP_NET_RAW: run it as root, or in a namespace of `unshare --user --map-root-user --net`",
+                    "it needs the capability CAP_NET_RAW: run it as root, or in a namespace of `unshare --user --map-root-user --net`",
                 )
             }
             Self::Link(NetError::Tun { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => Some(
-                "it takes the right CAP_NET_ADMIN: run it as root, or in a namespace of `unshare --user --map-root-user --net`, \
-                 or have root make both devices for you with `ip tuntap add dev NAME mode tun user YOU`",
+                "it needs the capability CAP_NET_ADMIN: run it as root, or in a namespace of `unshare --user --map-root-user --net`, \
+                 or let root create both devices for you with `ip tuntap add dev NAME mode tun user YOU`",
             ),
             Self::StdoutTwice => Some("name a file for one of them, such as --json-stream=FILE"),
-            Self::Serve { .. } => Some("another program may have the port: name another one, or 0 for any free one"),
+            Self::Serve { .. } => Some("another program may use the port: name another port, or 0 for any free port"),
             #[cfg(feature = "kernel")]
             Self::Kernel(_) => None,
             Self::Link(_)

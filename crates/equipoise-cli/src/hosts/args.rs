@@ -15,25 +15,25 @@ pub(crate) struct Ends {
     /// UDP port of the receiver
     #[arg(short, long, default_value_t = 5004)]
     pub(crate) port: u16,
-    /// File with what both hosts know, as `equipoise keygen` writes it [default: the environment variable `EQUIPOISE_KEY`]
+    /// File with the shared key, as `equipoise keygen` writes it [default: the environment variable `EQUIPOISE_KEY`]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) key: Option<PathBuf>,
-    /// Neither encrypt nor authenticate: anybody on the way may read the session, forge packets, and set its rate
+    /// Neither encrypt nor authenticate: anyone on the path can read the session, forge packets, and change its rate
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Class of service that IP headers ask for: a number of 0 to 63, or a name such as ef or af41
+    /// DSCP of the IP headers: a number from 0 to 63, or a name such as ef or af41
     #[arg(long, value_name = "CLASS", default_value_t)]
     pub(crate) dscp: Dscp,
-    /// Seconds between two lines
+    /// Seconds between two printed lines
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     pub(crate) interval: Span,
-    /// Write the results as lines of JSON, one for each interval and one for all; without a file to standard output
+    /// Write the results as lines of JSON, one for each interval and one for the total; without FILE to standard output
     #[arg(short = 'J', long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
     /// Write a report as one HTML file
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -41,23 +41,23 @@ pub(crate) struct Ends {
 /// Options of `equipoise keygen`.
 #[derive(Debug, Args)]
 pub(crate) struct Keygen {
-    /// The file, which nobody else will be able to read; - for standard output
+    /// File for the key, which only its owner can read; - for standard output
     pub(crate) file: PathBuf,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
 }
 
-/// Which way media goes, and in how many sessions.
+/// The direction of media, and the number of sessions.
 #[derive(Debug, Args)]
 pub(crate) struct Ways {
-    /// Have the receiver send and this end receive, by the controller equipoise or at --bitrate (iperf3 -R)
+    /// Let the receiver send and this end receive, with the controller equipoise or at --bitrate (like iperf3 -R)
     #[arg(short = 'R', long, conflicts_with_all = ["controller", "set", "target", "delay", "file", "rtp", "rate_socket", "path"])]
     pub(crate) reverse: bool,
-    /// Send and have the receiver send at once, in a session each way
+    /// Send and receive at the same time, with one session in each direction
     #[arg(long, conflicts_with_all = ["reverse", "file", "rtp", "rate_socket", "path"])]
     pub(crate) bidir: bool,
-    /// Sessions at once in each direction, 1 to 128; all rates are those of one
+    /// Number of parallel sessions in each direction, 1 to 128; all rates are per session
     #[arg(short = 'P', long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=128))]
     pub(crate) parallel: u8,
 }
@@ -69,29 +69,29 @@ pub(crate) struct Send {
     pub(crate) host: String,
     #[command(flatten)]
     pub(crate) ends: Ends,
-    /// Seconds to send for; 0 for as long as there is something to send [default: 10, or as long as the payload lasts]
+    /// Seconds to send for; 0 to send until the payload ends [default: 10, or until the payload ends]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Span>,
-    /// The controller, one on each path if it uses feedback by packet; `equipoise controllers` lists them [default: equipoise; ap with
+    /// Controller, one for each path if it uses feedback by packet; `equipoise controllers` lists them [default: equipoise; ap with
     /// --target or --path]
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,
-    /// Delay to hold, for controllers that hold one [default: 20 ms]
+    /// Target delay, for controllers that have one [default: 20 ms]
     #[arg(long, value_name = "TIME")]
     pub(crate) target: Option<Span>,
-    /// What that delay is
+    /// Kind of delay that --target refers to
     #[arg(long, value_enum, default_value_t = DelayKind::Queueing)]
     pub(crate) delay: DelayKind,
     /// Lowest rate, such as 500k
     #[arg(long, value_name = "RATE", default_value = "100k")]
     pub(crate) min_rate: Rate,
-    /// Rate at which a session starts [default: the controller's own]
+    /// Initial rate of a session [default: the controller's own]
     #[arg(long, value_name = "RATE")]
     pub(crate) start_rate: Option<Rate>,
-    /// Highest rate, of all paths together
+    /// Highest rate, in total over all paths
     #[arg(long, value_name = "RATE", default_value = "15M")]
     pub(crate) max_rate: Rate,
-    /// A constant rate instead of a controller's, such as 3M
+    /// Send at a constant rate instead of a controller's, such as 3M
     #[arg(short, long, value_name = "RATE", conflicts_with_all = ["controller", "set"])]
     pub(crate) bitrate: Option<Rate>,
     /// Set a parameter of the controller
@@ -99,55 +99,55 @@ pub(crate) struct Send {
     pub(crate) set: Vec<String>,
     #[command(flatten)]
     pub(crate) ways: Ways,
-    /// Size of IP packets in bytes, headers included; of the largest, where there is a payload
+    /// Size of IP packets in bytes, including headers; with a payload, the largest size
     #[arg(short, long, value_name = "BYTES", default_value_t = 1200)]
     pub(crate) length: u16,
     /// Time between two reports of the receiver
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     pub(crate) report_interval: Span,
-    /// Have the receiver report on single packets, by RFC 8888 or transport-wide numbers [default: if the controller needs it]
+    /// Let the receiver report on single packets, by RFC 8888 or transport-wide numbers [default: if the controller needs it]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) feedback: Option<FeedbackFormat>,
     /// Time between two such reports, 5 to 500 ms
     #[arg(long, value_name = "TIME", default_value = "50 ms", requires = "feedback")]
     pub(crate) feedback_interval: Span,
-    /// What IP headers say, so that queues may mark packets in place of dropping them
+    /// ECN field of IP headers: whether queues may mark packets instead of dropping them
     #[arg(long, value_enum, value_name = "FIELD", default_value_t = EcnField::Off)]
     pub(crate) ecn: EcnField,
-    /// Send this file's bytes, - for standard input, instead of zeros
+    /// Send the content of this file instead of zeros; - for standard input
     #[arg(short = 'F', long, value_name = "FILE", conflicts_with = "rtp")]
     pub(crate) file: Option<PathBuf>,
-    /// Send the RTP packets that another program sends to this local address or port
+    /// Relay the RTP packets that another program sends to this local address or port
     #[arg(long, value_name = "ADDRESS", value_parser = local)]
     pub(crate) rtp: Option<SocketAddr>,
-    /// Send the RTP packets of an audio encoder at this local address or port as well, before those of --rtp
+    /// Also relay the RTP packets that an audio encoder sends to this local address or port, with priority over those of --rtp
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp", conflicts_with = "path")]
     pub(crate) audio: Option<SocketAddr>,
     /// Send the receiver's requests for key frames as RTCP to this address or local port [default: where the RTP comes from]
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
     pub(crate) rtcp: Option<SocketAddr>,
-    /// Steer an encoder: a Unix socket that gives a line `rate BITS_PER_SECOND` whenever it changes, and `keyframe` where one is wanted
+    /// Control an encoder: write a line `rate BITS_PER_SECOND` to this Unix socket after each change, and `keyframe` if one is needed
     #[arg(long, value_name = "PATH")]
     pub(crate) rate_socket: Option<PathBuf>,
     /// Local address to send from
     #[arg(short = 'B', long, value_name = "ADDRESS", conflicts_with = "path")]
     pub(crate) bind: Option<IpAddr>,
-    /// Network interface to send by, or the address of one; once for each path of a session over several
+    /// Network interface to send from, or its address; repeat it for each path of a multipath session
     #[arg(long, value_name = "INTERFACE")]
     pub(crate) path: Vec<Via>,
-    /// What divides the rate among the paths; `equipoise controllers` lists them
+    /// Scheduler that divides the rate among the paths; `equipoise controllers` lists them
     #[arg(long, value_name = "NAME", default_value = "ap", requires = "path")]
     pub(crate) scheduler: String,
-    /// Set a parameter of what divides the rate
+    /// Set a parameter of the scheduler
     #[arg(long, value_name = "NAME=VALUE", requires = "path")]
     pub(crate) scheduler_set: Vec<String>,
-    /// Time between two divisions, a report interval or more [default: 5 s, or the report interval]
+    /// Time between two decisions of the scheduler, at least one report interval [default: 5 s, or the report interval if longer]
     #[arg(long, value_name = "TIME", requires = "path")]
     pub(crate) scheduler_period: Option<Span>,
-    /// Only IPv4
+    /// Use only IPv4
     #[arg(short = '4', conflicts_with = "six")]
     pub(crate) four: bool,
-    /// Only IPv6
+    /// Use only IPv6
     #[arg(short = '6')]
     pub(crate) six: bool,
     #[command(flatten)]
@@ -155,21 +155,21 @@ pub(crate) struct Send {
 }
 
 impl Send {
-    /// Name of the controller: ours is for one path, and has no target that one sets.
+    /// Name of the controller. The default of our own law is for a single path and without a target.
     pub(crate) fn controller(&self) -> &str {
         let is_held = self.target.is_some() || !self.path.is_empty();
         self.controller.as_deref().unwrap_or(if is_held { "ap" } else { "equipoise" })
     }
 }
 
-/// What the IP headers of media packets say of congestion.
+/// The ECN field in the IP headers of media packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EcnField {
-    /// They must not be marked
+    /// Packets must not be marked
     Off,
-    /// They may be marked, where others would be dropped (RFC 3168)
+    /// Packets may be marked instead of dropped (RFC 3168)
     Ect0,
-    /// They may be marked often and early, for controllers that want it so (L4S, RFC 9331)
+    /// Packets may be marked early and often, for controllers that support this (L4S, RFC 9331)
     Ect1,
 }
 
@@ -182,14 +182,14 @@ pub(crate) enum FeedbackFormat {
     Twcc,
 }
 
-/// What a target delay is.
+/// The kind of a target delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DelayKind {
-    /// Beyond the least delay of the path; needs no clock
+    /// Delay above the minimum of the path; needs no synchronised clocks
     Queueing,
-    /// One-way; the clocks of both hosts are synchronised, you say
+    /// One-way delay; the clocks of both hosts must be synchronised
     OneWay,
-    /// One-way, with the clocks compared by round trips: off by up to half of the shortest
+    /// One-way delay with an estimated clock offset; its error is up to half of the shortest round-trip time
     Estimated,
 }
 
@@ -204,34 +204,35 @@ pub(crate) struct Receive {
     /// Seconds to run for [default: until Ctrl-C]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Span>,
-    /// End with the first session
+    /// Exit after the first session
     #[arg(short = '1', long)]
     pub(crate) one_off: bool,
-    /// Write the first session's payload to this file, - for standard output
+    /// Write the first session's payload to this file; - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Send the RTP packets of sessions that carry them to this address or local port
+    /// Forward received RTP packets to this address or local port
     #[arg(long, value_name = "ADDRESS", value_parser = local)]
     pub(crate) rtp: Option<SocketAddr>,
-    /// Send those of `send --audio` to this address or local port [default: that of --rtp]
+    /// Forward the packets of `send --audio` to this address or local port [default: that of --rtp]
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
     pub(crate) audio: Option<SocketAddr>,
-    /// Send them from this local address or port, and take RTCP there: requests for key frames go to the sender [default: any free port]
+    /// Forward RTP from this local address or port, and receive RTCP there; requests for key frames go to the sender [default:
+    /// any free port]
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
     pub(crate) rtcp: Option<SocketAddr>,
-    /// How long a missing packet is waited for before the next is given out
+    /// Time to wait for a missing packet before the next one is delivered
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     pub(crate) hold: Span,
-    /// Have the sender send again what is missing, if it can still come within --hold; not over several paths
+    /// Let the sender retransmit missing packets that can still arrive within --hold; not over several paths
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Seconds after which a silent session is given up
+    /// Seconds without a packet after which a session ends
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub(crate) idle: Span,
-    /// Sessions at once
+    /// Maximum number of concurrent sessions
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     pub(crate) most_sessions: usize,
-    /// Highest rate at which to send, in all, to those who ask for it (send -R, --bidir); 0 to send nothing [default: 500M; 0 with
+    /// Highest total rate of the sessions that send on request (send -R, --bidir); 0 to refuse them [default: 500M; 0 with
     /// --insecure]
     #[arg(long, value_name = "RATE", value_parser = rate_or_none)]
     pub(crate) reverse_limit: Option<Rate>,
@@ -240,21 +241,21 @@ pub(crate) struct Receive {
 }
 
 impl Receive {
-    /// The highest rate at which it sends to others. Who has no key is nobody whom it knows.
+    /// The highest rate at which it sends to others: by default nothing to peers without a key.
     pub(crate) fn reverse_limit(&self) -> Rate {
-        /// What a server of this kind sends without much of a processor, and thirty sessions of the usual highest rate. Ours.
+        /// A small server can send this rate, which is enough for thirty sessions at the default highest rate. Ours.
         const USUAL: Rate = Rate::from_bps(500_000_000);
         self.reverse_limit.unwrap_or(if self.ends.insecure { Rate::ZERO } else { USUAL })
     }
 }
 
-/// Seconds as people write them: 10, 0.5, or a time with its unit.
+/// Seconds without a unit, such as 10 or 0.5, or a time with its unit.
 pub(crate) fn seconds(text: &str) -> Result<Span, String> {
     let bare = text.parse().ok().filter(|seconds: &f64| *seconds >= 0.0).and_then(Span::from_secs_f64);
     bare.map_or_else(|| text.parse().map_err(|error: UnitError| error.to_string()), Ok)
 }
 
-/// The time between two lines: without any, lines would have no end.
+/// The time between two lines. Zero is refused because lines would never end.
 pub(crate) fn interval(text: &str) -> Result<Span, String> {
     let interval = seconds(text)?;
     if interval > Span::ZERO { Ok(interval) } else { Err("an interval must be above 0 s".to_owned()) }
@@ -269,5 +270,6 @@ fn rate_or_none(text: &str) -> Result<Rate, UnitError> {
 fn local(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().ok().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let address = port.or_else(|| text.parse().ok());
-    address.ok_or_else(|| "it is to be a port, such as 5006, or an address with one, such as 127.0.0.1:5006".to_owned())
+    address
+        .ok_or_else(|| "it must be a port, such as 5006, or an address with a port, such as 127.0.0.1:5006".to_owned())
 }

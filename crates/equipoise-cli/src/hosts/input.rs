@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(20);
 pub(super) struct Given {
     /// Packets dropped because the queue was full.
     pub(super) dropped: AtomicU64,
-    /// Of audio, what found room.
+    /// Packets and bytes of audio that were queued.
     pub(super) audio_packets: AtomicU64,
     pub(super) audio_bytes: AtomicU64,
 }
@@ -62,11 +62,11 @@ impl Input {
     pub(super) fn encoder(&self) -> Result<Option<ToEncoder>, CliError> {
         let Self::Packets(relay) = self else { return Ok(None) };
         let to = ToEncoder::new(&relay.socket, relay.ssrc, relay.encoder.clone());
-        let failed = |source| RealError::Input { what: "the socket of the RTP".to_owned(), source };
+        let failed = |source| RealError::Input { what: "the RTP socket".to_owned(), source };
         Ok(Some(to.map_err(failed)?))
     }
 
-    /// Hands it over on a thread of its own.
+    /// Starts to forward it on a separate thread.
     pub(super) fn feed(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, given: &Arc<Given>) {
         match self {
             Self::Zeros => drop(payloads),
@@ -84,7 +84,7 @@ fn open(path: &Path) -> Result<Box<dyn Read + std::marker::Send>, CliError> {
     Ok(Box::new(File::open(path).map_err(failed)?))
 }
 
-/// Reads `input` on a thread of its own, as fast as the session takes it.
+/// Reads `input` on a separate thread, as fast as the session takes it.
 fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
     thread::spawn(move || {
         let mut buffer = vec![0; 64 << 10];
@@ -99,7 +99,7 @@ fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     // Data already read are sent; the rest cannot be read.
-                    let _ = writeln!(anstream::stderr(), "error: cannot read on: {error}");
+                    let _ = writeln!(anstream::stderr(), "error: cannot continue reading: {error}");
                     break;
                 }
             }
@@ -140,7 +140,7 @@ impl Relay {
         Ok(None)
     }
 
-    /// Forwards packets on threads of their own; packets that do not fit into the queue are dropped and counted, because late media are
+    /// Forwards packets on separate threads; packets that do not fit into the queue are dropped and counted, because late media are
     /// useless.
     fn forward(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, given: &Arc<Given>) {
         let Self { socket, audio, ssrc, first, encoder } = self;

@@ -1,8 +1,8 @@
-//! Lines for a person.
+//! Lines for the terminal.
 
 use super::results::{Direction, Interval, ReceiveEnd, ReceiveInterval, SendInterval, Sum, Sums};
 
-/// Which heads are due: one stands above every twenty lines of its direction.
+/// Decides when a head is printed: above every twenty lines of its direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heads {
     sent: usize,
@@ -10,7 +10,7 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// The head that a line of this direction needs now.
+    /// The head to print before the next line of this direction, if one is due.
     pub(super) fn next(&mut self, direction: Direction) -> Option<&'static str> {
         let (rows, head) = match direction {
             Direction::Sent => (&mut self.sent, SENT),
@@ -23,7 +23,7 @@ impl Heads {
 }
 
 const SENT: &str =
-    "     time       sent    allowed     waits   delay: mean   deviation  round trip    lost  decided by\n";
+    "     time          sent        allowed     waits   delay: mean   deviation  round trip   lost  decided by\n";
 
 const RECEIVED: &str = "     time     received  packets   delay since the first     95 % within    jitter    lost\n";
 
@@ -50,12 +50,12 @@ fn received(name: &str, interval: &ReceiveInterval) -> Vec<String> {
     lines
 }
 
-/// What came of a session that was received.
+/// The totals of a received session.
 pub(super) fn received_end(end: &ReceiveEnd) -> String {
     format!("{:.1} s, {}\n", end.duration_s, total(Direction::Received, &end.sum()))
 }
 
-/// What all sessions of each direction came to.
+/// The totals of all sessions in each direction.
 pub(super) fn sums(name: &str, sums: &Sums) -> String {
     let mut text = name.to_owned();
     for (direction, sum) in [(Direction::Sent, sums.sent), (Direction::Received, sums.received)] {
@@ -66,7 +66,7 @@ pub(super) fn sums(name: &str, sums: &Sums) -> String {
     text + "\n"
 }
 
-/// What sessions of a direction came to.
+/// The totals of the sessions in a direction.
 pub(super) fn total(direction: Direction, sum: &Sum) -> String {
     let lost = sum.packets_lost.map_or(String::new(), |lost| format!(", {lost} lost"));
     let way = match direction {
@@ -80,7 +80,7 @@ fn sent_line(name: &str, of: &SendInterval, decided_by: Option<&str>) -> String 
     let millis = |seconds: Option<f64>| seconds.map_or(format!("{:>9}", "-"), |s| format!("{:6.2} ms", s * 1e3));
     let megabits = |bps: f64| format!("{:6.2}", bps / 1e6);
     format!(
-        "{name} {} M  {} M {}     {}   {}   {} {:>6}  {}\n",
+        "{name} {} Mbit/s  {} Mbit/s {}     {}   {}   {} {:>6}  {}\n",
         megabits(of.rate_bps),
         of.target_rate_bps.map_or_else(|| "     -".to_owned(), megabits),
         millis(Some(of.waited_max_s)),

@@ -22,12 +22,12 @@ use self::args::{Ends, Keygen};
 use crate::error::{CliError, RealError};
 use crate::outcome::Outcome;
 
-/// Where the key is looked for when no file is named.
+/// The environment variable with the key, if no file is named.
 const KEY_VARIABLE: &str = "EQUIPOISE_KEY";
-/// Rights of the group and of others.
+/// Permission bits of the group and of others.
 const OTHERS: u32 = 0o077;
 
-/// The key that was asked for; `None` for a session without security.
+/// The key of the session; `None` for a session without encryption.
 fn key(ends: &Ends) -> Result<Option<Key>, RealError> {
     if ends.insecure {
         return Ok(None);
@@ -41,7 +41,7 @@ fn key(ends: &Ends) -> Result<Option<Key>, RealError> {
     Key::from_base64(&text).map(Some).map_err(|source| RealError::Key { from, source })
 }
 
-/// The text of a key's file, where nobody else can read it. A pipe, as `<(…)` gives, is nobody else's.
+/// Reads a key's file, and refuses it if other users can read it. A pipe, as from `<(…)`, is private.
 fn read_key(path: &Path) -> Result<String, RealError> {
     let unreadable = |source| RealError::KeyFile { path: path.to_path_buf(), source };
     let metadata = fs::metadata(path).map_err(unreadable)?;
@@ -67,7 +67,7 @@ fn write_key(path: &Path, force: bool) -> io::Result<()> {
         return writeln!(io::stdout(), "{}", *text);
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Beside it, and then in its place: where the disk is full, the key that was there before is still there. Mode 0600.
+    // Written to a temporary file with mode 0600, which is then renamed: if the disk is full, the previous key is kept.
     let mut file = NamedTempFile::new_in(folder)?;
     writeln!(file, "{}", *text)?;
     file.as_file().sync_all()?;

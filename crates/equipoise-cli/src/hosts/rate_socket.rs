@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::error::CliError;
 
-/// How long nobody is accepted after that has failed.
+/// Pause after a failed accept.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Steers encoders: a line `rate BITS_PER_SECOND` for each rate of payload, and `keyframe` for each key frame that is wanted.
+/// Controls encoders: a line `rate BITS_PER_SECOND` for each rate of payload, and `keyframe` for each requested key frame.
 pub(super) struct RateSocket {
     path: PathBuf,
     state: Arc<Mutex<Listeners>>,
@@ -37,12 +37,12 @@ impl RateSocket {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else {
-                    // Without descriptors left, say, it fails at once, and again.
+                    // If the process has no file descriptors left, for example, this fails at once and repeatedly.
                     thread::sleep(PAUSE);
                     continue;
                 };
                 let mut listeners = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                // A reader that does not read is let go rather than waited for.
+                // A reader that does not read is disconnected, so that nothing waits for it.
                 let ready = stream.set_nonblocking(true).is_ok();
                 let told = listeners.last.is_none_or(|rate| writeln!(stream, "rate {rate}").is_ok());
                 if ready && told {
@@ -67,7 +67,7 @@ impl RateSocket {
 
 impl Drop for RateSocket {
     fn drop(&mut self) {
-        // The name is ours; if it is gone already, so much the better.
+        // The socket file is ours; it does not matter if it was removed already.
         let _ = std::fs::remove_file(&self.path);
     }
 }

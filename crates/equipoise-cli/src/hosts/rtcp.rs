@@ -1,4 +1,4 @@
-//! RTCP of the programs at both ends, the decoder's and the encoder's: what they ask of each other goes through the session.
+//! RTCP of the decoder and the encoder at the ends: their requests to each other pass through the session.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -36,27 +36,27 @@ fn ask(datagram: &[u8], key_frames: &KeyFrames) {
     }
 }
 
-/// Where RTCP for an encoder goes.
+/// Sends RTCP to an encoder.
 pub(super) struct ToEncoder {
-    /// The one that its RTP comes to.
+    /// The socket that receives its RTP.
     socket: UdpSocket,
     ssrc: u32,
     to: Encoder,
-    /// Of the next full intra request.
+    /// Number of the next full intra request.
     number: u8,
 }
 
-/// Where an encoder takes RTCP.
+/// The address at which an encoder receives RTCP.
 #[derive(Clone, Debug)]
 pub(super) enum Encoder {
-    /// At an address of its own.
+    /// A separate address.
     At(SocketAddr),
-    /// Where its last RTP packet came from (RFC 4961).
+    /// The source address of its last RTP packet (RFC 4961).
     Source(Arc<Mutex<SocketAddr>>),
 }
 
 impl Encoder {
-    /// A packet of RTP came from there.
+    /// Records the source address of an RTP packet.
     pub(super) fn sends_from(&self, from: SocketAddr) {
         if let Self::Source(source) = self {
             *source.lock().unwrap_or_else(PoisonError::into_inner) = from;
@@ -72,20 +72,20 @@ impl Encoder {
 }
 
 impl ToEncoder {
-    /// To the encoder of the source `ssrc`, whose RTP comes to `socket`.
+    /// For the encoder of the source `ssrc`, whose RTP arrives at `socket`.
     pub(super) fn new(socket: &UdpSocket, ssrc: u32, to: Encoder) -> io::Result<Self> {
         Ok(Self { socket: socket.try_clone()?, ssrc, to, number: 0 })
     }
 
-    /// Asks for a key frame, in a compound that any RTP tool takes (RFC 3550, Sec. 6.1).
+    /// Requests a key frame, in a compound packet that any RTP tool accepts (RFC 3550, Sec. 6.1).
     pub(super) fn ask(&mut self, request: KeyFrameRequest) {
-        // Any source but the encoder's own.
+        // Any source except the encoder's own.
         let (own, mut datagram) = (self.ssrc.wrapping_add(1), Vec::new());
         encode_receiver_report(own, &[], &[], &mut datagram);
         encode_cname(own, "receiver@equipoise", &mut datagram);
         encode_key_frame_request(own, self.ssrc, (request, self.number), &mut datagram);
         self.number = self.number.wrapping_add(u8::from(request == KeyFrameRequest::FullIntra));
-        // An encoder that takes no RTCP is no reason to stop.
+        // An encoder that does not accept RTCP is no reason to stop.
         let _ = self.socket.send_to(&datagram, self.to.address());
     }
 }

@@ -7,25 +7,25 @@ use clap::{Args, Subcommand};
 /// What to do with the kernel's congestion control.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Kernel {
-    /// Register `symbiosis`; without --pin until Ctrl-C
+    /// Register `symbiosis` with the kernel; without --pin until Ctrl-C
     #[command(after_help = "Examples:
   equipoise kernel load --pin; iperf3 -c 192.0.2.7 -C symbiosis
   sysctl net.ipv4.tcp_congestion_control=symbiosis        # for all new connections of this network namespace")]
     Load(Load),
-    /// Say what is set, and what it knows of each connection
+    /// Print the parameters, and the state of each connection
     Status(Status),
-    /// Change parameters, of running connections too
+    /// Change parameters, also those of running connections
     #[command(after_help = "Example:
   equipoise kernel set --gamma 0.5 --oscillation 0.3")]
     Set(Set),
-    /// Take a pinned `symbiosis` away; connections that use it keep it to their end
+    /// Unregister a pinned `symbiosis`; existing connections keep it until they end
     Unload,
 }
 
 /// Options of loading.
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// Keep it when this command ends, until `unload` or the next boot
+    /// Keep it registered after this command ends, until `unload` or the next boot
     #[arg(long)]
     pub(crate) pin: bool,
     #[command(flatten)]
@@ -42,30 +42,30 @@ pub(crate) struct Set {
 /// Options of the status.
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// Write it as JSON; - for standard output
+    /// Write the status as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
 
-/// The parameters, as far as they are given.
+/// The parameters; each is optional.
 #[derive(Debug, Args)]
 pub(crate) struct Parameters {
-    /// How much the others count, 0.01 to 0.99; less is steadier, with a longer queue [when loaded: 0.95]
+    /// Weight of the other connections, 0.01 to 0.99; a smaller value is steadier, with a longer queue [when loaded: 0.95]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) gamma: Option<f64>,
     /// Speed of convergence in 1/s, 0.01 to 100 [when loaded: 1.95]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) epsilon: Option<f64>,
-    /// How much noise in the measurement lowers gamma, 0 to 100 [when loaded: 4]
+    /// How strongly measurement noise lowers gamma, 0 to 100 [when loaded: 4]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) noise_weight: Option<f64>,
-    /// Strength of the noise that keeps the window moving in 1/√s, 0 to 1 [when loaded: 0]
+    /// Strength of the added noise that keeps the window moving, in 1/√s, 0 to 1 [when loaded: 0]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) oscillation: Option<f64>,
 }
 
 impl Parameters {
-    /// These, and where nothing is given, those before.
+    /// These parameters, and the previous value of each one that is not set.
     pub(crate) fn over(&self, before: equipoise_kernel::Parameters) -> equipoise_kernel::Parameters {
         equipoise_kernel::Parameters {
             gamma: self.gamma.unwrap_or(before.gamma),

@@ -1,4 +1,4 @@
-//! `equipoise kernel`: TCP Symbiosis as this machine's own TCP.
+//! `equipoise kernel`: TCP Symbiosis as a congestion control of this machine's kernel.
 
 pub(crate) mod args;
 
@@ -17,7 +17,7 @@ use crate::outcome::{Outcome, catch_interrupt};
 use crate::output::{Output, say};
 use args::{Kernel, Load, Set, Status};
 
-/// How soon Ctrl-C is heard. Ours: at once, to a person.
+/// Interval at which Ctrl-C is checked. Ours: short enough to seem immediate.
 const LISTEN: Duration = Duration::from_millis(50);
 
 /// `equipoise kernel`.
@@ -28,26 +28,26 @@ pub(crate) fn run(command: &Kernel) -> Result<Outcome, CliError> {
         Kernel::Set(options) => set(options),
         Kernel::Unload => {
             equipoise_kernel::unload()?;
-            say(false, "symbiosis is unloaded; connections that use it keep it to their end\n");
+            say(false, "symbiosis is unloaded; connections that use it keep it until they end\n");
             Ok(Outcome::Complete)
         }
     }
 }
 
-/// The congestion control for as long as what is returned lives, where it is `wanted` and nobody has loaded it already.
+/// Loads the congestion control if it is `wanted` and not loaded already. It is unloaded when the returned value is dropped.
 pub(crate) fn lend(wanted: bool) -> Result<Option<Loaded>, CliError> {
     if !wanted || equipoise_kernel::is_loaded() {
         return Ok(None);
     }
     match equipoise_kernel::load(Parameters::default()) {
         Ok(loaded) => Ok(Some(loaded)),
-        // Somebody was quicker.
+        // Another process has just loaded it.
         Err(KernelError::Loaded) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Who can set the windows of flow pairs over a congestion control; `None` where the kernel or a missing right is against it.
+/// The means to set the windows of flow pairs over a congestion control; `None` if the kernel or a missing permission prevents it.
 pub(crate) fn window_control(control: &str) -> Option<WindowControl> {
     let preset = PresetWindow::load(control).ok().flatten()?;
     let name = preset.name();
@@ -60,15 +60,15 @@ fn load(options: &Load) -> Result<Outcome, CliError> {
     let loaded = equipoise_kernel::load(options.parameters.over(Parameters::default()))?;
     if options.pin {
         loaded.pin()?;
-        say(false, "symbiosis is loaded, until `equipoise kernel unload`\n");
+        say(false, "symbiosis is loaded until `equipoise kernel unload`\n");
         return Ok(Outcome::Complete);
     }
-    say(false, "symbiosis is loaded, until Ctrl-C\n");
+    say(false, "symbiosis is loaded until Ctrl-C\n");
     while !stop.load(Ordering::Relaxed) {
         sleep(LISTEN);
     }
     drop(loaded);
-    // That is how it is meant to end.
+    // Ctrl-C is the normal way to end it.
     Ok(Outcome::Complete)
 }
 
@@ -152,7 +152,7 @@ struct StatusReport {
     connections: Vec<Connection>,
 }
 
-/// A connection; rates count payload.
+/// A connection; rates are those of payload.
 #[derive(Debug, Serialize)]
 struct Connection {
     local: String,

@@ -13,16 +13,16 @@ use equipoise_path::link::{GilbertElliott, Jitter, QueueLimit};
 /// Options of the emulated path.
 #[derive(Debug, Args)]
 pub(crate) struct Link {
-    /// Relay UDP: where clients send to; port 0 takes any free one
+    /// Relay UDP: address that clients send to; port 0 takes any free port
     #[arg(long, value_name = "ADDRESS:PORT", requires = "to", required_unless_present_any = ["between", "tun"])]
     pub(crate) listen: Option<SocketAddr>,
-    /// Relay UDP: where their datagrams go
+    /// Relay UDP: address that their datagrams are forwarded to
     #[arg(long, value_name = "ADDRESS:PORT", requires = "listen")]
     pub(crate) to: Option<SocketAddr>,
-    /// Bridge any traffic between two Ethernet interfaces, such as veth ends; needs the right `CAP_NET_RAW`
+    /// Bridge any traffic between two Ethernet interfaces, such as veth ends; needs the capability `CAP_NET_RAW`
     #[arg(long, num_args = 2, value_names = ["IF1", "IF2"], conflicts_with_all = ["listen", "to"])]
     pub(crate) between: Option<Vec<String>>,
-    /// Make two TUN devices: any IP traffic that is routed into one comes out of the other; needs the right `CAP_NET_ADMIN`
+    /// Create two TUN devices: IP traffic that is routed into one leaves the other; needs the capability `CAP_NET_ADMIN`
     #[arg(long, num_args = 2, value_names = ["TUN1", "TUN2"], conflicts_with_all = ["listen", "to", "between"])]
     pub(crate) tun: Option<Vec<String>>,
     /// Seconds to run for [default: until Ctrl-C]
@@ -31,7 +31,7 @@ pub(crate) struct Link {
     /// Seed of loss, jitter, reordering and duplication
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Stay awake before departures: more punctual, takes up to a whole processor
+    /// Busy-wait before departures: more precise timing, but uses up to one whole processor core
     #[arg(long)]
     pub(crate) spin: bool,
     /// Write the statistics as JSON; - for standard output
@@ -40,28 +40,28 @@ pub(crate) struct Link {
     /// Write a report as one HTML file
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Seconds between two intervals of what is told while it runs
+    /// Length in seconds of the intervals that are reported while it runs
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     pub(crate) interval: Span,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) viewing: Viewing,
-    /// The path, both ways.
+    /// The path, in both directions.
     #[command(flatten)]
     pub(crate) path: Path,
-    /// Where the way back differs.
+    /// The reverse direction, if it differs.
     #[command(flatten)]
     pub(crate) back: Back,
 }
 
-/// A rate of IP packets, or none.
+/// A rate of IP packets, or no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RateLimit {
-    /// Everything at once.
+    /// No limit.
     Unlimited,
-    /// So fast.
+    /// This rate.
     Rate(Rate),
 }
 
@@ -73,82 +73,83 @@ impl FromStr for RateLimit {
     }
 }
 
-/// What a queue drops; all but the first mark packets in place of that, where their ends understand marks (ECN).
+/// What a queue drops. All but the first mark packets instead if both ends support ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Aqm {
-    /// What comes when it is full
+    /// Packets that arrive when it is full
     Droptail,
-    /// That, and at its head what keeps the delay standing (RFC 8289)
+    /// These, and packets at its head while the delay stays high (RFC 8289)
     Codel,
-    /// The same for each flow in a queue of its own (RFC 8290)
+    /// As codel, with a separate queue for each flow (RFC 8290)
     #[value(name = "fq_codel")]
     FqCodel,
-    /// What comes while the delay is long, by chance (RFC 8033)
+    /// Arriving packets at random, more often the longer the delay is (RFC 8033)
     Pie,
-    /// Two queues, one of low latency for traffic marked ECT(1) (RFC 9332)
+    /// Packets of two queues, one with low latency for traffic marked ECT(1) (RFC 9332)
     Dualpi2,
 }
 
-/// The same options twice: for both ways, and for the way back.
+/// The same options twice: for both directions, and for the reverse direction.
 macro_rules! path_options {
     ($(#[$doc:meta])* $name:ident, $prefix:literal, $heading:literal) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, Args)]
         #[command(next_help_heading = $heading)]
         pub(crate) struct $name {
-            /// Rate of the bottleneck in IP packets, such as 15M, 15mbit or "15 Mbit/s"; or unlimited [default]
+            /// Rate of the bottleneck for IP packets, such as 15M, 15mbit or "15 Mbit/s"; or unlimited [default: unlimited]
             #[arg(long = concat!($prefix, "rate"), id = concat!($prefix, "rate"), value_name = "RATE")]
             pub(crate) rate: Option<RateLimit>,
-            /// Its delivery opportunities: a trace in Mahimahi's format, repeated
+            /// Delivery opportunities of the bottleneck: a trace in Mahimahi's format, repeated
             #[arg(long = concat!($prefix, "rate-trace"), id = concat!($prefix, "rate-trace"), value_name = "FILE",
                 group = concat!($prefix, "rate-file"), conflicts_with = concat!($prefix, "rate"))]
             pub(crate) rate_trace: Option<PathBuf>,
-            /// Its rate in steps: lines of `time_s,rate_mbps`
+            /// Rate of the bottleneck in steps: lines of `time_s,rate_mbps`
             #[arg(long = concat!($prefix, "rate-csv"), id = concat!($prefix, "rate-csv"), value_name = "FILE",
                 group = concat!($prefix, "rate-file"), conflicts_with = concat!($prefix, "rate"))]
             pub(crate) rate_csv: Option<PathBuf>,
-            /// Where in that file it begins, such as 30s [default: 0s]
+            /// Position at which that file starts, such as 30s [default: 0s]
             #[arg(long = concat!($prefix, "rate-offset"), id = concat!($prefix, "rate-offset"), value_name = "TIME",
                 requires = concat!($prefix, "rate-file"))]
             pub(crate) rate_offset: Option<Span>,
-            /// What may pass at once beyond --rate, such as "15 kB": a token bucket (shaper)
+            /// Burst that may pass above --rate, such as "15 kB": a token bucket (shaper)
             #[arg(long = concat!($prefix, "rate-burst"), id = concat!($prefix, "rate-burst"), value_name = "SIZE",
                 requires = concat!($prefix, "rate"))]
             pub(crate) rate_burst: Option<Size>,
             /// Drop what exceeds this rate and its burst, without a queue (policer)
             #[arg(long = concat!($prefix, "police"), id = concat!($prefix, "police"), value_name = "RATE")]
             pub(crate) police: Option<Rate>,
-            /// What a policer lets pass at once [default: 100 ms of its rate]
+            /// Burst that the policer lets pass [default: 100 ms of its rate]
             #[arg(long = concat!($prefix, "police-burst"), id = concat!($prefix, "police-burst"), value_name = "SIZE",
                 requires = concat!($prefix, "police"))]
             pub(crate) police_burst: Option<Size>,
             /// Propagation delay, such as 10ms
             #[arg(long = concat!($prefix, "delay"), id = concat!($prefix, "delay"), value_name = "TIME")]
             pub(crate) delay: Option<Span>,
-            /// By how much it varies at most, such as 2ms; "2ms normal" for a deviation, "5ms half-normal" for RFC 8868's. Keeps the order
+            /// Maximum variation of the delay, such as 2ms; "2ms normal" for a standard deviation, "5ms half-normal" for that of
+            /// RFC 8868. Keeps the order of packets
             #[arg(long = concat!($prefix, "jitter"), id = concat!($prefix, "jitter"), value_name = "TIME")]
             pub(crate) jitter: Option<Jitter>,
-            /// Random loss, such as 1%
+            /// Share of packets that are lost at random, such as 1%
             #[arg(long = concat!($prefix, "loss"), id = concat!($prefix, "loss"), value_name = "SHARE")]
             pub(crate) loss: Option<Share>,
-            /// Loss in bursts (Gilbert-Elliott): "p r", such as "1% 25%", or "p r good bad" with either state's loss
+            /// Loss in bursts (Gilbert-Elliott): "p r", such as "1% 25%", or "p r good bad" with the loss in each state
             #[arg(long = concat!($prefix, "loss-burst"), id = concat!($prefix, "loss-burst"), value_name = "SHARES",
                 conflicts_with = concat!($prefix, "loss"))]
             pub(crate) loss_burst: Option<GilbertElliott>,
-            /// Share of the packets that leave the order, such as 1%
+            /// Share of packets that are reordered, such as 1%
             #[arg(long = concat!($prefix, "reorder"), id = concat!($prefix, "reorder"), value_name = "SHARE")]
             pub(crate) reorder: Option<Share>,
-            /// How much later these arrive; negative for sooner [default: 5ms]
+            /// How much later reordered packets arrive; negative for earlier [default: 5ms]
             #[arg(long = concat!($prefix, "reorder-by"), id = concat!($prefix, "reorder-by"), value_name = "TIME",
                 allow_hyphen_values = true)]
             pub(crate) reorder_by: Option<Span>,
-            /// Share of the packets that come twice, such as 0.1%
+            /// Share of packets that are duplicated, such as 0.1%
             #[arg(long = concat!($prefix, "duplicate"), id = concat!($prefix, "duplicate"), value_name = "SHARE")]
             pub(crate) duplicate: Option<Share>,
-            /// Room for waiting packets: "1000 packets", "64 kB" or "50 ms" [default: 1000 packets]
+            /// Size of the queue: "1000 packets", "64 kB" or "50 ms" [default: 1000 packets]
             #[arg(long = concat!($prefix, "queue"), id = concat!($prefix, "queue"), value_name = "LIMIT")]
             pub(crate) queue: Option<QueueLimit>,
-            /// What the queue drops [default: droptail]
+            /// Packets that the queue drops [default: droptail]
             #[arg(long = concat!($prefix, "aqm"), id = concat!($prefix, "aqm"), value_enum, value_name = "NAME")]
             pub(crate) aqm: Option<Aqm>,
         }
@@ -156,19 +157,19 @@ macro_rules! path_options {
 }
 
 path_options! {
-    /// The path, both ways.
-    Path, "", "The path, each way"
+    /// The path, in both directions.
+    Path, "", "The path, in each direction"
 }
 path_options! {
-    /// Where the way back differs.
-    Back, "back-", "The way back, where it differs"
+    /// The reverse direction, if it differs.
+    Back, "back-", "The reverse direction, if it differs"
 }
 
 impl Back {
-    /// The options of the way back: these, and those of both ways where there are none here.
+    /// The options of the reverse direction: these, and those of both directions for what is not set here.
     pub(crate) fn over(&self, path: &Path) -> Path {
         let Self { delay, jitter, loss, loss_burst, reorder, reorder_by, duplicate, queue, aqm, .. } = *self;
-        // One way of saying the same takes the place of another.
+        // An option replaces the alternatives to it.
         let has_rate = self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some();
         let (loss, loss_burst) =
             if loss.is_some() || loss_burst.is_some() { (loss, loss_burst) } else { (path.loss, path.loss_burst) };

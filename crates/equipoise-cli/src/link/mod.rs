@@ -20,7 +20,7 @@ use crate::views::told::{Interval, Measured, Open, Start, Told, Way};
 use crate::writer::Screen;
 use args::{Aqm, Link, Path, RateLimit};
 
-/// Ours: overtaken by a packet every 2.4 ms, as media has them, and by no whole frame of video.
+/// Ours: packets of media, one every 2.4 ms, can overtake it, but a whole frame of video cannot.
 const REORDER_BY: Span = Span::from_millis(5);
 
 /// `equipoise link`.
@@ -53,7 +53,7 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
     screen.finish();
     json.map_or(Ok(()), |json| json.fulfil(&report.to_json()))?;
     viewed?;
-    // Without a time Ctrl-C is how it is meant to end.
+    // Without --time, Ctrl-C is the normal way to end it.
     let cut_short = options.time.is_some() && stop.load(Ordering::Relaxed);
     Ok(if cut_short { Outcome::Interrupted } else { Outcome::Complete })
 }
@@ -74,7 +74,7 @@ fn begin(ends: &Ends, address: Option<SocketAddr>, (screen, views): (&Screen, &V
     }
 }
 
-/// Between what it lies.
+/// The ends of the link.
 fn ends(options: &Link) -> Result<Ends, CliError> {
     let pair = |names: &Option<Vec<String>>| match names.as_deref() {
         Some([first, second]) => Some((first.clone(), second.clone())),
@@ -141,20 +141,20 @@ fn summary(report: &LinkReport) -> String {
     let sockets = &report.sockets;
     let losses = [
         (sockets.unsent, "packets that the system could not send"),
-        (sockets.overflowed, "packets that found a receive buffer full"),
-        (sockets.foreign, "datagrams of strangers"),
-        (sockets.turned_away, "datagrams of clients for which there was no socket"),
+        (sockets.overflowed, "packets dropped at a full receive buffer"),
+        (sockets.foreign, "datagrams from unknown senders"),
+        (sockets.turned_away, "datagrams of clients for which no socket was left"),
         (
             sockets.oversize,
-            "frames longer than the interface may send: the sender's offload of UDP segments should be off",
+            "frames longer than the interface can send: turn off UDP segmentation offload at the sender",
         ),
     ];
     for (count, what) in losses.iter().filter(|(count, _)| *count > 0) {
-        text.push_str(&format!("not by the path: {count} {what}\n"));
+        text.push_str(&format!("outside the emulated path: {count} {what}\n"));
     }
     if !report.stalls.is_empty() {
         let stood: f64 = report.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
-        text.push_str(&format!("the machine stalled {} times, {:.0} ms in all\n", report.stalls.len(), stood * 1e3));
+        text.push_str(&format!("the machine stalled {} times, {:.0} ms in total\n", report.stalls.len(), stood * 1e3));
     }
     text
 }

@@ -6,29 +6,29 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::output::Results;
 
-/// The papers that can be run again.
+/// The papers whose experiments can be repeated.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Paper {
-    /// Attractor-perturbation rate control
+    /// Repeat Waki 2013: attractor-perturbation rate control
     Waki2013(PaperRun<WakiPart>),
-    /// TCP Symbiosis
+    /// Repeat Kodama 2009: TCP Symbiosis
     #[command(
-        after_help = "With --live: fig5, TCP of the kernel; 16 minutes for each of the runs [default: 1], a tenth with --quick"
+        after_help = "With --live: fig5, with TCP of the kernel; 16 minutes per run [default: 1 run], a tenth of that with --quick"
     )]
     Kodama2009(EitherWorld<KodamaPart>),
-    /// TQ explicit rate control
+    /// Repeat Subramanya 2003: TQ explicit rate control
     #[command(
-        after_help = "With --live: table1, table4 and table6; 3, 2 and 3 minutes for each of the runs [default: 3]; 1 run with --quick"
+        after_help = "With --live: table1, table4 and table6; 3, 2 and 3 minutes per run [default: 3 runs]; 1 run with --quick"
     )]
     Subramanya2003(EitherWorld<SubramanyaPart>),
-    /// TCP-rate probing: a UDP/TCP flow pair
+    /// Repeat Tobe 1999: TCP-rate probing with a UDP/TCP flow pair
     #[command(
-        after_help = "With --live: fig10, a flow pair on sockets beside TCP of the kernel, over the short path and the long; 240 s for each of the runs [default: 1], 48 s with --quick"
+        after_help = "With --live: fig10, a flow pair on sockets next to TCP of the kernel, over the short and the long path; 240 s per run [default: 1 run], 48 s with --quick"
     )]
     Tobe1999(EitherWorld<TobePart>),
-    /// One session over several paths
+    /// Repeat Asvarujanon 2014: one session over several paths
     #[command(
-        after_help = "With --live: fig3 and fig4; 17 minutes for each of the runs of both [default: 1], 4 with --quick"
+        after_help = "With --live: fig3 and fig4; 17 minutes per run of both [default: 1 run], 4 minutes with --quick"
     )]
     Asvarujanon2014(AsvarujanonRun),
 }
@@ -51,8 +51,8 @@ impl Paper {
 pub(crate) struct AsvarujanonRun {
     #[command(flatten)]
     pub(crate) run: EitherWorld<AsvarujanonPart>,
-    /// For pairs, and with it among all: a folder of capacities that were measured at the same time, in files `NAME_wifi.csv` and
-    /// `NAME_cellular.csv` with a line `SECOND,BYTES` a second
+    /// Folder of measured capacities for the parts pairs and all: files `NAME_wifi.csv` and `NAME_cellular.csv` that were measured at the
+    /// same time, with a line `SECOND,BYTES` for each second
     #[arg(long, value_name = "DIR")]
     pub(crate) pairs: Option<PathBuf>,
 }
@@ -60,25 +60,25 @@ pub(crate) struct AsvarujanonRun {
 /// A part of Asvarujanon 2014.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AsvarujanonPart {
-    /// Delay of five ways to divide a session between two paths
+    /// Delay of five methods that divide a session between two paths
     Fig3,
-    /// Their throughput
+    /// Throughput of these methods
     Fig4,
     /// Beyond the paper: measured capacities of Wi-Fi and cellular networks
     Pairs,
-    /// Beyond the paper: more paths, paths that fail, and what the split hangs on
+    /// Beyond the paper: more paths, paths that fail, and what affects the split
     Beyond,
     /// All of these
     All,
 }
 
-/// What to run of a paper that has live experiments, too.
+/// What to run of a paper that also has live experiments.
 #[derive(Debug, Args)]
 pub(crate) struct EitherWorld<P: ValueEnum + std::marker::Send + Sync + 'static> {
     #[command(flatten)]
     pub(crate) run: PaperRun<P>,
-    /// In real time across network namespaces of this machine, with the simulated results beside; needs root; for the parts
-    /// that are named below
+    /// Run in real time across network namespaces of this machine, next to the simulated results; needs root; only for the parts
+    /// named below
     #[arg(long)]
     pub(crate) live: bool,
 }
@@ -86,19 +86,19 @@ pub(crate) struct EitherWorld<P: ValueEnum + std::marker::Send + Sync + 'static>
 /// What to run of a paper.
 #[derive(Debug, Args)]
 pub(crate) struct PaperRun<P: ValueEnum + std::marker::Send + Sync + 'static> {
-    /// Which of its figures, and what is beyond them
+    /// Figures and other parts to run
     #[arg(value_name = "PART", default_value = "all")]
     pub(crate) parts: Vec<P>,
-    /// Runs of every experiment [default: as many as in the paper, and up to 10000 for rare events]
+    /// Number of runs of every experiment [default: as in the paper, and up to 10000 for rare events]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "quick")]
     pub(crate) runs: Option<u32>,
-    /// Few runs: shows that it works; too few to judge by, so that no verdict is given
+    /// Do only a few runs, to test that it works: too few for a verdict, so none is given
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed of the first run of each experiment
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Threads; the results do not depend on it [default: all cores]
+    /// Number of threads; it does not affect the results [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
@@ -108,7 +108,7 @@ pub(crate) struct PaperRun<P: ValueEnum + std::marker::Send + Sync + 'static> {
 /// A part of Waki 2013.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WakiPart {
-    /// b over the load
+    /// b as a function of the load
     Fig5,
     /// The linear relation of variance and response
     Fig7,
@@ -120,7 +120,7 @@ pub(crate) enum WakiPart {
     Fig13,
     /// Sending rates of AP and AIMD
     Fig14,
-    /// Beyond the paper: how often the printed law runs away, and the robust law beside it
+    /// Beyond the paper: how often the printed law diverges, compared with the robust law
     Runaway,
     /// The paper's future work: b learned instead of given
     Learning,
@@ -131,13 +131,13 @@ pub(crate) enum WakiPart {
 /// A part of Subramanya 2003.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SubramanyaPart {
-    /// One source, the bottleneck cut to a quarter, with Fig. 3 and 4
+    /// One source, with the bottleneck reduced to a quarter, with Fig. 3 and 4
     #[value(aliases = ["fig3", "fig4"])]
     Table1,
     /// Six sources over one bottleneck, with Fig. 5
     #[value(alias = "fig5")]
     Table4,
-    /// Four bottlenecks in a row, with Fig. 10
+    /// Four bottlenecks in series, with Fig. 10
     #[value(alias = "fig10")]
     Table6,
     /// The buffer's size, with Fig. 7 and 8
@@ -150,11 +150,11 @@ pub(crate) enum SubramanyaPart {
 /// A part of Kodama 2009.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KodamaPart {
-    /// Two connections, the second joins
+    /// Two connections, the second of which starts later
     Fig3,
-    /// Symbiosis and Reno where the available bandwidth changes, over a short and a long path
+    /// Symbiosis and Reno while the available bandwidth changes, over a short and a long path
     Fig5,
-    /// Noise in the measurement, and a γ that heeds it, with Fig. 7 and 8
+    /// Noise in the measurement, and a γ that adapts to it, with Fig. 7 and 8
     #[value(aliases = ["fig7", "fig8"])]
     Fig6,
     /// A drop and a rise of the available bandwidth, with Fig. 14
@@ -163,15 +163,15 @@ pub(crate) enum KodamaPart {
     /// Fairness of one to ten connections, with Fig. 17
     #[value(alias = "fig17")]
     Fig11,
-    /// What oscillation costs, with Fig. 13
+    /// The cost of oscillation, with Fig. 13
     #[value(alias = "fig13")]
     Fig12,
     /// How often a drop ends in a timeout, with Fig. 16
     #[value(alias = "fig16")]
     Fig15,
-    /// Bandwidth measured by the connection's own segments, and Fig. 3 with it
+    /// Bandwidth measured with the connection's own segments, with Fig. 3
     Inline,
-    /// Beyond the thesis: its mechanisms on other laws, and other laws in its scenarios and beside its own
+    /// Beyond the thesis: its mechanisms with other laws, and other laws in its scenarios and next to its own
     Beyond,
     /// All of these
     All,
@@ -180,7 +180,7 @@ pub(crate) enum KodamaPart {
 /// A part of Tobe 1999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TobePart {
-    /// LDA beside two TCP flows
+    /// LDA next to two TCP flows
     Fig3,
     /// Rates and fairness of TPBA, with Fig. 11, 14, 15, 17 and 18
     #[value(aliases = ["fig11", "fig14", "fig15", "fig17", "fig18"])]
@@ -188,7 +188,7 @@ pub(crate) enum TobePart {
     /// Inter-arrival times of ADUs, with Fig. 16
     #[value(alias = "fig16")]
     Fig12,
-    /// Fairness over the number of TCP connections
+    /// Fairness as a function of the number of TCP connections
     Fig19,
     /// Response to a change
     Table3,

@@ -7,7 +7,7 @@ use crate::bar::Bar;
 use crate::error::CliError;
 use crate::output::{Output, say};
 
-/// Runs what was asked for, and writes the results to where they go.
+/// Runs the requested parts, and writes their results to the outputs.
 pub(super) fn carry_out<P: ValueEnum + Send + Sync, E: Into<CliError>>(
     asked: &PaperRun<P>,
     doing: &'static str,
@@ -85,7 +85,7 @@ pub(super) fn tobe_parts(asked: TobePart) -> Vec<tobe1999::Part> {
     }
 }
 
-/// The parts asked for; those that need pairs are among all only where there are any.
+/// The requested parts; `all` includes those that need pairs only if --pairs is given.
 pub(super) fn asvarujanon_parts(asked: AsvarujanonPart, has_pairs: bool) -> Vec<asvarujanon2014::Part> {
     use asvarujanon2014::Part;
     match asked {

@@ -9,7 +9,7 @@ use crate::commands::window_control;
 use crate::error::{CliError, PaperError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
 
-/// Runs the parts that were asked for in real time.
+/// Runs the requested parts in real time.
 pub(super) fn run(paper: &Paper) -> Result<Outcome, CliError> {
     match paper {
         // It has no such option.
@@ -35,7 +35,7 @@ pub(super) fn run(paper: &Paper) -> Result<Outcome, CliError> {
     }
 }
 
-/// Interrupted, it gives what it has.
+/// If it is interrupted, it returns the completed part.
 fn run_live<P: ValueEnum + Send + Sync>(
     asked: &PaperRun<P>,
     run: impl FnOnce(&Options, &AtomicBool, &dyn Fn(f64)) -> Result<Results, ExperimentError>,
@@ -45,7 +45,7 @@ fn run_live<P: ValueEnum + Send + Sync>(
     Ok(outcome(&stop))
 }
 
-/// What was asked for, of the parts that can be run live; all of these for `all`.
+/// The requested parts among those that can be run live; `all` requests all of these.
 fn live_parts<P: ValueEnum + Send + Sync, T: PartialEq + Copy>(
     asked: &PaperRun<P>,
     parts: fn(P) -> Vec<T>,

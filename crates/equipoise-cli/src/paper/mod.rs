@@ -1,4 +1,4 @@
-//! `equipoise paper`: a paper's experiments, run again.
+//! `equipoise paper`: repeats a paper's experiments.
 
 pub(crate) mod args;
 mod asked;
@@ -14,7 +14,7 @@ use crate::outcome::Outcome;
 use args::{AsvarujanonRun, EitherWorld, Paper, PaperRun};
 use asked::{asvarujanon_parts, carry_out, kodama_parts, subramanya_parts, tobe_parts, waki_parts};
 
-/// Runs the parts that were asked for; complete whatever the verdicts.
+/// Runs the requested parts; the outcome does not depend on the verdicts.
 pub(crate) fn run(paper: &Paper) -> Result<Outcome, CliError> {
     if paper.is_live() {
         #[cfg(feature = "live")]

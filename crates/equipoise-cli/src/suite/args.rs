@@ -1,4 +1,4 @@
-//! What `equipoise suite` can be told.
+//! Options of `equipoise suite`.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::output::Results;
 /// The suites.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Suite {
-    /// The cases of RFC 8867, Sec. 5 and 6, with all their variants
+    /// Run the cases of RFC 8867, Sec. 5 and 6, with all their variants
     #[command(after_help = "Examples:
   equipoise suite rfc8867 --report rfc8867.html    # all cases and variants, 10 seeds
   equipoise suite rfc8867 --quick                  # first variant of each case, 3 seeds
@@ -20,18 +20,18 @@ pub(crate) enum Suite {
   equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel
   equipoise suite rfc8867 5.1/50ms-link --live --report live.html", after_long_help = long_help())]
     Rfc8867(Rfc8867),
-    /// The bars by which our own law is judged, beside the other laws in the same runs: met or not
+    /// Test whether our own law meets its bars, next to the other laws in the same runs
     #[command(after_help = "Examples:
   equipoise suite bars --report bars.html    # all cases, 10 seeds
   equipoise suite bars --quick               # first variant of each case, 3 seeds
   equipoise suite bars 5.1 start/10M-20ms --controllers equipoise,gcc --seed 2001", after_long_help = bars_help())]
     Bars(Bars),
-    /// Media over each recorded link of a folder, in Mahimahi's format or as CSV of times and rates
+    /// Run media over each recorded link of a folder, in Mahimahi's format or as CSV of times and rates
     #[command(after_help = "Examples:
   equipoise suite traces traces/ --report traces.html
   equipoise suite traces traces/ --duration 120s --max-rate 8M --controllers ap,tfrc")]
     Traces(Traces),
-    /// Random paths, one a seed, under one controller: which runs are bad, and why
+    /// Run one controller over random paths, one for each seed: which runs are bad, and why
     #[command(after_help = "Examples:
   equipoise suite paths --runs 10000 --check --json paths.json
   equipoise suite paths --first-seed 4711 --runs 1
@@ -45,13 +45,13 @@ pub(crate) struct Rfc8867 {
     /// Cases, such as 5.1, or single variants, such as 5.1/50ms-link [default: all]
     #[arg(value_name = "CASE")]
     pub(crate) cases: Vec<String>,
-    /// Fewer seeds and variants: 3 runs of the first variant of each case, none of them shorter; --help lists them
+    /// Run only the first variant of each case, 3 times; runs are not shorter; --help lists the variants
     #[arg(long)]
     pub(crate) quick: bool,
-    /// How many runs of each [default: 10, 3 with --quick; 1 of live runs]
+    /// Number of runs of each variant [default: 10, 3 with --quick; 1 for live runs]
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) runs: Option<u32>,
-    /// Run all of it over real sockets, too, in network namespaces and one after another; needs root, and as long as
+    /// Also run everything over real sockets in network namespaces, one run after another; needs root, and takes as long as
     /// all runs together
     #[cfg(feature = "live")]
     #[arg(long)]
@@ -66,10 +66,10 @@ pub(crate) struct Bars {
     /// Cases, such as 5.1 or loss, or single variants, such as 5.1/50ms-link [default: all]
     #[arg(value_name = "CASE")]
     pub(crate) cases: Vec<String>,
-    /// Fewer seeds and variants: 3 runs of the first variant of each case, none of them shorter; --help lists them
+    /// Run only the first variant of each case, 3 times; runs are not shorter; --help lists the variants
     #[arg(long)]
     pub(crate) quick: bool,
-    /// How many runs of each [default: 10, 3 with --quick]
+    /// Number of runs of each variant [default: 10, 3 with --quick]
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) runs: Option<u32>,
     #[command(flatten)]
@@ -79,16 +79,16 @@ pub(crate) struct Bars {
 /// Options of the traces.
 #[derive(Debug, Args)]
 pub(crate) struct Traces {
-    /// The folder
+    /// Folder of the recorded links
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// How long a run is; a trace of Mahimahi's that is shorter begins again
+    /// Length of a run; a shorter trace in Mahimahi's format is repeated
     #[arg(long, value_name = "TIME", default_value = "60 s")]
     pub(crate) duration: Span,
-    /// The greatest rate of the media
+    /// Highest rate of the media
     #[arg(long, value_name = "RATE", default_value = "5 Mbit/s")]
     pub(crate) max_rate: Rate,
-    /// How many runs of each
+    /// Number of runs of each link
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) runs: u32,
     #[command(flatten)]
@@ -98,28 +98,28 @@ pub(crate) struct Traces {
 /// Options of the random paths.
 #[derive(Debug, Args)]
 pub(crate) struct Paths {
-    /// The law of all flows
+    /// Controller of all flows
     #[arg(long, value_name = "NAME", default_value = paths::CONTROLLER)]
     pub(crate) controller: String,
-    /// How many seeds
+    /// Number of runs, each with its own seed
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) runs: u32,
-    /// The first seed; further ones count on from it
+    /// Seed of the first run; each further run adds 1
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub(crate) first_seed: u64,
-    /// Threads; the results do not depend on it [default: all cores]
+    /// Number of threads; it does not affect the results [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// End with exit code 6 if more than 0.5 % of the runs are bad; for CI
+    /// Exit with code 6 if more than 0.5 % of the runs are bad; for CI
     #[arg(long)]
     pub(crate) check: bool,
-    /// Write the first seed's path as a scenario for `equipoise sim` and `compare`, and run nothing; - for standard output
+    /// Write the path of the first seed as a scenario for `equipoise sim` and `compare`, without running it; - for standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "threads", "check", "json"])]
     pub(crate) scenario: Option<PathBuf>,
-    /// Write all runs as JSON; - for standard output
+    /// Write the results of all runs as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -130,26 +130,26 @@ pub(crate) struct Common {
     /// Controllers to compare [default: those of gcc, nada, scream, ap and equipoise that exist; bars without ap]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) controllers: Vec<String>,
-    /// What the queues of all narrow links are, in place of what the scenarios say
+    /// Queue of all narrow links, instead of that in the scenarios
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Aqm::ALL.map(Aqm::name)))]
     pub(crate) aqm: Option<String>,
-    /// Seed of the first run of each; further runs count on from it [default: 1; 2001 of bars]
+    /// Seed of the first run of each variant; each further run adds 1 [default: 1; 2001 for bars]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Threads; the results do not depend on it [default: all cores]
+    /// Number of threads; it does not affect the results [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Write the results as CSV, a line a metric; - for standard output
+    /// Write the results as CSV, one line for each metric; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) results: Results,
 }
 
-/// What --live takes.
+/// What --live needs.
 #[cfg(feature = "live")]
-const LIVE_HELP: &str = "\nA live run takes as long as the case, 100 to 300 s, and a few seconds more; --live says before how long all of them \
-take: for --quick with four controllers about two hours, for all variants eight. The kernel has to have reno and cubic.\n";
+const LIVE_HELP: &str = "\nA live run takes a few seconds longer than the case, which takes 100 to 300 s. --live first prints the total time: \
+about 2 hours for --quick with four controllers, 8 hours for all variants. The kernel must have reno and cubic.\n";
 #[cfg(not(feature = "live"))]
 const LIVE_HELP: &str = "";
 
@@ -162,7 +162,7 @@ fn long_help() -> String {
   equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel
   equipoise suite rfc8867 5.1/50ms-link --live     # simulated and over real sockets
 
-Cases and their variants, of which --quick has the first:
+Cases and their variants; --quick runs the first variant of each:
 "
     .to_owned();
     for case in rfc8867::CASES {
@@ -171,7 +171,7 @@ Cases and their variants, of which --quick has the first:
     }
     text.push_str(LIVE_HELP);
     text.push_str(&format!(
-        "\nFull runs have {} seeds, quick ones {}. Without --controllers: {}.",
+        "\nFull runs have {} seeds, quick runs {}. Default of --controllers: {}.",
         rfc8867::RUNS,
         rfc8867::QUICK_RUNS,
         CONTROLLERS.join(", ")
@@ -186,7 +186,7 @@ fn bars_help() -> String {
   equipoise suite bars --quick
   equipoise suite bars 5.1 start/10M-20ms --controllers equipoise,gcc --seed 2001
 
-Cases and their variants, of which --quick has the first:
+Cases and their variants; --quick runs the first variant of each:
 "
     .to_owned();
     for case in bars::cases() {
@@ -194,7 +194,7 @@ Cases and their variants, of which --quick has the first:
         text.push_str(&format!("  {}  {}\n       {}\n", case.name, case.title, names.join(", ")));
     }
     text.push_str(&format!(
-        "\nFull runs have {} seeds, quick ones {}. Without --controllers: {}. Judged is {} alone.",
+        "\nFull runs have {} seeds, quick runs {}. Default of --controllers: {}. Only {} is judged.",
         bars::RUNS,
         bars::QUICK_RUNS,
         bars::CONTROLLERS.join(", "),

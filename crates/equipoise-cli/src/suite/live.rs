@@ -15,12 +15,12 @@ pub(super) struct Live<'a> {
     items: &'a [Item],
     law: (&'a Catalogue, &'a [String]),
     plan: Plan,
-    /// Nothing but results may go to standard output.
+    /// Only results may go to standard output.
     is_quiet: bool,
 }
 
 impl<'a> Live<'a> {
-    /// Says how long the live runs will take, before anything is run: nobody shall wait for what cannot be.
+    /// Prints how long the live runs will take, before anything is run. First checks that they can be run at all.
     pub(super) fn announce(
         items: &'a [Item],
         law: (&'a Catalogue, &'a [String]),
@@ -34,7 +34,7 @@ impl<'a> Live<'a> {
         Ok(Self { items, law, plan, is_quiet })
     }
 
-    /// Adds them to a simulated result. Ctrl-C ends them, and what was run is in the result.
+    /// Adds them to a simulated result. Ctrl-C ends them; the result then has the completed runs.
     pub(super) fn run_beside(
         self,
         mut result: SuiteResult,
@@ -58,7 +58,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// What the real world refuses has the exit code and the hint of all live runs.
+/// Converts errors of live runs, so that they have the exit code and the hint of all live runs.
 fn in_class(error: SuiteError) -> CliError {
     match error {
         SuiteError::Live(error) => error.into(),

@@ -58,18 +58,18 @@ fn over_traces(options: &Traces) -> Result<Outcome, CliError> {
 /// The seed of the first run if none is named.
 const FIRST_SEED: u64 = 1;
 
-/// What is to be run.
+/// The runs to do.
 struct Asked {
     name: &'static str,
     items: Vec<Item>,
-    /// Simulated runs of each.
+    /// Simulated runs of each item.
     runs: u32,
-    /// Live runs of each, if there are to be any.
+    /// Live runs of each item, if requested.
     #[cfg(feature = "live")]
     live_runs: Option<u32>,
 }
 
-/// The files that were asked for.
+/// The requested output files.
 struct Files {
     json: Option<Output>,
     csv: Option<Output>,
@@ -83,7 +83,7 @@ impl Files {
         Ok(Self { json: promise(json)?, csv: promise(&options.csv)?, html: promise(report)? })
     }
 
-    /// Results go to standard output, and nothing else may.
+    /// Whether results go to standard output, so that nothing else may.
     fn take_stdout(&self) -> bool {
         [&self.json, &self.csv].into_iter().any(|output| matches!(output, Some(Output::Stdout)))
     }
@@ -97,7 +97,7 @@ impl Files {
     }
 }
 
-/// Runs all items, and writes what was asked for.
+/// Runs all items, and writes the requested files.
 fn all(asked: &Asked, options: &Common) -> Result<Outcome, CliError> {
     let files = Files::promise(options)?;
     let is_quiet = options.results.quiet || files.take_stdout();

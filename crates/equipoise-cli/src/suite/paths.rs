@@ -1,4 +1,4 @@
-//! `equipoise suite paths`: random paths, each run judged by itself.
+//! `equipoise suite paths`: random paths, with a verdict for each run.
 
 use equipoise_lab::scenario::Catalogue;
 use equipoise_lab::suite::paths::{self, Path, Plan};

@@ -1,4 +1,4 @@
-//! A suite's result as a person reads it in a terminal.
+//! A suite's result as a table for the terminal.
 
 use equipoise_lab::suite::{CaseResult, FlowKind, NotRun, SuiteResult};
 
@@ -14,12 +14,12 @@ const HEADS: [&str; 10] = [
     "over TCP",
     "feedback (%)",
 ];
-/// Columns of words, which stand at the left.
+/// Number of text columns, which are aligned to the left.
 const WORDS: usize = 2;
 
 type Row = [String; HEADS.len()];
 
-/// A table for each case, and what was not run.
+/// A table for each case, and the variants that were not run.
 pub(super) fn of(result: &SuiteResult) -> String {
     let mut text = format!("{}, {}\n", result.suite, result.seeds());
     for case in result.results.chunk_by(|one, other| one.case == other.case) {

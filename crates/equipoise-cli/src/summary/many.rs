@@ -1,12 +1,12 @@
-//! Several runs of a world in one table: a row a metric, a column a flow.
+//! Several runs of a world in one table: one row per metric, one column per flow.
 
 use equipoise_lab::metrics::{self, Metric};
 use equipoise_lab::result::{FlowResult, FlowSummary, Run, WorldSummary};
 
-/// Columns of a terminal that a table may take.
+/// Maximum width of a table in columns of the terminal.
 const WIDTH: usize = 100;
 
-/// The means of a world's runs, and what disturbed them.
+/// The means of a world's runs, and their disturbances.
 pub(super) fn of(summary: &WorldSummary, runs: &[&Run]) -> String {
     let [first, .., last] = runs else { return String::new() };
     let world = summary.world.name();
@@ -42,7 +42,7 @@ impl Column<'_> {
     }
 }
 
-/// The flows with the same metrics side by side, as many as a line holds.
+/// Groups flows with the same metrics into tables, as many flows as fit into a line.
 fn tables<'a>(summaries: &'a [FlowSummary], flows: &[FlowResult]) -> Vec<Vec<Column<'a>>> {
     let column = |(summary, flow): (&'a FlowSummary, &FlowResult)| {
         let of = flow.controller.as_ref().map(|controller| format!(" ({controller})")).unwrap_or_default();
@@ -80,17 +80,17 @@ fn table(columns: &[Column<'_>]) -> String {
     line("", &|column| column.head.clone()) + &rows.collect::<String>()
 }
 
-/// What the machine did to the runs, and how the hosts carried them out.
+/// Stalls of the machine, runs that ended early, and the hosts of flow pairs.
 fn disturbances(runs: &[&Run]) -> Vec<String> {
     let mut lines = Vec::new();
     let stalls: Vec<_> = runs.iter().flat_map(|run| &run.stalls).map(|stall| stall.end_s - stall.start_s).collect();
     if !stalls.is_empty() {
         let (times, stood) = (stalls.len(), stalls.iter().sum::<f64>() * 1e3);
-        lines.push(format!("the machine stalled {times} times, {stood:.0} ms in all\n"));
+        lines.push(format!("the machine stalled {times} times, {stood:.0} ms in total\n"));
     }
     let early = runs.iter().filter(|run| !run.complete).count();
     if early > 0 {
-        lines.push(format!("{early} of {} runs ended before their time\n", runs.len()));
+        lines.push(format!("{early} of {} runs ended early\n", runs.len()));
     }
     let flows = runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
     let hosts = flows.iter().filter_map(|flow| Some((flow, flow.pair.as_ref()?.host.as_ref()?)));

@@ -1,4 +1,4 @@
-//! What all media of a run did together, and the table of its phases.
+//! The values of all media of a run together, and the table of its phases.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use equipoise_lab::result::{Mean, MediaResult, PhaseResult, QueueingResult, Worl
 
 use super::millis;
 
-/// What stands before each line of a run that is of no single flow.
+/// The indentation of lines that do not concern a single flow.
 const INDENT: &str = "             ";
 
-/// A line, and a table if there is more than one phase.
+/// A line of totals, and a table if there is more than one phase.
 pub(super) fn of_run(media: &MediaResult) -> String {
     let mut text = line(media).map(|line| format!("{INDENT}all sessions: {line}\n")).unwrap_or_default();
     if media.phases.len() > 1 {
@@ -50,14 +50,14 @@ fn span(start_s: f64, end_s: f64) -> String {
     format!("{start_s} to {end_s} s")
 }
 
-/// Utilisation and waits in queues, as far as they are known.
+/// Utilisation and waits in queues, if they are known.
 fn line(media: &MediaResult) -> Option<String> {
-    let used = media.utilisation.map(|used| format!("{:.1} % of what they could use", used * 100.0));
+    let used = media.utilisation.map(|used| format!("{:.1} % of the available capacity used", used * 100.0));
     let waits = |queueing: QueueingResult| {
         let words = |seconds| millis(seconds).trim_start().to_owned();
         format!("{} (p95 {})", words(queueing.mean_s), words(queueing.p95_s))
     };
-    let waited = media.queueing.map(|queueing| format!("{} waited in queues", waits(queueing)));
+    let waited = media.queueing.map(|queueing| format!("wait in queues {}", waits(queueing)));
     let calm =
         media.calm_queueing.filter(|calm| Some(*calm) != media.queueing).map(|calm| format!("calm {}", waits(calm)));
     let known: Vec<_> = [used, waited, calm].into_iter().flatten().collect();

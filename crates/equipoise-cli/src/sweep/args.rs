@@ -1,4 +1,4 @@
-//! What `equipoise sweep` can be told.
+//! Options of `equipoise sweep`.
 
 use std::path::PathBuf;
 
@@ -8,44 +8,44 @@ use equipoise_lab::sweep::Shard;
 /// Options of a sweep.
 #[derive(Debug, Args)]
 pub(crate) struct Sweep {
-    /// The scenario files; without one, the sweep that is in --out is continued, or merged
+    /// Scenario files; without one, the sweep in --out is continued or merged
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Folder of the sweep; it is created if it does not exist, and a sweep that is in it is continued
+    /// Folder of the sweep; it is created if it does not exist, and a sweep in it is continued
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Set a key of all scenarios, as `equipoise sim` does; repeatable
     #[arg(long, value_name = "KEY=VALUE", requires = "files")]
     pub(crate) set: Vec<String>,
-    /// Values that a key has in turn: link.NAME.rate=5M,10M; repeatable, and every combination is a point
+    /// Values of a key, such as link.NAME.rate=5M,10M; repeatable; every combination is a point
     #[arg(long, value_name = "KEY=V1,V2,...", requires = "files")]
     pub(crate) vary: Vec<String>,
-    /// A key whose value is drawn for each of --points: 'link.NAME.rate=loguniform(1M, 50M)', uniform(A, B), integer(A, B),
+    /// Draw the value of a key at random for each of --points: 'link.NAME.rate=loguniform(1M, 50M)', uniform(A, B), integer(A, B),
     /// choice(V1, V2, ...); repeatable
     #[arg(long, value_name = "KEY=DISTRIBUTION", requires = "files", requires = "points")]
     pub(crate) draw: Vec<String>,
-    /// How many random points, which stand beside every combination of --vary
+    /// Number of random points, for each combination of --vary
     #[arg(long, value_name = "N", requires = "draw", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) points: Option<u32>,
-    /// Seed of the first run of each point, and of what is drawn; further runs count on from it [default: the first scenario's]
+    /// Seed of the first run of each point and of the draws; each further run adds 1 [default: the first scenario's]
     #[arg(long, requires = "files")]
     pub(crate) seed: Option<u64>,
-    /// How many runs of each point, each with its own seed [default: 1]
+    /// Number of runs of each point, each with its own seed [default: 1]
     #[arg(long, requires = "files", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: Option<u32>,
-    /// Run only the I-th of N shares, counted from 1 or from 0; shares may run at the same time, on any machines
+    /// Run only the I-th of N shares, counted from 1 or from 0; shares may run at the same time on any machines
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// Write the rows of all runs to one file of Parquet; without files, nothing is run
+    /// Write the rows of all runs to one Parquet file; without scenario files, nothing is run
     #[arg(long, value_name = "FILE", conflicts_with = "shard")]
     pub(crate) merge: Option<PathBuf>,
-    /// Write the rows of all runs as CSV; - for standard output; without files, nothing is run
+    /// Write the rows of all runs as CSV; - for standard output; without scenario files, nothing is run
     #[arg(long, value_name = "FILE", conflicts_with = "shard")]
     pub(crate) csv: Option<PathBuf>,
-    /// Threads; the results do not depend on it [default: all cores]
+    /// Number of threads; it does not affect the results [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }

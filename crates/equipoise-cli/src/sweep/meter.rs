@@ -1,4 +1,4 @@
-//! How far a sweep has come: a bar on a terminal, and a line every ten seconds elsewhere, as in the log of a batch job.
+//! The progress of a sweep: a bar on a terminal, otherwise a line every ten seconds, as for the log of a batch job.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ const EVERY: Duration = Duration::from_secs(10);
 
 pub(super) struct Meter {
     bar: Bar,
-    /// When it began, and when the last line was printed; `None` if there are to be no lines.
+    /// The start, and the time of the last line; `None` if no lines are printed.
     lines: Option<(Instant, Mutex<Instant>)>,
 }
 
@@ -37,7 +37,7 @@ impl Meter {
             *last = now;
         }
         let left = (now - *begun).mul_f64((planned - done) as f64 / done as f64);
-        // Without standard error there is nowhere to say it.
+        // If standard error is closed, the line is lost.
         let _ = writeln!(anstream::stderr(), "{done} of {planned} runs, {} left", in_words(left.as_secs_f64()));
     }
 

@@ -1,4 +1,4 @@
-//! `equipoise sweep`: every run of a design into one table.
+//! `equipoise sweep`: writes all runs of a design into one table.
 
 pub(crate) mod args;
 mod meter;
@@ -25,7 +25,7 @@ pub(crate) fn run(options: &Sweep) -> Result<Outcome, CliError> {
     };
     let folder = folder.map_err(CliError::Sweep)?;
     let is_quiet = options.quiet || [&parquet, &csv].into_iter().any(|output| matches!(output, Some(Output::Stdout)));
-    // A computer that only merges, as the front end of a cluster, does not begin to simulate what others are about to.
+    // A computer that only merges, such as the front end of a cluster, must not simulate runs that are left to other computers.
     if !(options.files.is_empty() && is_merged) {
         let meter = Meter::new(options.quiet);
         let shard = options.shard.unwrap_or(Shard::ALL);
@@ -46,7 +46,7 @@ fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// What was asked for.
+/// The design of the sweep.
 fn design(options: &Sweep) -> Result<Design, CliError> {
     let read = |file: &PathBuf| {
         let text = Scenario::read_text(file);
@@ -69,7 +69,7 @@ fn design(options: &Sweep) -> Result<Design, CliError> {
 /// The seed of the first scenario, as it is set.
 fn first_seed(options: &Sweep, scenarios: &[NamedText]) -> Result<u64, CliError> {
     let (Some(file), Some(first)) = (options.files.first(), scenarios.first()) else { return Ok(1) };
-    // What is wrong with these is said of the whole design.
+    // Errors in these values are reported for the whole design.
     let set = options.set.iter().map(|text| text.parse()).collect::<Result<Vec<Override>, _>>().unwrap_or_default();
     let scenario = Scenario::parse_with(&first.text, &set);
     scenario.map(|scenario| scenario.seed).map_err(|source| CliError::Scenario { file: file.clone(), source })

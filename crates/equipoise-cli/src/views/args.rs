@@ -1,23 +1,23 @@
-//! Options of the commands that can be watched while they run.
+//! Options of the commands that can be monitored while they run.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// Who watches a run, and how.
+/// The views of a run in progress.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Watching it run")]
+#[command(next_help_heading = "Monitoring the run")]
 pub(crate) struct Viewing {
-    /// Draw what happens on the terminal; q ends the run. Without a terminal there are lines
+    /// Draw the run on the terminal; q ends the run. Without a terminal, lines are printed
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) ui: bool,
-    /// Serve a page that follows the run, at an address such as 8080 or 127.0.0.1:8080
+    /// Serve a page with live charts of the run, at an address such as 8080 or 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS", value_parser = place)]
     pub(crate) serve: Option<String>,
     /// Serve metrics for Prometheus in the `OpenMetrics` format, at /metrics of an address such as 9100 or 127.0.0.1:9100
     #[arg(long, value_name = "ADDRESS", value_parser = place)]
     pub(crate) metrics: Option<String>,
-    /// Write what happens as lines of JSON while it does, the same for all commands; without a file to standard output
+    /// Write the events of the run as lines of JSON while it runs, in the same format for all commands; without FILE to standard output
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) json_stream: Option<PathBuf>,
 }
@@ -30,6 +30,6 @@ fn place(text: &str) -> Result<String, String> {
     let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
     let has_port = port.is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     has_port.then(|| text.to_owned()).ok_or_else(|| {
-        "it is to be a port, such as 8080, or an address with one, such as 127.0.0.1:8080 or [::1]:8080".to_owned()
+        "it must be a port, such as 8080, or an address with a port, such as 127.0.0.1:8080 or [::1]:8080".to_owned()
     })
 }

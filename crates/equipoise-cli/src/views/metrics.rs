@@ -66,27 +66,27 @@ impl Page {
     }
 
     fn run(&mut self, board: &Board, dropped: u64) {
-        self.family("run", Kind::Info, "", "What runs.");
+        self.family("run", Kind::Info, "", "The run.");
         if let Some(start) = &board.start {
             let labels = format!("version=\"{}\",command=\"{}\"", escape(start.version), escape(start.command));
             self.sample("run_info", &labels, 1);
         }
-        self.family("views_dropped", Kind::Counter, "", "Events that found no room on their way to the views.");
+        self.family("views_dropped", Kind::Counter, "", "Events that were dropped on their way to the views.");
         let _ = writeln!(self.text, "equipoise_views_dropped_total {dropped}");
     }
 
     /// Totals of each direction, including series that have ended.
     fn all(&mut self, board: &Board) {
         let ways: Vec<_> = board.sums.iter().map(|(way, total)| (*way, *total)).collect();
-        self.family("sessions", Kind::Gauge, "", "What goes on now: sessions, flows or directions of a path.");
+        self.family("sessions", Kind::Gauge, "", "Open sessions, flows or directions of a path.");
         for (way, _) in &ways {
             self.sample("sessions", &direction(*way), board.count(*way));
         }
         let counters = [
-            ("sessions_opened", "", "Sessions, flows or directions of a path that there were."),
-            ("packets", "", "Packets of media that were sent or received, or that came out of a path."),
+            ("sessions_opened", "", "Sessions, flows or directions of a path that were opened."),
+            ("packets", "", "Packets of media that were sent or received, or that a path delivered."),
             ("bytes", "bytes", "Bytes of these IP packets."),
-            ("packets_lost", "", "Packets that were lost, of what is sent by the receiver's reports."),
+            ("packets_lost", "", "Packets that were lost; at a sender, according to the receiver's reports."),
         ];
         for (place, (name, unit, help)) in counters.into_iter().enumerate() {
             self.family(name, Kind::Counter, unit, help);
@@ -125,7 +125,7 @@ impl Page {
         self.gauge(&each, "loss_ratio", "ratio", "Share of packets lost in the last interval or report.", |it| {
             of(it).lost_share
         });
-        self.gauge(&each, "queue_packets", "packets", "Packets that waited in the last interval on average.", |it| {
+        self.gauge(&each, "queue_packets", "packets", "Mean number of waiting packets in the last interval.", |it| {
             of(it).queue_packets
         });
         self.breakers(&each);
@@ -147,8 +147,7 @@ impl Page {
 
     /// Quantiles are those of the last interval; sum and count are those of the whole session.
     fn delays(&mut self, each: &[(String, &Series)]) {
-        let help =
-            "Delay of packets: of a receiver above the least of the session, of a sender what its controller holds.";
+        let help = "Delay of packets: at a receiver above the minimum of the session, at a sender the one that its controller uses.";
         self.family("delay_seconds", Kind::Summary, "seconds", help);
         for (labels, series) in each.iter().filter(|(_, series)| series.total.delayed > 0) {
             let figures = series.now;

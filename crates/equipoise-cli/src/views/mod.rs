@@ -248,7 +248,7 @@ fn say(address: SocketAddr, page: bool, metrics: bool) {
 fn warn(address: SocketAddr) {
     if !address.ip().to_canonical().is_loopback() {
         let text =
-            format!("warning: whoever can reach {address} can read this: there is no password and no encryption\n");
+            format!("warning: anyone who can reach {address} can read this: there is no password and no encryption\n");
         let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn html(board: &Board, dropped: u64) -> String {
     page.push_str(&format!("<p class=\"meta\">Equipoise {} · {:.1} s</p>\n", escape(version), board.at_s));
     if dropped > 0 {
         page.push_str(&format!(
-            "<p class=\"verdict missed\">{dropped} events found no room on their way to this report, and are not in it.</p>\n"
+            "<p class=\"verdict missed\">{dropped} events were dropped on their way to this report and are missing from it.</p>\n"
         ));
     }
     // In order of their numbers, whether they have ended or not.
@@ -38,15 +38,15 @@ pub(crate) fn html(board: &Board, dropped: u64) -> String {
 }
 
 const READING: &str = "<h2>How to read this</h2>\n\
-    <p>Rates and sizes are those of IP packets, headers included. A point is an interval; of a long run several intervals are put \
-    together, with their mean, and of the 95th percentiles the greatest. What a receiver calls delay is how far the delay of packets was \
-    above the least of the session so far, as the two clocks show it: it takes no clock that is set, and grows with one that drifts. What a \
-    sender calls delay is what its controller holds, from the receiver's reports. Packets that no report covered at the end are not \
-    in the losses of a sender. A gap in a line is where nothing was measured.</p>\n";
+    <p>Rates and sizes are those of IP packets, including headers. A point is an interval; in a long run, several intervals are \
+    combined into their mean, and into the largest of their 95th percentiles. The delay at a receiver is the delay of packets \
+    above the minimum of the session so far, between the two clocks: they need not be synchronised, but a drift makes it grow. The delay \
+    at a sender is the one that its controller uses, from the receiver's reports. Packets that no report covered at the end are not \
+    among the losses of a sender. A line has a gap if nothing was measured.</p>\n";
 
 fn overview(board: &Board) -> String {
     let mut table = Table::new("In all").column("way", Column::Text);
-    table = table.numbers(["how many", "packets", "Mbit/s on average", "packets lost"]);
+    table = table.numbers(["number", "packets", "Mbit/s on average", "packets lost"]);
     for (way, total) in &board.sums {
         let rate = if board.at_s > 0.0 { total.bytes as f64 * 8.0 / board.at_s / 1e6 } else { 0.0 };
         let [opened, packets, lost] = [total.opened, total.packets, total.lost].map(|count| count.to_string());
@@ -161,7 +161,7 @@ fn each(board: &Board, all: &[&Series]) -> String {
     }
     let more = match board.more_ended {
         0 => String::new(),
-        more => format!("<p class=\"note\">{more} more are over, and in the sums alone.</p>\n"),
+        more => format!("<p class=\"note\">{more} more have ended, and are only in the totals.</p>\n"),
     };
     format!("<h2>Each</h2>\n{}{more}", table.to_html())
 }
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(page.matches("<svg class=\"plot\"").count(), 1 + 16 * 3, "all, and rate, delay and loss of sixteen");
         assert_eq!(page.matches("<tr>").count(), 2 + 1 + 20, "two heads, one way, twenty sessions");
         for part in
-            ["a &quot;quoted&quot; peer", "the sender said goodbye", "media timeout: 1", "3 events found no room"]
+            ["a &quot;quoted&quot; peer", "the sender said goodbye", "media timeout: 1", "3 events were dropped"]
         {
             assert!(page.contains(part), "{part} is not in the page");
         }

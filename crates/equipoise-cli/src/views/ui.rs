@@ -117,7 +117,10 @@ fn render(board: &Board, first: usize, area: Rect, buffer: &mut Buffer) {
     pen.write(&format!("{:.0} s   {}", board.at_s, going.join("   ")), Style::new());
     pen.line += 1;
     let (values, most) = (board.recent.last(usize::from(area.width)), board.recent.most());
-    pen.write(&format!("Rate of all, a column a second, at most {} Mbit/s", megabits(Some(most)).trim_start()), FAINT);
+    pen.write(
+        &format!("Total rate, one column per second, at most {} Mbit/s", megabits(Some(most)).trim_start()),
+        FAINT,
+    );
     pen.picture(values, PICTURE);
     pen.line += 1;
     pen.write(&format!("{:NAME$}     rate  allowed    delay      p95   jitter     lost   Mbit/s and ms", "what"), HEAD);

@@ -32,14 +32,14 @@ impl Receiver {
         Self { running, port, json, _folder: folder }
     }
 
-    /// Its results, once it has been interrupted.
+    /// Interrupts it and returns its results.
     fn results(mut self) -> Value {
         self.running.interrupt();
         results(&fs::read_to_string(&self.json).expect("written"))
     }
 }
 
-/// What a sender wrote as JSON that was to talk to this port, with the key.
+/// Runs a sender to this port with the key, and returns its JSON.
 fn sent(port: &str, arguments: &[&str]) -> Value {
     let mut command = equipoise();
     command.args(["send", "127.0.0.1", "-p", port, "-i", "0.3", "-J"]).args(arguments);
@@ -71,7 +71,7 @@ fn a_receiver_sends_what_is_asked_for_and_both_ends_say_how_much() {
         assert!(told["intervals"][0]["streams"][0]["packets"].is_number(), "{told}");
     }
     let rate = told["streams"][0]["end"]["rate_bps"].as_f64().expect("a rate");
-    // A machine that stalls for a while sends less, never more.
+    // If the machine stalls, it sends less, never more.
     assert!((1e6..2.1e6).contains(&rate), "{rate}");
     let bytes = number(&told["streams"][0]["end"]["bytes_received"]);
     assert_eq!(bytes, 500 * number(&told["streams"][0]["end"]["packets_received"]));
@@ -126,8 +126,8 @@ fn directions_and_numbers_that_cannot_be_are_refused_by_name() {
         (&["-R", "--bidir"], "--bidir"),
         (&["-R", "--controller", "ap"], "--controller"),
         (&["--bidir", "--path", "lo"], "--path"),
-        (&["-P", "2", "--file", "/dev/null"], "--file is for one session"),
-        (&["-P", "2", "--rate-socket", "/tmp/none"], "--rate-socket is for one session"),
+        (&["-P", "2", "--file", "/dev/null"], "--file works with one session only"),
+        (&["-P", "2", "--rate-socket", "/tmp/none"], "--rate-socket works with one session only"),
         (&["--dscp", "64"], "use a number of 0 to 63"),
         (&["--dscp", "af51"], "afXY with X of 1 to 4"),
         (&["-R", "-b", "5G"], "it must be 4294967295 or less"),
@@ -142,7 +142,7 @@ fn directions_and_numbers_that_cannot_be_are_refused_by_name() {
     }
 }
 
-/// If it fails, a receiver sends to strangers, or more than its operator allows.
+/// If it fails, a receiver sends to unknown peers, or more than its operator allows.
 #[test]
 fn a_receiver_sends_no_more_than_it_may_and_nothing_without_a_key_unless_it_is_told_to() {
     let cases: [(&[&str], &[&str], &str); 3] = [
@@ -166,7 +166,7 @@ fn a_receiver_sends_no_more_than_it_may_and_nothing_without_a_key_unless_it_is_t
     assert_eq!(receiver.results()["sessions"][0]["direction"], "sent");
 }
 
-/// A receiver of before there were sessions to ask for. If it fails, who asks one looks for a firewall.
+/// A receiver of a version without sessions on request. If it fails, the user gets no explanation and suspects a firewall.
 #[test]
 fn a_receiver_of_an_older_version_is_named() {
     let old = UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -175,7 +175,7 @@ fn a_receiver_of_an_older_version_is_named() {
     let answering = thread::spawn(move || {
         let mut buffer = [0; 2048];
         let (length, from) = old.recv_from(&mut buffer).expect("a question");
-        // A Retry of version 2 with the question's number, as version 2 says to what it does not know.
+        // A Retry of version 2 with the request's number, which is the answer of version 2 to an unknown request.
         let mut answer = [0; 96];
         answer[..4].copy_from_slice(b"eq\x02\x02");
         answer[8..24].copy_from_slice(&buffer[8..24]);
@@ -194,7 +194,7 @@ fn a_receiver_of_an_older_version_is_named() {
     );
 }
 
-/// If it fails, a home router that is started again ends what somebody watches, or media goes on to an address that nobody has proved.
+/// If it fails, the restart of a home router ends a stream, or media goes to an address that was not proved.
 #[test]
 #[ignore = "real time: 14 s"]
 fn media_finds_a_listener_whose_address_has_changed() {
@@ -219,7 +219,7 @@ fn media_finds_a_listener_whose_address_has_changed() {
     let packets = |line: &Value| (line["end_s"].as_f64(), number(&line["streams"][0]["packets"]));
     let all: Vec<_> = here["intervals"].as_array().expect("intervals").iter().map(packets).collect();
     let silent = all.iter().filter(|(_, packets)| *packets == 0).count();
-    // Two seconds of silence, an opening, and a law that begins again carefully.
+    // Two seconds of silence, an opening, and a law that restarts at a low rate.
     assert!((3..=9).contains(&silent), "{all:?}");
     let last: u64 = all.iter().rev().take(4).map(|(_, packets)| packets).sum();
     assert!(last > 100, "{all:?}");

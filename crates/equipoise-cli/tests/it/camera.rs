@@ -1,4 +1,4 @@
-//! The book's page of a camera over two hosts: its commands, word by word, between two network namespaces.
+//! The book's page on a camera over two hosts: its exact commands, between two network namespaces.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ const ROUTED: [&str; 9] = [
     "ip netns exec MIDDLE sysctl --quiet --write net.ipv4.ip_forward=1",
 ];
 
-/// What the page's blocks of this kind say, with the receiver's address as the page asks for it.
+/// The commands of the page's blocks of this kind, with the receiver's address filled in.
 fn commands(kind: &str) -> String {
     format!("export RECEIVER={RECEIVER}\n{}", page::blocks("camera", &format!("sh,{kind}")))
 }
@@ -44,7 +44,7 @@ fn decoded(folder: &Folder) -> u64 {
     counts.filter_map(|count| count.parse().ok()).next_back().unwrap_or(0)
 }
 
-/// Whether a module of Python is there.
+/// Whether a Python module is installed.
 fn has_gi() -> bool {
     let found = Command::new("/usr/bin/python3")
         .args(["-c", "import gi; gi.require_version('Gst', '1.0')"])
@@ -61,7 +61,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// If it fails, who follows the page sees no picture, or one that the path cannot carry.
+/// If it fails, a reader who follows the page sees no video, or a video that the path cannot carry.
 #[test]
 #[ignore = "real time: 24 s"]
 fn the_commands_of_the_page_carry_a_picture_whose_bitrate_follows_the_path() {
@@ -90,7 +90,7 @@ fn the_commands_of_the_page_carry_a_picture_whose_bitrate_follows_the_path() {
     let received = eventually("the receiver's results", || fs::read_to_string(folder.file("received.json")).ok());
     drop((sender, receiver));
     let [sent, received] = [sent, received].map(|lines| results(&lines));
-    // 30 pictures a second, of which the encoder leaves some out, and more on a busy machine; a second until the first, and one until they
+    // 30 frames per second, of which the encoder skips some, and more on a busy machine; one second until the first, and one until they
     // are counted.
     assert!(pictures as f64 > 0.5 * 30.0 * (lasted - 2.0), "{pictures} pictures in {lasted} s");
     let rates = |from: f64, to: f64| -> Vec<f64> {

@@ -1,7 +1,7 @@
-//! What goes over the wire, as an outside tool reads it.
+//! The packets on the wire, decoded by an independent tool.
 //!
-//! A live run in a network namespace of the test's own, captured by tshark and decoded as RTP with RTCP on the same
-//! port. Skipped where there is no tshark or no right to make a namespace.
+//! A live run in a separate network namespace, captured by tshark and decoded as RTP with RTCP on the same
+//! port. Skipped without tshark or without the permission to create a namespace.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use crate::support::{Capture, Folder, Running, installed, scenario};
 /// A warning in tshark's scale; an error is 0x00800000.
 const WARNING: u32 = 0x0040_0000;
 
-/// What makes the short demo shorter still.
+/// Options that make the short demo even shorter.
 const SHORTER: [(&str, &str); 4] = [
     ("duration = \"10 s\"", "duration = \"1500 ms\""),
     ("warm_up = \"2 s\"", "warm_up = \"500 ms\""),
@@ -21,11 +21,11 @@ const SHORTER: [(&str, &str); 4] = [
     ("at = \"5 s\"", "at = \"1 s\""),
 ];
 
-/// Fields of the frames that match a filter, a line a frame.
+/// Fields of the frames that match a filter, one line per frame.
 fn frames(capture: &str, filter: &str, fields: &[&str]) -> Vec<String> {
     let mut tshark = Command::new("tshark");
-    // Every port may carry RTP; RTCP on the same port is told by its packet type (RFC 5761). The last report may find its
-    // sender gone: the kernel's ICMP answer quotes it and is not ours.
+    // Every port may carry RTP; RTCP on the same port is recognised by its packet type (RFC 5761). When the last report arrives, its
+    // sender may have ended: the kernel's ICMP answer quotes the report and is not ours.
     let filter = format!("({filter}) && !icmp");
     tshark.args(["-r", capture, "-d", "udp.port==1-65535,rtp", "-Y", &filter, "-T", "fields"]);
     for field in fields {
@@ -53,7 +53,7 @@ fn captured(scenario: &str, judge: impl FnOnce(&str)) {
     judge(&capture);
 }
 
-/// The fast one of captures: a second and a half, and one look at all frames.
+/// The fast test of captures: 1.5 s, and one check of all frames.
 #[test]
 fn tshark_decodes_a_short_run_without_a_complaint() {
     let folder = Folder::new();
@@ -103,8 +103,8 @@ fn judge(capture: &str) {
     let timed = frames(capture, "rtp.ext.profile == 0xbede && rtp.p_type == 96", &["frame.number"]);
     assert_eq!(timed.len(), media.len(), "every packet carries its sending time");
 
-    // Requests: SR with an extension of 8 bytes, 64 bytes of IP; each of twenty is seen before and behind the bottleneck,
-    // and a machine that is busy may make them fewer.
+    // Requests: SR with an extension of 8 bytes, 64 bytes of IP; each of twenty is captured before and after the bottleneck,
+    // and on a busy machine there may be fewer.
     let requests =
         frames(capture, "rtcp.pt == 200 && rtcp.length == 8", &["ip.len", "rtcp.profile-specific-extension"]);
     assert!(requests.len() >= 10, "{requests:?}");

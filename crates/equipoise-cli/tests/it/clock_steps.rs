@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::middle::Passing;
 use crate::support::{Running, skip};
 
-/// What is done to whom, one after the other: the side, and by how many seconds its clock is set.
+/// The steps, in order: the side, and the seconds by which its clock is set.
 const STEPS: [(usize, i64); 4] = [(0, 3), (0, -3), (1, 3), (1, -3)];
 const NAMES: [&str; 2] = ["sender", "receiver"];
 /// Number of half-second intervals, before and after a step, whose rates are compared.
@@ -22,15 +22,15 @@ const WATCHED: usize = 8;
 /// If the machine stalls for longer than this, one report interval, the test is skipped.
 const STALL: Span = Span::from_millis(250);
 
-/// What the rate was in the `watched` half seconds before `at`, and the least that it was in as many after, in bit/s.
+/// The rate in the `watched` half seconds before `at`, and its minimum in the same number after `at`, in bit/s.
 fn around(rates: &[f64], at: usize, watched: usize) -> (f64, f64) {
     let before = &rates[at - watched..at];
     let least = rates[at..].iter().take(watched).copied().fold(f64::MAX, f64::min);
     (before.iter().sum::<f64>() / watched as f64, least)
 }
 
-/// A whole session, in which `act` does what it wants once it began; `None`, with the reason printed, where the machine had
-/// better things to do.
+/// A whole session, during which `act` runs after its start; `None`, with the reason printed, if the machine was too
+/// busy.
 #[expect(clippy::print_stdout, reason = "it says how far off the machine was")]
 fn session(bench: &Bench, seconds: u32, act: impl FnOnce(Instant, &Running, &Running)) -> Option<Told> {
     let watchdog = Watchdog::start(&Clock::new()).expect("a thread");
@@ -55,12 +55,12 @@ fn wait_until(start: Instant, seconds: u64) {
     thread::sleep((start + Duration::from_secs(seconds)).saturating_duration_since(Instant::now()));
 }
 
-/// How often each end noticed that its wall clock and its monotonic clock moved against each other.
+/// How often each end detected a step between its wall clock and its monotonic clock.
 fn noticed(told: &Told) -> [Option<u64>; 2] {
     [&told.sender["end"], &told.receiver].map(|end| end["wall_clock_steps"].as_u64())
 }
 
-/// The fast one of this file: one step after a second, and the delays themselves.
+/// The fast test of this file: one step after a second, and the delays.
 #[test]
 fn a_senders_wall_clock_that_is_set_once_is_noticed_and_moves_neither_delay_nor_rate() {
     let Some(mut bench) = Bench::new(Machine::shared(), |_: &Passing| vec![0]) else { return };
@@ -82,7 +82,7 @@ fn a_senders_wall_clock_that_is_set_once_is_noticed_and_moves_neither_delay_nor_
     assert!(least > 0.4 * before, "{:?}", told.rates());
 }
 
-/// If it fails, an administrator or a time server that sets a host's clock moves delays, and with them the rate.
+/// If it fails, an administrator or a time server that sets a host's clock changes the measured delays, and so the rate.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
@@ -110,9 +110,9 @@ fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
     }
 }
 
-/// The clock that a session lives by jumps where a virtual machine is moved, and stands still while one is suspended.
+/// The monotonic clock of a session jumps if its virtual machine is moved, and stops while the machine is suspended.
 ///
-/// If it fails, the time that the peer did not see pass is taken for delay.
+/// If it fails, time that did not pass for one of the peers is measured as delay.
 #[test]
 #[ignore = "real time: 43 s, alone on the machine"]
 fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
@@ -133,7 +133,7 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
                 bench.clocks().set(side, Which::Monotonic, by);
                 continue;
             }
-            // A suspended machine hears nothing, and its monotonic clock does not count the time.
+            // A suspended machine receives nothing, and its monotonic clock does not count the time.
             let process = [sender, receiver][side];
             process.signal("STOP");
             cut.store(true, Ordering::Relaxed);
@@ -148,16 +148,16 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
     assert_eq!(noticed(&told), [Some(2), Some(2)], "the wall clock did not go along");
     let found = told.sender["end"]["clock_steps"].as_array().expect("a list");
     let found: Vec<f64> = found.iter().filter_map(serde_json::Value::as_f64).collect();
-    // As the receiver's clock went on against the sender's.
+    // The receiver's clock has advanced relative to the sender's.
     let made = STEPS.map(|(side, by)| if side == 0 { -by as f64 } else { by as f64 });
     assert_eq!(found.len(), made.len(), "{found:?}");
     assert!(found.iter().zip(made).all(|(found, made)| (found - made).abs() < 0.1), "{found:?}");
-    // Results are by the sender's clock.
+    // Results use the sender's clock.
     let mut sender_ahead = 0;
     for (number, (side, by)) in STEPS.into_iter().enumerate() {
         let from = 2 * (at(number) as i64 + sender_ahead) as usize;
         sender_ahead += if side == 0 { by } else { 0 };
-        // A jump of the sender's clock makes half seconds without content; a receiver that is suspended is an outage.
+        // A jump of the sender's clock produces half seconds without content; a suspended receiver is an outage.
         let until = from + if (side == 0) == (by > 0) { 6 } else { 0 };
         let (before, least) = around(&told.rates(), from, WATCHED);
         let rates = told.rates();
@@ -167,7 +167,7 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
             NAMES[side],
             back.map_or(f64::NAN, |back| back as f64 / 2.0)
         );
-        // To a sender whose clock jumps, no report has come for so long, which halves the rate for each interval.
+        // For a sender whose clock jumps, reports seem to be missing for that time, and each missing one halves the rate.
         let is_silence = (side == 0) == (by > 0);
         assert!(is_silence || least > 0.2 * before, "at most two halvings: {rates:?}");
         assert!(back.is_some_and(|back| back <= 8), "within 16 report intervals: {rates:?}");

@@ -1,7 +1,7 @@
-//! Hosts whose clocks a test sets while programs run on them.
+//! Hosts whose clocks a test can set while programs run on them.
 //!
-//! Namespaces share the kernel's clocks. So a library is preloaded (`clocks.c`) that shows each host's programs clocks of
-//! their own; the built command itself is the one that is always tested.
+//! Namespaces share the kernel's clocks. So a preloaded library (`clocks.c`) shows separate clocks to the programs of each
+//! host; the tested command itself is unchanged.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,7 @@ use crate::support::{Folder, skip};
 pub(crate) enum Which {
     /// `CLOCK_REALTIME`, and the kernel's stamps.
     Wall,
-    /// `CLOCK_MONOTONIC`: what goes on when a machine was suspended or moved.
+    /// `CLOCK_MONOTONIC`, which changes when a machine is suspended or moved.
     Monotonic,
 }
 
@@ -25,12 +25,12 @@ pub(crate) struct Clocks {
     files: [String; 2],
 }
 
-/// Places in the file, in bytes.
+/// Offsets in the file, in bytes.
 const AT: u64 = 0;
 const NUMBERS: usize = 5;
 
 impl Clocks {
-    /// True clocks; `None`, with the reason printed, where there is no C compiler.
+    /// Unchanged clocks; `None`, with the reason printed, without a C compiler.
     pub(crate) fn new(folder: &Folder) -> Option<Self> {
         let (library, source) = (folder.file("clocks.so"), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/clocks.c"));
         let compiled = Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o", &library, source]).status();
@@ -45,7 +45,7 @@ impl Clocks {
         Some(Self { library, files })
     }
 
-    /// The command will live by the clocks of host `side`.
+    /// Makes the command use the clocks of host `side`.
     pub(crate) fn apply(&self, side: usize, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library).env("EQUIPOISE_CLOCKS", &self.files[side]);
     }
@@ -59,7 +59,7 @@ impl Clocks {
             i64::from_ne_bytes(bytes)
         };
         let write = |at: u64, value: i64| file.write_all_at(&value.to_ne_bytes(), at).expect("written");
-        // Whoever reads in between sees the clocks as they were.
+        // A read between these two writes returns the previous clocks.
         for before in [8, 24] {
             write(before, read(before + 8));
         }

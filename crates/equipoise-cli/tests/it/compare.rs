@@ -29,7 +29,7 @@ fn set_changes_what_runs_and_the_results_say_so() {
     assert!(explained.contains("runs for 8 s") && explained.contains("b = 2"), "{explained}");
 }
 
-/// Whoever writes --set sees no line of a changed file.
+/// Errors of --set must not refer to lines of the changed file, because the user does not see it.
 #[test]
 fn a_wrong_set_is_refused_by_name_with_what_would_be_right() {
     let demo = scenario("demo-short");
@@ -61,7 +61,7 @@ fn a_wrong_set_is_refused_by_name_with_what_would_be_right() {
     }
 }
 
-/// A file that is wrong is named with its own lines, whatever is set.
+/// The error for an invalid file refers to its own lines, with any --set.
 #[test]
 fn a_wrong_file_is_told_from_a_wrong_set() {
     let folder = Folder::new();
@@ -167,13 +167,13 @@ fn controllers_are_compared_on_the_same_seeds() {
     let by_hand = (0..3).map(|run| value(2, run) - value(0, run)).sum::<f64>() / 3.0;
     let difference = &delay[2]["difference"];
     assert!((difference["mean"].as_f64().expect("a mean") - by_hand).abs() < 1e-12, "{difference}");
-    // Six of constant rate beside 9 and then 10.5 are more than the link has, and AP gives way.
+    // A constant 6 Mbit/s next to 9 and then 10.5 Mbit/s is more than the capacity; AP reduces its rate.
     assert_eq!((difference["word"].as_str(), &delay[0]["difference"]), (Some("more"), &Value::Null));
     let alone = json_of_seed(&demo, 2);
     assert_eq!(alone, delay[0]["values"][1], "a run is the same alone and in a comparison");
 }
 
-/// A recorded mobile downlink with a queue of a second, and another user of it.
+/// A recorded mobile downlink with a queue of 1 s, and another user.
 const LTE: &str = r#"
 name = "recorded"
 duration = "40 s"
@@ -250,7 +250,7 @@ fn files_are_compared_by_the_names_of_their_scenarios() {
 fn what_cannot_be_compared_is_refused_with_what_could_be() {
     let demo = scenario("demo-short");
     let cases: [(&[&str], i32, &[&str]); 7] = [
-        (&[&demo], 2, &["1 file and 0 controllers", "hint: such as"]),
+        (&[&demo], 2, &["1 file and 0 controllers", "hint: for example"]),
         (&[&demo, "--controller", "ap"], 2, &["1 controller"]),
         (&[&demo, &demo, "--controller", "ap,cbr"], 2, &["2 files and 2 controllers"]),
         (&[&demo, "--controller", "ap,cbr"], 3, &["cbr needs `rate`", "--set 'flow.media.controller.rate=3 Mbit/s'"]),

@@ -1,4 +1,4 @@
-//! What a simulated run gives to other programs: a capture, packets, intervals and decisions.
+//! The outputs of a simulated run for other programs: a capture, packets, intervals and decisions.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn json(file: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(file).expect("written")).expect("JSON")
 }
 
-/// Fields of all frames, a line a frame.
+/// Fields of all frames, one line per frame.
 fn frames(capture: &str, fields: &[&str]) -> Vec<String> {
     let mut tshark = Command::new("tshark");
     tshark.args(["-r", capture, "-d", "udp.port==5004,rtp", "-T", "fields"]);
@@ -58,7 +58,7 @@ fn tshark_reads_every_capture_of_the_simulator_without_a_complaint() {
     }
 }
 
-/// The same run told in five ways.
+/// The same run in five formats.
 #[test]
 fn capture_packets_intervals_and_log_say_the_same_as_the_results() {
     let folder = Folder::new();
@@ -105,14 +105,15 @@ fn capture_packets_intervals_and_log_say_the_same_as_the_results() {
     );
 }
 
-/// The records of a file, each a JSON text of its own.
+/// The records of a file, each of which is a separate JSON text.
 fn records(file: &str) -> Vec<Value> {
     let text = fs::read_to_string(file).expect("written");
     let records = text.split('\u{1e}').skip(1);
     records.map(|record| serde_json::from_str(record).expect("a record is JSON")).collect()
 }
 
-/// A session beside background traffic, one of live media, and one over two paths: each end has a file, and what left and came is what the results have.
+/// A session beside background traffic, one of live media, and one over two paths: each end has a file, and the packets sent and
+/// received in it match the results.
 #[test]
 fn qlog_has_a_file_for_each_end_and_says_the_same_as_the_results() {
     for (name, ends) in [("demo-short", 2), ("call", 2), ("two-paths", 2)] {

@@ -1,4 +1,4 @@
-//! An encoder at the one end and a decoder at the other: what the decoder asks for comes to the encoder.
+//! An encoder at one end and a decoder at the other: the decoder's requests reach the encoder.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +12,7 @@ use crate::support::{Folder, Running, equipoise, eventually, results};
 
 const SSRC: u32 = 0xCAFE_0001;
 
-/// A socket of a program on this host, which waits for no longer than this.
+/// A socket of a program on this host, with this timeout.
 fn program(wait: Duration) -> (UdpSocket, u16) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     socket.set_read_timeout(Some(wait)).expect("a timeout");
@@ -20,7 +20,7 @@ fn program(wait: Duration) -> (UdpSocket, u16) {
     (socket, port)
 }
 
-/// A port that was free just now.
+/// A port that was free a moment ago.
 fn free_port() -> u16 {
     program(Duration::from_secs(1)).1
 }
@@ -49,7 +49,7 @@ fn receive(socket: &UdpSocket) -> Option<(Vec<u8>, SocketAddr)> {
     Some((buffer[..length].to_vec(), from))
 }
 
-/// If it fails, a picture that a loss has spoiled stays so until the encoder's next key frame, which may be minutes away.
+/// If it fails, a picture that was damaged by a loss stays damaged until the encoder's next key frame, perhaps for minutes.
 #[test]
 fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     let folder = Folder::new();
@@ -65,7 +65,7 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     let mut sender = equipoise();
     sender.args(["send", "127.0.0.1", "-p", port, "--insecure", "-b", "2M", "-J", &sent]);
     let mut sender = Running::start(sender.args(["--rtp", &relay.to_string(), "--rate-socket", &rates]));
-    // The session opens with the first packet; the decoder sees where its own come from.
+    // The session opens with the first packet; the decoder learns the source address of its packets.
     let mut numbers = 0..;
     let mut send = || {
         let packet = packet(SSRC, numbers.next().expect("one more"), 100);
@@ -79,7 +79,7 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     let steering = eventually("the socket of the rates", || UnixStream::connect(&rates).ok());
     let (post, lines) = mpsc::channel();
     thread::spawn(move || BufReader::new(steering).lines().map_while(Result::ok).try_for_each(|line| post.send(line)));
-    // A second of it, five times as many as a hundred; then one to a source that nobody has, which is no request.
+    // One second of media at 500 packets/s; then a request for an unknown source, which is ignored.
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(1) {
         decoder.send_to(&picture_loss(SSRC), source.1).expect("sent");
@@ -109,11 +109,11 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     assert!(wanted >= asked.len() as u64, "{wanted} wanted");
     assert!(received["sessions"][0]["end"]["key_frames_asked"].as_u64() >= Some(wanted), "{received}");
     let told = lines.iter().filter(|line| line == "keyframe").count() as u64;
-    // The first may have come before anybody listened.
+    // The first may have arrived before the socket was open.
     assert!((1..=wanted).contains(&told), "{told} lines of {wanted}");
 }
 
-/// If it fails, the sound of a call comes to the decoder of its pictures, or the encoder of these is promised what the sound takes.
+/// If it fails, the audio of a call reaches the video decoder, or the video encoder is told a rate that includes that of the audio.
 #[test]
 fn audio_goes_beside_video_to_its_own_decoder_and_video_has_what_is_left_of_the_rate() {
     const AUDIO: u32 = 0xCAFE_0002;
@@ -163,7 +163,7 @@ fn audio_goes_beside_video_to_its_own_decoder_and_video_has_what_is_left_of_the_
     assert_eq!(sent["end"]["audio_packets"], 150, "{sent}");
     assert!(received["sessions"][0]["end"]["audio_packets"].as_u64() >= Some(sounds.len() as u64), "{received}");
     let told: Vec<u64> = lines.iter().filter_map(|line| line.strip_prefix("rate ")?.parse().ok()).collect();
-    // Of 1 Mbit/s 4.7 % are headers; the audio takes 64 kbit/s and as many headers again as 50 packets have, 27 kbit/s.
+    // 4.7 % of 1 Mbit/s are headers; the audio takes 64 kbit/s and another 27 kbit/s for the headers of 50 packets.
     let (first, last) = (told.first().copied().unwrap_or(0), told.last().copied().unwrap_or(u64::MAX));
     assert!((930_000..970_000).contains(&first) && (800_000..910_000).contains(&last), "{told:?}");
 }

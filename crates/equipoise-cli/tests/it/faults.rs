@@ -1,5 +1,5 @@
-//! What hostile and broken networks do to a session between two hosts. Each test states what has to hold; the book's table
-//! of faults is made of what they print.
+//! The effect of hostile and broken networks on a session between two hosts. Each test states what must hold; the book's table
+//! of faults is made from their output.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -17,7 +17,7 @@ use crate::support::{Folder, Running, keygen, results};
 
 const MIN: f64 = 500e3;
 const MAX: f64 = 4e6;
-/// How the first line of the sender begins, and of the receiver.
+/// The beginnings of the first lines of the sender and the receiver.
 const WORDS: [&str; 2] = ["sending ", "receiving "];
 
 /// A session through a hostile middle.
@@ -25,13 +25,13 @@ pub(crate) struct Bench {
     hosts: Hosts,
     middle: Middle,
     folder: Folder,
-    /// Where the hosts have clocks of their own.
+    /// The clocks of the hosts, if they are separate.
     clocks: Option<Clocks>,
     /// Released last.
     _machine: Machine,
 }
 
-/// What both ends wrote.
+/// The results of both ends.
 pub(crate) struct Told {
     pub(crate) sender: Value,
     pub(crate) receiver: Value,
@@ -48,7 +48,7 @@ impl Bench {
         Some(Self { hosts, middle, folder, clocks: None, _machine: machine })
     }
 
-    /// Gives each host clocks that can be set; false where that cannot be, with the reason printed.
+    /// Gives each host clocks that can be set; returns false, with the reason printed, if this is not possible.
     pub(crate) fn give_clocks(&mut self) -> bool {
         self.clocks = Clocks::new(&self.folder);
         self.clocks.is_some()
@@ -107,7 +107,7 @@ impl Bench {
         self.told()
     }
 
-    /// What both ends wrote in the end.
+    /// The final results of both ends.
     pub(crate) fn told(&self) -> Told {
         let counted = self.middle.counted();
         Told {
@@ -130,7 +130,7 @@ impl Told {
         &self.receiver["sessions"][0]["end"]
     }
 
-    /// What holds whatever happens: the rate within its limits, and counters that add up.
+    /// Checks what must always hold: the rate is within its limits, and the counters add up.
     #[expect(clippy::print_stdout, reason = "the book's table is made of it")]
     pub(crate) fn hold(&self, what: &str) {
         let rates = self.rates();
@@ -150,7 +150,7 @@ impl Told {
         );
     }
 
-    /// Half-second intervals from `from` on until the rate is at least `share` of what it was on average before.
+    /// Number of half-second intervals after `from` until the rate is at least `share` of its previous average.
     fn recovery(&self, from: usize, share: f64) -> Option<usize> {
         let rates = self.rates();
         let before = &rates[from.saturating_sub(8)..from];
@@ -174,7 +174,7 @@ fn lossy(share: f64) -> impl FnMut(&Passing) -> Vec<u64> + Send {
     }
 }
 
-/// The fast one of this file: what holds at any fault, and that the session gets anywhere.
+/// The fast test of this file: what must hold with any fault, and that the session makes progress.
 #[test]
 fn a_session_goes_on_through_a_middle_that_loses_and_doubles_packets() {
     let mut lose = lossy(0.1);
@@ -201,13 +201,13 @@ fn up_to_a_third_of_all_packets_may_be_lost_each_way() {
         told.hold(&format!("{:.0} % lost each way", share * 100.0));
         let lost = 1.0 - told.passed as f64 / told.media as f64;
         assert!((lost - share).abs() < 0.1, "{lost}");
-        // Whether chance or a policer takes them, nobody tells a sender; so it lives with little and yields to much.
+        // A sender cannot know whether losses are random or come from a policer; so it tolerates few losses and reacts to many.
         let last = told.rates().last().copied().unwrap_or(0.0);
         assert_eq!(last > 1.5 * MIN, share < 0.3, "{last} with {share}");
     }
 }
 
-/// Of one kind, for the four seconds from the eighth on.
+/// A fault of one kind, from 8 s to 12 s.
 fn lost_for_four_seconds(kind: Kind) -> impl FnMut(&Passing) -> Vec<u64> + Send {
     move |passing| {
         let lost = passing.kind == kind && (8..12).contains(&passing.at.as_secs());
@@ -249,13 +249,13 @@ fn packets_that_come_twice_count_once() {
     );
 }
 
-/// A stream through a middle that loses nothing arrives whole.
+/// A stream through a path without losses arrives complete.
 fn intact(what: &str, fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static, counter: &str, at_least: u64) {
     let Some(bench) = Bench::new(Machine::shared(), fate) else { return };
     let (from, to) = (bench.folder.file("stream"), bench.folder.file("received"));
     let stream: Vec<u8> = (0..500_000u32).flat_map(u32::to_le_bytes).collect();
     fs::write(&from, &stream).expect("written");
-    // Long enough for a machine that stalls now and then, which makes later what is late already.
+    // Long enough for a machine that stalls sometimes, which adds to the delay.
     let mut receiver = bench.receiver("receiver.json", &["--one-off", "--hold", "500 ms", "--output", &to]);
     let mut sender = bench.sender(0, &["--file", &from]);
     sender.finish();
@@ -327,7 +327,7 @@ fn a_sender_that_is_killed_is_given_up_after_a_while() {
 fn an_address_that_changes_ends_no_session() {
     let mut changed = 0;
     let fate = move |passing: &Passing| {
-        // As a home router does that is started again: at 5 s and at 9 s.
+        // At 5 s and at 9 s, as a home router does when it restarts.
         let due = u64::from(passing.at.as_secs() >= 5) + u64::from(passing.at.as_secs() >= 9);
         let now = passing.to_receiver && due > changed;
         changed = changed.max(due);
@@ -368,14 +368,14 @@ fn floods_of_garbage_and_of_made_up_reports_change_nothing() {
                 for (at, byte) in datagram.iter_mut().enumerate() {
                     *byte = (chance(count, at as u64) * 256.0) as u8;
                 }
-                // Every other one is well formed: media, a request or a report of any source, as anybody can make up.
+                // Every second datagram is well formed: media, a request or a report of any source, which anyone can forge.
                 if count.is_multiple_of(2) {
                     datagram[0] = 0x80 | u8::from(count.is_multiple_of(4));
                     datagram[1] = [96, 200, 201][(count / 2 % 3) as usize];
                     let words = (datagram.len() / 4 - 1) as u16;
                     datagram[2..4].copy_from_slice(&words.to_be_bytes());
                 }
-                // A full queue is the flood's own business.
+                // If the queue is full, a part of the flood is lost, which does not matter.
                 let _ = socket.send(&datagram);
                 count += 1;
                 if count.is_multiple_of(200) {

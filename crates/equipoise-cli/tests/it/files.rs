@@ -1,4 +1,4 @@
-//! What is read and written: the right files, or none.
+//! Input and output files: the right ones, or none.
 
 use std::fs;
 use std::io::Read as _;
@@ -86,7 +86,7 @@ fn unread(arguments: &[&str], after: usize) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
-/// `| head` is no failure to complain of, and no panic. Text that nobody wants is not missed; results are, in the exit code.
+/// `| head` is neither an error to report nor a panic. Text that is not read may be lost; lost results show in the exit code.
 #[test]
 fn a_closed_pipe_ends_every_printing_quietly() {
     let (demo, folder) = (scenario("demo-short"), Folder::new());
@@ -107,7 +107,7 @@ fn a_closed_pipe_ends_every_printing_quietly() {
     assert_eq!(folder.names(), ["report.html"], "other results are written all the same");
 }
 
-/// A device that is always full is opened and cannot be filled.
+/// A device that is always full can be opened but not written.
 #[test]
 fn results_that_are_lost_after_the_run_are_not_said_to_be_those_of_no_run() {
     let lost = run(&["sim", &scenario("demo-short"), "--json", "/dev/full"]);
@@ -115,7 +115,7 @@ fn results_that_are_lost_after_the_run_are_not_said_to_be_those_of_no_run() {
     assert!(said(&lost).contains("the run took place") && !said(&lost).contains("nothing was run"), "{}", said(&lost));
 }
 
-/// A call of 2.5 Mbit/s over a link of 5 Mbit/s, which never has the delay that it may have.
+/// A call of 2.5 Mbit/s over a link of 5 Mbit/s, whose delay stays below its target.
 const CALL: &str = r#"
 name = "call"
 duration = "60 s"
@@ -134,7 +134,7 @@ controller = { name = "ap", target = "40 ms", max_rate = "4 Mbit/s" }
 source = { kind = "video", rate = "2.5 Mbit/s", length = "60 s", peak = 3.0, cv = 0.3 }
 "#;
 
-/// An upload that fills the queue for seconds, so that the call has four times the delay that it asked for.
+/// An upload that fills the queue for seconds, so that the call has four times its target delay.
 const UPLOAD: &str = r#"
 [[flow]]
 name = "upload"
@@ -145,7 +145,7 @@ window = { name = "reno" }
 tcp = { transfer = "5 MB" }
 "#;
 
-/// CI asks whether it held, and has to get the answer of whoever reads the report.
+/// The answer of --check for CI must be the same as that in the report.
 #[test]
 fn whether_it_held_is_said_in_the_terminal_in_the_report_and_by_the_exit_code() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Sessions between two hosts as the README has them: streams, another program's RTP, what a stranger on the way sees.
+//! Sessions between two hosts as in the README: streams, another program's RTP, and what a third party on the path can see.
 
 use std::env;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use crate::support::{Capture, Folder, Running, equipoise, eventually, installed,
 
 const KEY: &str = "d2hhdCBvbmx5IHRoZXNlIHR3byBob3N0cyBrbm93Cg==";
 
-/// A receiver on this host's loopback that prints nothing but what it was asked for, and its port.
+/// A receiver on this host's loopback that prints only the requested output, and its port.
 fn receiver(arguments: &[&str]) -> (Child, String) {
     let mut command = equipoise();
     command.args(["receive", "-p", "0", "-1"]).args(arguments).env("EQUIPOISE_KEY", KEY);
@@ -61,16 +61,16 @@ fn the_key_may_come_from_the_environment_and_results_go_to_standard_output() {
     }
     assert_eq!(received["intervals"][0]["session"], 0);
     let rate = sent["end"]["rate_bps"].as_f64().expect("a rate");
-    // A machine that stalls for a while sends less, never more.
+    // If the machine stalls, it sends less, never more.
     assert!((0.5e6..1.05e6).contains(&rate), "{rate}");
     assert_eq!(sent["start"]["encrypted"], true);
     let end = &received["sessions"][0]["end"];
     assert_eq!(end["packets_received"], sent["end"]["packets_sent"]);
-    // Every IP packet has the size that was asked for.
+    // Every IP packet has the requested size.
     assert_eq!(end["bytes_received"].as_u64(), sent["end"]["packets_sent"].as_u64().map(|packets| packets * 500));
 }
 
-/// If it fails, a receiver whose output is a pipe to a slow program takes all memory, at the rate of the session.
+/// If it fails, a receiver whose output is a pipe to a slow program uses all memory, at the rate of the session.
 #[test]
 fn a_reader_that_stands_still_costs_a_receiver_a_bounded_memory_and_learns_what_it_missed() {
     let folder = Folder::new();
@@ -142,7 +142,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
     }
 }
 
-/// Both hosts, and a middle that lets everything pass.
+/// Both hosts, and a path between them that forwards everything.
 fn across(machine: &Machine) -> Option<(Hosts, Middle, Folder)> {
     let hosts = Hosts::new(machine)?;
     let middle = Middle::start(&hosts, |_| vec![0]);
@@ -151,7 +151,7 @@ fn across(machine: &Machine) -> Option<(Hosts, Middle, Folder)> {
     Some((hosts, middle, folder))
 }
 
-/// The fast one across hosts.
+/// The fast test across hosts.
 #[test]
 fn a_file_comes_from_host_to_host_as_it_was() {
     let machine = Machine::shared();
@@ -167,13 +167,13 @@ fn a_file_comes_from_host_to_host_as_it_was() {
     assert!(fs::read(&received).expect("received") == bytes, "the bytes are those that were sent");
 }
 
-/// If it fails, who asks for repair gets none, or pays for it with the order of what comes.
+/// If it fails, --repair does not work, or breaks the order of the payload.
 #[test]
 fn a_file_comes_whole_over_a_path_that_loses_if_it_is_repaired() {
     let machine = Machine::shared();
     let Some(hosts) = Hosts::new(&machine) else { return };
     let lossy = |passing: &Passing| {
-        // Of the first and the last packets none: nothing comes before the first or behind the last that would show that they are missing.
+        // Not the first and the last packets: no packet before the first or after the last would show that they are missing.
         let is_lost = passing.kind == Kind::Media && passing.number % 7 == 3 && (20..130).contains(&passing.number);
         if is_lost { vec![] } else { vec![0] }
     };
@@ -197,7 +197,7 @@ fn a_file_comes_whole_over_a_path_that_loses_if_it_is_repaired() {
     assert!(sent["end"]["packets_repeated"].as_u64() >= Some(repaired), "{sent}");
 }
 
-/// The fast one of an encrypted session as an outside tool sees it.
+/// The fast test of an encrypted session in the view of an independent tool.
 #[test]
 fn a_stranger_on_the_way_reads_nothing_of_a_session_with_a_key() {
     what_a_stranger_reads(&["--key"]);
@@ -209,7 +209,7 @@ fn a_stranger_on_the_way_reads_nothing_of_an_encrypted_session() {
     what_a_stranger_reads(&["--key", "--insecure"]);
 }
 
-/// Captures a session of each kind: the text in it is seen unless there is a key.
+/// Captures a session of each kind: its text is visible only without a key.
 fn what_a_stranger_reads(kinds: &[&str]) {
     if !installed("tshark") {
         return;
@@ -241,7 +241,7 @@ fn what_a_stranger_reads(kinds: &[&str]) {
 
 const ROLE: &str = "EQUIPOISE_UDP_ROLE";
 
-/// Nothing on its own; within a namespace, a recorder of datagrams that forwards them where it is told.
+/// Does nothing by itself; within a namespace, it records datagrams and forwards them to a given address.
 #[test]
 fn one_recorder_of_datagrams() {
     let Ok(role) = env::var(ROLE) else { return };
@@ -269,12 +269,12 @@ fn one_recorder_of_datagrams() {
     }
 }
 
-/// Once this exists, a recorder that has nothing more to record ends.
+/// When this file exists, a recorder ends if there is nothing more to record.
 fn stop_file(recording: &str) -> String {
     format!("{recording}.stop")
 }
 
-/// A recorder on a host, whose socket is open.
+/// A recorder on a host, with an open socket.
 fn recorder(hosts: &Hosts, side: usize, role: &str) -> Running {
     let recorder = Places::end(hosts.name(side), "hosts::one_recorder_of_datagrams", (ROLE, role));
     port_of(recorder.id(), "udp");
@@ -292,7 +292,7 @@ fn datagrams(path: &str) -> Vec<Vec<u8>> {
     all
 }
 
-/// The fast one of another program's RTP.
+/// The fast test of another program's RTP.
 #[test]
 fn two_seconds_of_ffmpegs_rtp_pass_through_byte_by_byte() {
     the_rtp_of_ffmpeg_passes("1.5", "3", 60);
@@ -318,7 +318,7 @@ fn the_rtp_of_ffmpeg_passes(seconds: &str, lasts: &str, least: usize) {
     let (port, address) = (middle.port(), hosts.middle(0));
     let relay = ["send", &address, "-p", &port, "--key", &key, "--rtp", "5006", "--min-rate", "2M", "-t", lasts];
     let mut sender = hosts.equipoise(0, &[&relay[..], &["--report-interval", "250 ms"]].concat());
-    // It prints nothing before the first packet comes.
+    // It prints nothing before the first packet arrives.
     let mut sender = Running::start(&mut sender);
     assert_eq!(port_of(sender.id(), "udp"), 5006);
     let mut ffmpeg = hosts.command(0, "ffmpeg");
@@ -370,7 +370,7 @@ fn the_rate_is_told(seconds: &str) {
     let rates: Vec<u64> =
         lines.iter().filter_map(|line| line.strip_prefix("rate ")).filter_map(|rate| rate.parse().ok()).collect();
     assert_eq!(rates.len(), lines.len(), "{lines:?}");
-    // Of 1200 bytes 56 are headers: the payload's share of the limits.
+    // 56 of 1200 bytes are headers: this is the payload's share of the limits.
     assert!(rates.iter().all(|rate| (950_000..7_640_000).contains(rate)), "{rates:?}");
     assert!(rates.windows(2).any(|pair| pair[1] > pair[0]), "on an idle path the rate rises: {rates:?}");
     assert!(!Path::new(&path).exists(), "the socket goes with the session");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::machine::Machine;
 use crate::support::{Folder, Running, equipoise, scenario};
 
-/// The fast one of live runs on the loopback interface.
+/// The fast test of live runs on the loopback interface.
 #[test]
 fn an_interrupted_run_writes_what_it_measured_and_says_so_by_its_exit_code() {
     let _machine = Machine::shared();
@@ -20,7 +20,7 @@ fn an_interrupted_run_writes_what_it_measured_and_says_so_by_its_exit_code() {
     assert!(live.line().is_some_and(|row| row.contains(" Mbit/s ")));
     let begin = Instant::now();
     assert_eq!(live.interrupt(), Some(130));
-    // Not the forty seconds of the scenario; the bound allows for a machine that stalls now and then.
+    // Not the 40 s of the scenario; the bound allows for a machine that stalls sometimes.
     assert!(begin.elapsed() < Duration::from_secs(12), "{:?}", begin.elapsed());
     assert_eq!(folder.names(), ["out.html", "out.json"]);
     let json: serde_json::Value = serde_json::from_slice(&fs::read(json).expect("written")).expect("JSON");

@@ -15,7 +15,7 @@ use crate::support::{Capture, Folder, Running, equipoise, eventually, installed,
 /// Longer than any stall.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Starts the command and waits until it says that it carries; what it says.
+/// Starts the command, waits for the line that says that it is ready, and returns that line.
 pub(crate) fn start(mut command: Command) -> (Running, String) {
     let (running, line) = Running::ready(&mut command);
     assert!(line.starts_with("carrying "), "{line}");
@@ -32,7 +32,7 @@ fn udp(address: &str) -> UdpSocket {
     socket
 }
 
-/// The whole way of a mark: the sender's header, the relay's queue, the receiver's count, its report, the sender's results.
+/// The whole path of a mark: the sender's header, the relay's queue, the receiver's count, its report, the sender's results.
 #[test]
 fn marks_of_a_relay_come_back_to_the_sender() {
     let folder = Folder::new();
@@ -46,7 +46,7 @@ fn marks_of_a_relay_come_back_to_the_sender() {
     command.args(["--rate", "2M", "--aqm", "dualpi2"]);
     let (mut relay, line) = start(command);
     let port = line.split(' ').nth(1).and_then(|address| address.rsplit(':').next()).expect("an address");
-    // More than the relay carries: from the first moment on a queue stands.
+    // More than the relay carries: there is a queue from the start.
     let sent = ["send", "127.0.0.1", "-p", port, "--insecure", "-t", "1.5", "-b", "2.1M", "--report-interval", "200ms"];
     let sent = run(&[&sent[..], &["--ecn", "ect1", "-i", "0.5", "-J"]].concat());
     assert!(sent.status.success() && receiver.wait().expect("it ends").success(), "{}", said(&sent));
@@ -79,7 +79,7 @@ fn a_relay_delays_both_ways_loses_a_share_and_tells_until_it_is_interrupted() {
     let (len, from) = server.recv_from(&mut buffer).expect("it comes");
     assert!(begin.elapsed() >= Duration::from_millis(30) && &buffer[..len] == b"first");
     assert_eq!(server.recv_from(&mut buffer).expect("it comes twice"), (5, from));
-    // The first packet of a path in bursts finds the good state, all others here the bad one.
+    // The first packet of a path with loss in bursts meets the good state, all others here the bad one.
     for answer in [b"1", b"2", b"3"] {
         server.send_to(answer, from).expect("sent");
         thread::sleep(Duration::from_millis(1));
@@ -163,7 +163,7 @@ fn rates_come_from_files_too_and_a_time_ends_it() {
     let (forward, back) = (&settings["forward"], &settings["back"]);
     let steps = json!([{ "time_s": 0.0, "rate_bps": 15_000_000 }, { "time_s": 10.0, "rate_bps": 5_000_000 }]);
     assert_eq!(forward["capacity"], json!({ "kind": "rate", "steps": steps }));
-    // Two opportunities of 1500 bytes in 10 ms; what is not said for the way back is as forward.
+    // Two opportunities of 1500 bytes in 10 ms; options that are not set for the reverse direction are those of the forward one.
     assert_eq!(back["capacity"], json!({ "kind": "trace", "mean_rate_bps": 2_400_000, "length_s": 0.01 }));
     assert_eq!(back["jitter"], json!({ "kind": "normal", "deviation_s": 0.001 }));
     assert_eq!((&back["reorder_share"], &back["reorder_by_s"]), (&0.01.into(), &0.005.into()));
@@ -176,10 +176,10 @@ pub(crate) const END: &str = "link::one_end_of_the_traffic";
 pub(crate) const ROLE: &str = "EQUIPOISE_LINK";
 pub(crate) const BYTES: usize = 3_000_000;
 const ECHOES: u8 = 20;
-/// One way.
+/// Delay in one direction.
 const DELAY: Duration = Duration::from_millis(25);
 
-/// Nothing on its own; within a namespace, one end of the traffic below.
+/// Does nothing by itself; within a namespace, it is one end of the traffic below.
 #[test]
 fn one_end_of_the_traffic() {
     match env::var(ROLE).as_deref() {
@@ -190,7 +190,7 @@ fn one_end_of_the_traffic() {
     }
 }
 
-/// Answers what comes by UDP, then takes in all that comes by TCP and says how long it took.
+/// Answers datagrams of UDP, then receives everything over TCP and reports how long it took.
 fn far_end() {
     let socket = udp("10.9.2.2:7000");
     let (mut stream, _) = TcpListener::bind("10.9.2.2:7000").expect("a free port").accept().expect("a sender");
@@ -225,7 +225,7 @@ fn near_end() {
 
 const BURST: u8 = 200;
 
-/// IP packets of 1000 bytes: some at once, some one by one.
+/// IP packets of 1000 bytes: some in a burst, some separately.
 fn burst() {
     let socket = udp("10.9.2.1:0");
     for number in 0..BURST {
@@ -233,7 +233,7 @@ fn burst() {
         payload[0] = number;
         socket.send_to(&payload, "10.9.2.2:9").expect("sent");
         match number {
-            // The far end's address is asked for; few packets may wait for the answer.
+            // ARP resolves the far end's address first; few packets may wait for the answer.
             0 => thread::sleep(Duration::from_millis(500)),
             _ if number > BURST / 2 => thread::sleep(Duration::from_millis(u64::from(number % 4))),
             _ => {}
@@ -241,7 +241,7 @@ fn burst() {
     }
 }
 
-/// Echoes and a transfer from the near end to the far one; whether both found what they expect.
+/// Echoes and a transfer from the near end to the far one; returns whether both ends succeeded.
 pub(crate) fn traffic_passes(places: &Places) -> bool {
     let mut far = Places::end(&places.far, END, (ROLE, "far"));
     // Its UDP socket is open before that.
@@ -251,7 +251,7 @@ pub(crate) fn traffic_passes(places: &Places) -> bool {
     near && far.wait().success()
 }
 
-/// The fast one of a link between interfaces.
+/// The fast test of a link between interfaces.
 #[test]
 fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
     let machine = Machine::shared();
@@ -269,11 +269,11 @@ fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
     assert!(forward["bytes_out"].as_u64().is_some_and(|bytes| bytes > BYTES as u64), "{report}");
     assert!(forward["late"]["packets"].as_u64().is_some_and(|packets| packets > 2000), "{report}");
     assert_eq!(report["sockets"]["oversize"], 0, "{report}");
-    // The kernel's TCP hands 64 kB at once to an interface that says it can send that, as a veth does.
+    // The kernel's TCP passes 64 kB at once to an interface that supports this, such as a veth.
     assert!(report["frames_taken_apart"].as_u64().is_some_and(|frames| frames > 0), "{report}");
 }
 
-/// The kernel's TCP, which understands marks, through every queue that gives them.
+/// The kernel's TCP, which supports ECN, through every queue that marks packets.
 #[test]
 #[ignore = "real time: 10 s"]
 fn queues_tell_the_kernels_tcp_of_congestion_by_marks() {
@@ -299,16 +299,16 @@ fn queues_tell_the_kernels_tcp_of_congestion_by_marks() {
     }
 }
 
-/// Times in seconds and numbers of the packets of a capture, whose first payload byte is theirs.
+/// Times in seconds and numbers of the packets of a capture; the number is the first byte of the payload.
 fn packets_of(capture: &str) -> Vec<(f64, u8)> {
-    /// Of the file and of each record; then Ethernet, IPv4 and UDP.
+    /// Header sizes of the file and of each record; then of Ethernet, IPv4 and UDP.
     const HEADERS: (usize, usize, usize) = (24, 16, 14 + 20 + 8);
     let bytes = fs::read(capture).expect("written");
     assert_eq!(bytes.first_chunk(), Some(&0xa1b2_3c4d_u32.to_ne_bytes()), "a pcap file in nanoseconds");
     let word = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u32::from_ne_bytes(*word));
     let (mut at, mut packets) = (HEADERS.0, Vec::new());
     while let (Some(seconds), Some(nanos), Some(length)) = (word(at), word(at + 4), word(at + 8)) {
-        // Of the last one only a part may be written yet.
+        // The last record may be incomplete.
         let Some(number) = bytes.get(at + HEADERS.1 + HEADERS.2) else { break };
         packets.push((f64::from(seconds) + f64::from(nanos) / 1e9, *number));
         at += HEADERS.1 + length as usize;
@@ -316,8 +316,8 @@ fn packets_of(capture: &str) -> Vec<(f64, u8)> {
     packets
 }
 
-/// tcpdump on both of the link's interfaces, and the recursion of a link written out: what the program says of itself is
-/// not asked.
+/// Compares tcpdump on both of the link's interfaces with the recursion of a link: the program's own statistics are
+/// not used.
 #[test]
 #[ignore = "real time: 4 s, alone on the machine"]
 fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
@@ -354,14 +354,14 @@ fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
         late.push(departure - (free_at + 0.010));
     }
     late.sort_by(f64::total_cmp);
-    // Both captures' clock is the kernel's, and the program's readings of it are some microseconds apart.
+    // Both captures use the kernel's clock, and the program reads it some microseconds earlier or later.
     assert!(late[0] > -50e-6, "{} us early", late[0] * -1e6);
     let median = late[late.len() / 2];
     assert!(median < 2e-3, "median {} us", median * 1e6);
     println!("departures by tcpdump: median {:.0} us late, at least {:.1} us", median * 1e6, late[0] * 1e6);
 }
 
-/// The README's lines between two hosts, with the emulated path between them.
+/// The README's commands between two hosts, with the emulated path between them.
 #[test]
 #[ignore = "real time: 4 s"]
 fn an_encrypted_session_passes_through_the_link_as_the_readme_has_it() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::machine::Machine;
 use crate::support::{Folder, NAMESPACES, run, said, skip};
 
-/// A session of 3 Mbit/s and what else `flows` say, over 20 Mbit/s and 10 ms with room for 50 packets.
+/// A session of 3 Mbit/s and the flows in `flows`, over 20 Mbit/s and 10 ms with a queue of 50 packets.
 fn scenario(folder: &Folder, duration: &str, flows: &[&str]) -> String {
     let mut text = format!(
         "name = \"live-tcp\"\nduration = \"{duration}\"\nwarm_up = \"2 s\"\nsample_interval = \"100 ms\"\n\
@@ -24,7 +24,7 @@ fn scenario(folder: &Folder, duration: &str, flows: &[&str]) -> String {
     file
 }
 
-/// What a run across namespaces gives, by world; `None`, with the reason printed, where namespaces cannot be made.
+/// The results of a run across namespaces, by world; `None`, with the reason printed, if namespaces cannot be created.
 fn across_namespaces(folder: &Folder, file: &str, more: &[&str]) -> Option<Value> {
     let _machine = Machine::shared();
     let json = folder.file("live.json");
@@ -41,7 +41,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// The fast one of this file: one second of a connection alone, two of it beside the session's.
+/// The fast test of this file: a connection, for one second alone and for two seconds next to the session.
 #[test]
 fn a_connection_of_the_kernel_takes_what_a_session_leaves_of_the_link() {
     let folder = Folder::new();
@@ -54,14 +54,14 @@ fn a_connection_of_the_kernel_takes_what_a_session_leaves_of_the_link() {
     // A queue that drops takes its share of the session's 3 Mbit/s, too.
     assert!((2.5e6..3.3e6).contains(&media), "{results}");
     let tcp = &connection["tcp"];
-    // Of each 1500 bytes 1448 are data; and in the two seconds that count a queue of 50 packets may empty.
+    // 1448 of 1500 bytes are data; and a queue of 50 packets may empty in the two evaluated seconds.
     let most = (20e6 - media) * 1448.0 / 1500.0 + 50.0 * 1500.0 * 8.0 / 2.0;
     assert!((0.5 * most..most).contains(&number(&tcp["goodput_bps"])), "{results}");
     // Twice the propagation, and less than twice that with the queue full.
     assert!((0.020..0.050).contains(&number(&tcp["min_round_trip_s"])), "{results}");
 }
 
-/// Packets are cut to 1500 and 1000 bytes, and take the session's queue: 50 packets are some 25 ms.
+/// Packets have 1500 and 1000 bytes, and share the session's queue: 50 packets are about 25 ms.
 #[test]
 #[ignore = "real time: 11 s"]
 fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulation() {
@@ -108,7 +108,7 @@ fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulatio
     assert!(page.contains("live: congestion window") && page.contains("simulated: congestion window"));
 }
 
-/// 19.307 Mbit/s: of 1500 bytes 1448 are data. If it gets more, packets pass the link by; if it gets far less, something
+/// 19.307 Mbit/s: 1448 of 1500 bytes are data. If it gets more, packets bypass the link; if it gets far less, something
 /// other than the link limits it.
 #[test]
 #[ignore = "real time: 7 s"]
@@ -135,7 +135,7 @@ fn a_transfer_ends_a_rate_is_kept_and_a_stop_is_heard() {
     let file = scenario(&folder, "8 s", &[transfer, rate, stopped]);
     let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
     let [transfer, rate, stopped] = [1, 2, 3].map(|flow: usize| &results["runs"][0]["flows"][flow]["tcp"]);
-    // 8 Mbit take half a second at 15 Mbit/s, and slow start some round trips before.
+    // 8 Mbit take 0.5 s at 15 Mbit/s, after some round trips of slow start.
     assert!((0.5..4.0).contains(&number(&transfer["finished_s"])), "{transfer}");
     assert_eq!(transfer["delivered_bytes"], 1_000_000);
     assert!((1.7e6..2.1e6).contains(&number(&rate["goodput_bps"])) && rate["finished_s"].is_null(), "{rate}");
@@ -146,7 +146,7 @@ fn a_transfer_ends_a_rate_is_kept_and_a_stop_is_heard() {
         within.map(|sample| number(&sample["goodput_bps"])).fold(0.0, f64::max)
     };
     assert!(samples.iter().all(|sample| at(sample) > 3.9), "{stopped}");
-    // What the kernel had been given by then follows.
+    // The data that the kernel has accepted until then still follows.
     assert!(came(4.0, 5.0) > 3e6 && came(6.5, 8.0) < 1.0, "{stopped}");
 }
 
@@ -167,7 +167,7 @@ fn what_one_world_cannot_do_is_said_before_anything_runs() {
     let words = ["flow tcp 0", "`kernel = \"bbr\"` alone", "`equipoise live`", "window = { name = \"reno\" }"];
     refused(&run(&["sim", &file]), 1, &words);
     refused(&run(&["live", &file, "--namespaces", "--overlay"]), 1, &words);
-    refused(&run(&["live", &file]), 4, &["flow tcp 0", "--namespaces, as root", "hint: network namespaces take root"]);
+    refused(&run(&["live", &file]), 4, &["flow tcp 0", "--namespaces, as root", "hint: network namespaces need root"]);
     for (flow, words) in [
         ("packet_size = \"1500 B\"\nkernel = \"a b\"", "1 to 15 characters"),
         ("packet_size = \"1500 B\"\nkernel = \"sixteen-letters-\"", "1 to 15 characters"),
@@ -197,7 +197,7 @@ fn a_congestion_control_that_the_kernel_lacks_is_named_with_those_it_has() {
     refused(&output, 4, &["\"equipoise-no\"", "there are ", "reno", "modprobe tcp_"]);
 }
 
-/// One connection each way, and a session whose reports wait behind the one that goes back.
+/// One connection in each direction, and a session whose reports are queued behind the reverse one.
 #[test]
 #[ignore = "real time: 7 s"]
 fn a_connection_that_goes_back_has_the_other_direction_of_the_link() {

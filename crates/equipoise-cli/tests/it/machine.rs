@@ -4,9 +4,9 @@
 use std::env;
 use std::fs::File;
 
-/// A test's right to the machine; it ends when this is dropped.
+/// A test's lock on the machine; it is released when this is dropped.
 ///
-/// A test that runs itself again in another process takes it once, in the first process: the two would wait for each
+/// A test that starts itself again in another process takes it only in the first process: otherwise both would wait for each
 /// other.
 #[derive(Debug)]
 #[must_use]
@@ -15,15 +15,15 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// For a test that may run beside others in real time, as its bounds hold on a busy machine; and for one that computes for
-    /// long, so that it keeps away from those that are alone.
+    /// For a test in real time that may run next to others, because its bounds hold on a busy machine; and for one that computes for a
+    /// long time, so that it does not disturb tests that must run alone.
     pub(crate) fn shared() -> Self {
         let file = open();
         file.lock_shared().expect("the lock file can be locked");
         Self { _file: file }
     }
 
-    /// For a test that loads the processors, measures short times, or changes what the kernel has only once.
+    /// For a test that loads the processors, measures short times, or changes a global setting of the kernel.
     pub(crate) fn alone() -> Self {
         let file = open();
         file.lock().expect("the lock file can be locked");

@@ -1,4 +1,4 @@
-//! Two network namespaces, and between them whatever a test makes of the path.
+//! Two network namespaces, and a path between them whose behaviour the test defines.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,21 +19,21 @@ use crate::support::{NAMESPACES, skip};
 /// Two namespaces, each linked to this process's own.
 pub(crate) struct Hosts {
     names: [String; 2],
-    /// Numbers their links and subnets, which are this process's as well: two tests at a time never have the same.
+    /// Number of their links and subnets, unique among concurrent tests, because the links also end in this process's namespace.
     number: u32,
 }
 
-/// There are as many pairs of subnets.
+/// Number of pairs of subnets.
 const NUMBERS: u32 = 1 << 14;
 
 impl Hosts {
-    /// The hosts, for a test that holds the machine; `None`, with the reason printed, where the right to make them is missing.
+    /// The hosts, for a test that has locked the machine; `None`, with the reason printed, without the permission to create them.
     pub(crate) fn new(_machine: &Machine) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut hosts =
             Self { names: ["sender", "receiver"].map(|host| format!("equipoise-{host}-{process}-{count}")), number: 0 };
-        // Links of other processes, and of tests that were killed, have numbers that cannot be had.
+        // Numbers of the links of other processes, and of tests that were killed, are not available.
         let first = process.wrapping_mul(16).wrapping_add(count) % NUMBERS;
         let free = hosts.names.iter().all(|name| done(&format!("ip netns add {name}")))
             && (0..20).any(|next| {
@@ -47,7 +47,7 @@ impl Hosts {
         Some(hosts)
     }
 
-    /// Links both hosts to this process's namespace; false where another has a link of this number.
+    /// Links both hosts to this process's namespace; returns false if the number is already in use.
     fn link(&self) -> bool {
         let made = (0..2).take_while(|&side| {
             let (name, outer) = (&self.names[side as usize], self.outer(side));
@@ -114,7 +114,7 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
-            // What cannot be removed goes with the machine's next start.
+            // Whatever cannot be removed disappears with the next boot.
             done(&format!("ip netns delete {name}"));
         }
     }
@@ -126,7 +126,7 @@ fn done(command: &str) -> bool {
     Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
 }
 
-/// What a datagram is, as far as the way can tell.
+/// The kind of a datagram, as far as the path can recognise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Media,
@@ -135,27 +135,27 @@ pub(crate) enum Kind {
     Handshake,
 }
 
-/// A datagram on its way.
+/// A datagram on the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing {
     pub(crate) kind: Kind,
     pub(crate) to_receiver: bool,
-    /// Counts the datagrams of its direction, from 0.
+    /// Its number in its direction, from 0.
     pub(crate) number: u64,
-    /// Since the first datagram came to the middle.
+    /// Time since the first datagram arrived at the middle.
     pub(crate) at: Duration,
 }
 
-/// What the middle counted.
+/// The counters of the middle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
-    /// Media packets that entered, and of these those that were let through at least once.
+    /// Media packets that arrived, and those of them that were forwarded at least once.
     pub(crate) media: u64,
     pub(crate) media_passed: u64,
 }
 
-/// A middle of 5 Mbit/s and 10 ms each way, which does to each datagram what the test says: `[]` loses it, `[0]` lets it
-/// pass, `[0, 0]` doubles it, `[50]` holds it back by 50 ms.
+/// A middle with 5 Mbit/s and 10 ms each way, which treats each datagram as the test says: `[]` drops it, `[0]` forwards
+/// it, `[0, 0]` duplicates it, `[50]` delays it by 50 ms.
 pub(crate) struct Middle {
     stop: Arc<AtomicBool>,
     counted: Arc<Mutex<Counted>>,
@@ -197,13 +197,13 @@ impl Drop for Middle {
     }
 }
 
-/// What the receiver sees the sender at; a fate of more than this many ms asks for a new one instead of a delay.
+/// The sender's address, as the receiver sees it; a value above this number of ms requests a new address instead of a delay.
 pub(crate) const NEW_ADDRESS: u64 = 1_000_000;
 
 const RATE: u64 = 5_000_000;
 const WAY: Duration = Duration::from_millis(10);
 
-/// When a datagram leaves, its place among those of the moment, whether to the receiver, and its bytes.
+/// The departure time of a datagram, its order among those of the same time, whether it goes to the receiver, and its bytes.
 type UnderWay = (Instant, u64, bool, Vec<u8>);
 
 struct Relay {
@@ -212,7 +212,7 @@ struct Relay {
     far_address: String,
     target: String,
     sender: Option<SocketAddr>,
-    /// When the first datagram came.
+    /// Arrival time of the first datagram.
     start: Option<Instant>,
     link: FifoLink<ReceiverClock>,
     under_way: BinaryHeap<Reverse<UnderWay>>,
@@ -258,7 +258,7 @@ impl Relay {
                 (false, Some(sender)) => self.near.send_to(&datagram, sender),
                 (false, None) => Ok(0),
             };
-            // Word that nobody listens is not the way's business.
+            // Errors such as an unreachable port do not concern the path.
             let _ = sent;
         }
         thread::sleep(Duration::from_micros(500));

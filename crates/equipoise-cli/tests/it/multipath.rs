@@ -1,4 +1,4 @@
-//! Sessions over two interfaces, across namespaces: two links of unlike rate and delay between the same hosts.
+//! Sessions over two interfaces, across namespaces: two links with different rates and delays between the same hosts.
 
 use std::fs;
 use std::thread;
@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Folder, Running, keygen, results, run, said};
 
-/// The receiver's address, which both links lead to.
+/// The receiver's address, which is reachable over both links.
 const FAR: &str = "198.18.9.9";
 
 /// A link: rate in kbit/s, delay and longest queue in ms.
@@ -24,7 +24,7 @@ struct Line {
 
 /// Two hosts with an `eth0` and an `eth1` each, and the links between these.
 struct TwoLinks {
-    /// They end before their interfaces go.
+    /// They must end before their interfaces are removed.
     _links: Vec<Running>,
     places: Places,
     folder: Folder,
@@ -86,7 +86,7 @@ impl TwoLinks {
         self.equipoise(&self.places.near, &[&base, more].concat())
     }
 
-    /// Waits for both ends; what the sender and the receiver wrote.
+    /// Waits for both ends, and returns the results of the sender and the receiver.
     fn told(&self, mut ends: [Running; 2]) -> [Value; 2] {
         ends.iter_mut().for_each(Running::finish);
         ["sender.json", "receiver.json"]
@@ -94,18 +94,18 @@ impl TwoLinks {
     }
 }
 
-/// An interface that is down is left at once: nothing is lost but what was on its way there. Once it is up again it is used.
+/// An interface that goes down is left at once: only packets in flight on it are lost. When it is up, it is used again.
 #[test]
 #[ignore = "real time: 31 s"]
 fn a_session_outlives_one_of_its_interfaces_and_takes_it_up_again() {
-    // Routes go with their interface; addresses stay.
+    // Routes disappear with their interface; addresses stay.
     let back = format!("ip -n NEAR route add {FAR} via 198.18.1.2 dev eth1 metric 2");
     let outage = ["ip -n NEAR link set eth1 down", "ip -n NEAR link set eth1 up", &back];
     let Some(down) = goes_on_through(Machine::shared(), &outage, 0) else { return };
     assert_eq!(down, 1);
 }
 
-/// Where the receiver's interface is down, the sender has no word of it. It misses three reports, and a busy machine makes it
+/// If the receiver's interface is down, the sender is not notified. It misses three reports, and on a busy machine it may
 /// miss a fourth.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
@@ -115,8 +115,8 @@ fn a_session_outlives_one_of_its_receivers_interfaces_and_takes_it_up_again() {
     assert_eq!(down, 0);
 }
 
-/// A session of which the second path is away for ten seconds, from the first command to the others; what it sends within
-/// `unnoticed` ms may be lost as well. Gives how often the sender was told that the path cannot be used.
+/// A session whose second path is down for ten seconds, from the first command to the others; packets that it sends within
+/// `unnoticed` ms may also be lost. Returns how often the path became unusable for the sender.
 #[expect(clippy::print_stdout, reason = "what was measured is of interest")]
 fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<u64> {
     let lines = [Line { rate: 4_000, delay: 10, queue: 200 }, Line { rate: 2_000, delay: 40, queue: 200 }];
@@ -132,7 +132,7 @@ fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<
     let sessions = received["sessions"].as_array().expect("sessions");
     assert_eq!((sessions.len(), &sessions[0]["ended"]), (1, &"the sender said goodbye".into()));
     assert_eq!(sessions[0]["is_multipath"], true);
-    // Seconds in which the second path carried something that came.
+    // Seconds in which packets arrived over the second path.
     let intervals = received["intervals"].as_array().expect("intervals");
     let came = |second: usize, path: &str| intervals[second]["paths"][path]["packets"].as_u64().unwrap_or(0);
     assert!((0..29).all(|second| came(second, "0") > 0), "the session goes on");
@@ -147,7 +147,7 @@ fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<
     Some(number(&sent["end"]["paths"][1]["times_down"]))
 }
 
-/// The fast one of several paths.
+/// The fast test of several paths.
 #[test]
 fn a_short_file_comes_out_as_it_went_in_over_paths_of_10_and_50_ms() {
     a_file_comes_out_as_it_went_in([10, 50], 100_000, 100);

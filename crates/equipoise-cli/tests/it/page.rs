@@ -1,4 +1,4 @@
-//! Pages of the book whose commands are run as they stand there.
+//! Pages of the book whose commands are run exactly as printed.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use crate::places::Places;
 use crate::support::Folder;
 
-/// What a page's blocks of this kind say, such as `sh,receiver`, one after the other.
+/// The commands of a page's blocks of this kind, such as `sh,receiver`, in order.
 pub(crate) fn blocks(page: &str, kind: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/src/{page}.md"));
     let text = fs::read_to_string(file).expect("the book has the page");
@@ -28,13 +28,13 @@ pub(crate) fn shell(mut shell: Command, folder: &Folder, commands: &str) -> Comm
     shell
 }
 
-/// A terminal on a host: a shell in which commands run, with all that they start.
+/// A terminal on a host: a shell that runs commands, with all their processes.
 pub(crate) struct Terminal {
     shell: Child,
 }
 
 impl Terminal {
-    /// One on a host, in the folder, for these commands; what is printed goes to a file of this name there.
+    /// Starts one on a host, in the folder, for these commands; their output goes to a file of this name in the folder.
     pub(crate) fn open(host: &str, folder: &Folder, name: &str, commands: &str) -> Self {
         let said = File::create(folder.file(name)).expect("writable");
         let mut shell = shell(Places::command(host, "bash"), folder, commands);
@@ -43,7 +43,7 @@ impl Terminal {
         Self { shell: shell.spawn().expect("ip is there") }
     }
 
-    /// Ctrl-C, and `kill -INT` of what runs in the background.
+    /// Sends Ctrl-C, also to processes in the background.
     pub(crate) fn signal(&self, name: &str) -> bool {
         let group = format!("-{}", self.shell.id());
         Command::new("kill")
@@ -53,7 +53,7 @@ impl Terminal {
             .is_ok_and(|it| it.success())
     }
 
-    /// Waits until all commands have ended. Whether they went well.
+    /// Waits until all commands have ended. Returns whether they succeeded.
     pub(crate) fn wait(&mut self) -> bool {
         self.shell.wait().is_ok_and(|status| status.success())
     }
@@ -61,7 +61,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Whatever is left of it; it is a group of its own.
+        // Kills the remaining processes, which are in a separate group.
         self.signal("KILL");
         let _ = self.shell.wait();
     }

@@ -1,4 +1,4 @@
-//! Three network namespaces in a row: two ends and a middle with an interface to each.
+//! Three network namespaces in series: two ends, and a middle with an interface to each.
 
 use std::env;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::machine::Machine;
 use crate::support::{NAMESPACES, Running, skip};
 
-/// The namespaces; they go with the value. The ends have an `eth0`, the middle a `near` and a `far`.
+/// The namespaces; they are removed when this is dropped. The ends have an `eth0`, the middle a `near` and a `far`.
 pub(crate) struct Places {
     pub(crate) near: String,
     pub(crate) middle: String,
@@ -15,8 +15,8 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// The namespaces, for a test that holds the machine. Their offloads are as the kernel sets them; then `more` commands
-    /// run, in which `NEAR`, `MIDDLE` and `FAR` stand for the names. `None`, with the reason printed, where the right to make
+    /// The namespaces, for a test that has locked the machine. Their offloads have the kernel's defaults; then `more` commands
+    /// run, in which `NEAR`, `MIDDLE` and `FAR` stand for the names. `None`, with the reason printed, if the permission to create
     /// namespaces is missing.
     pub(crate) fn new(_machine: &Machine, more: &[&str]) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -61,7 +61,7 @@ impl Places {
         command
     }
 
-    /// The test of this name, in a namespace, told its role by a variable.
+    /// The test of this name, in a namespace, with its role in an environment variable.
     pub(crate) fn end(namespace: &str, test: &str, (variable, role): (&str, &str)) -> Running {
         let program = env::current_exe().expect("a test has a program");
         let mut command = Self::command(namespace, program.to_str().expect("a plain name"));
@@ -72,7 +72,7 @@ impl Places {
 impl Drop for Places {
     fn drop(&mut self) {
         for namespace in [&self.near, &self.middle, &self.far] {
-            // What cannot be removed goes with the machine's next start.
+            // Whatever cannot be removed disappears with the next boot.
             let _ = Command::new("ip").args(["netns", "delete", namespace]).output();
         }
     }

@@ -20,7 +20,7 @@ fn help_lists_every_case_with_its_variants_and_every_queue() {
     assert!(said(&run(&["suite", "traces", "--help"])).contains("Mahimahi"));
 }
 
-/// The quick form has the first variant and three seeds, and no run of it is shorter.
+/// The quick form has the first variant and three seeds, but its runs are not shorter.
 #[test]
 fn a_quick_run_has_fewer_seeds_and_variants_and_whole_runs() {
     let folder = Folder::new();
@@ -58,7 +58,7 @@ fn a_wrong_name_ends_with_2_and_the_most_similar_one() {
     }
 }
 
-/// Where there is no `ip`, there are no namespaces, whoever asks. If it fails, somebody waits for the simulation to be told so.
+/// Without `ip` there are no namespaces, even for root. If it fails, the error comes only after the simulation.
 #[test]
 fn live_runs_without_namespaces_end_at_once_with_what_is_missing() {
     let mut command = equipoise();
@@ -66,7 +66,7 @@ fn live_runs_without_namespaces_end_at_once_with_what_is_missing() {
         command.env("PATH", "/nonexistent").args(["suite", "rfc8867", "--live", "--controllers", "ap"]).output();
     let refused = refused.expect("the command starts");
     assert_eq!(refused.status.code(), Some(4), "{}", said(&refused));
-    for words in ["network namespaces needs root and iproute2", "hint: network namespaces take root and iproute2"] {
+    for words in ["network namespaces needs root and iproute2", "hint: network namespaces need root and iproute2"] {
         assert!(said(&refused).contains(words), "{}", said(&refused));
     }
 }

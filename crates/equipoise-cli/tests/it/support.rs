@@ -1,4 +1,4 @@
-//! The built command, folders that are removed again, and waiting for what a test needs.
+//! The built command, temporary folders, and waiting for conditions.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Longer than any stall: what has not happened by then never will.
+/// Longer than any stall: an event that has not happened by then never will.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The right that most of these tests need, as [`skip`] prints it.
+/// The permission that most of these tests need, as [`skip`] prints it.
 pub(crate) const NAMESPACES: &str = "network namespaces: ip netns add needs root";
 
 /// The built command.
@@ -22,12 +22,12 @@ pub(crate) fn equipoise() -> Command {
     Command::new(env!("CARGO_BIN_EXE_equipoise"))
 }
 
-/// What it did with these arguments.
+/// Runs it with these arguments.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     equipoise().args(arguments).output().expect("the command starts")
 }
 
-/// What it said, on both streams.
+/// Its output, on both streams.
 pub(crate) fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
@@ -63,7 +63,7 @@ pub(crate) fn installed(program: &str) -> bool {
     found
 }
 
-/// Looks every 10 ms until there is something to return; panics with `what` if that takes too long.
+/// Polls every 10 ms until there is something to return; panics with `what` if that takes too long.
 #[track_caller]
 pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
@@ -86,7 +86,7 @@ fn port_now(process: u32, protocol: &str) -> Option<u16> {
     let descriptors = fs::read_dir(format!("/proc/{process}/fd")).ok()?;
     let links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     let sockets: Vec<String> = links.map(|link| link.to_string_lossy().into_owned()).collect();
-    // Of UDP not connected, of TCP listening (Linux, include/net/tcp_states.h).
+    // Not connected for UDP, listening for TCP (Linux, include/net/tcp_states.h).
     let open = if protocol == "udp" { "07" } else { "0A" };
     ["", "6"].iter().find_map(|version| {
         let table = fs::read_to_string(format!("/proc/{process}/net/{protocol}{version}")).ok()?;
@@ -150,7 +150,7 @@ impl Running {
         assert!(status.success(), "{status}");
     }
 
-    /// Ends it as a person does; its exit code.
+    /// Ends it with Ctrl-C, and returns its exit code.
     pub(crate) fn interrupt(&mut self) -> Option<i32> {
         self.signal("INT");
         self.wait().code()
@@ -167,14 +167,14 @@ impl Running {
         self.wait();
     }
 
-    /// Its exit code when it ends by itself, and what it said on standard error, which must be piped.
+    /// Waits until it ends by itself, and returns its exit code and its standard error, which must be piped.
     pub(crate) fn complaint(&mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
         (self.wait().code(), said)
     }
 
-    /// Until it ends.
+    /// Waits until it ends.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         self.child.wait().expect("a child of ours")
     }
@@ -182,13 +182,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended, and a test that fails has said why.
+        // It may have ended already, and a failed test has reported its reason.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A folder of a test's own, which goes when the test ends.
+/// A temporary folder of a test, which is removed when the test ends.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -205,7 +205,7 @@ impl Folder {
         self.0.join(name).to_string_lossy().into_owned()
     }
 
-    /// Names of what it holds, in order.
+    /// Names of its files, in order.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("readable");
         let mut names: Vec<_> =
@@ -222,7 +222,7 @@ impl Drop for Folder {
     }
 }
 
-/// A capture by another's program.
+/// A capture by another program.
 pub(crate) struct Capture {
     running: Running,
     file: String,
@@ -231,17 +231,17 @@ pub(crate) struct Capture {
 impl Capture {
     /// Starts `command`, which captures into `file`, and waits until it does.
     pub(crate) fn start(command: &mut Command, file: &str) -> Self {
-        // What an earlier one left there would be taken for the beginning of this one.
+        // A file of an earlier capture would be mistaken for the beginning of this one.
         let _ = fs::remove_file(file);
         let running = Running::start(command.stderr(Stdio::null()));
-        // One that listens has written its header.
+        // The program captures when it has written its header.
         eventually("the capture begins", || (length(file) > 0).then_some(()));
         Self { running, file: file.to_owned() }
     }
 
-    /// Ends it when what came last has been written, too.
+    /// Ends it after the last packets have been written.
     pub(crate) fn stop(mut self) {
-        /// Twice the time for which the kernel keeps packets from tshark; tcpdump is to run with `--immediate-mode`.
+        /// Twice the time for which the kernel buffers packets for tshark; tcpdump must run with `--immediate-mode`.
         const SETTLED: Duration = Duration::from_millis(500);
         let (mut written, mut since) = (length(&self.file), Instant::now());
         while since.elapsed() < SETTLED {
@@ -260,7 +260,7 @@ fn length(file: &str) -> u64 {
     fs::metadata(file).map_or(0, |file| file.len())
 }
 
-/// Draws a key into a file.
+/// Generates a key in a file.
 pub(crate) fn keygen(path: &str) {
     let output = equipoise().args(["keygen", path]).output().expect("the command starts");
     assert!(output.status.success(), "{}", said(&output));

@@ -1,4 +1,4 @@
-//! Sweeps: the same bytes however they are run, and after a kill.
+//! Sweeps: the same bytes for every way to run them, and after a kill.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn done(arguments: &[&str]) -> String {
     said(&done)
 }
 
-/// The parts that are in their places.
+/// The complete parts.
 fn parts(out: &str) -> usize {
     let entries = fs::read_dir(Path::new(out).join("parts")).map(|entries| entries.filter_map(Result::ok));
     let names = entries.map(|entries| entries.map(|entry| entry.file_name().to_string_lossy().into_owned()));
@@ -40,7 +40,7 @@ fn threads_and_shares_give_the_same_bytes_of_each_point_its_runs() {
     let said = done(&[&arguments(&demo, &folder.file("one"), "2")[..], &["--threads", "1"]].concat());
     assert!(said.contains("9 points, 18 runs, of which 18 were run now"), "{said}");
     done(&[&arguments(&demo, &folder.file("two"), "2")[..], &["--threads", "2", "--quiet"]].concat());
-    // The second share needs nothing but the folder.
+    // The second share needs only the folder.
     done(&[&arguments(&demo, &folder.file("shares"), "2")[..], &["--shard", "2/2"]].concat());
     done(&["sweep", "--out", &folder.file("shares"), "--shard", "1/2"]);
     let one = merged("one");
@@ -58,7 +58,7 @@ fn threads_and_shares_give_the_same_bytes_of_each_point_its_runs() {
     }
 }
 
-/// What was whole before the kill is kept as it is, what was not is run again, and the end is as if nothing had been.
+/// Parts that were complete before the kill are kept, the others are run again, and the result is the same as without a kill.
 #[test]
 fn a_killed_sweep_goes_on_without_a_lost_or_doubled_row() {
     let folder = Folder::new();
@@ -130,7 +130,7 @@ fn what_cannot_be_swept_is_refused_by_name_with_what_would_be_right() {
     assert!(said(&other).contains("has another sweep") && said(&other).contains("hint:"), "{}", said(&other));
 }
 
-/// Whoever reads a table looks its columns up in the book.
+/// The book must describe all columns of the table.
 #[test]
 fn the_book_has_every_column() {
     let book =

@@ -1,4 +1,4 @@
-//! `equipoise link --tun`: any traffic between devices that it makes, and words for those that it cannot have.
+//! `equipoise link --tun`: any traffic between devices that it creates, and errors for those that it cannot create.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Folder, run, said, skip};
 
-/// Into these the middle's devices go.
+/// The namespaces into which the middle's devices are moved.
 const MOVES: [&str; 6] = [
     "ip -n MIDDLE link set one netns NEAR",
     "ip -n MIDDLE link set two netns FAR",
@@ -19,7 +19,7 @@ const MOVES: [&str; 6] = [
     "ip -n FAR link set two up",
 ];
 
-/// Whether there are TUN devices; a test that needs them is told so where not.
+/// Whether there are TUN devices; if not, the test that needs them is skipped.
 fn is_there() -> bool {
     let there = Path::new("/dev/net/tun").exists();
     if !there {
@@ -28,9 +28,9 @@ fn is_there() -> bool {
     there
 }
 
-/// The fast one of TUN devices.
+/// The fast test of TUN devices.
 ///
-/// The echoes have to take twice the delay, and the bytes their time at 20 Mbit/s and no less: see the near end.
+/// The echoes must take twice the delay, and the bytes at least their time at 20 Mbit/s: see the near end.
 #[test]
 fn between_two_tun_devices_it_carries_udp_and_tcp_wherever_they_are_moved() {
     if !is_there() {
@@ -55,20 +55,20 @@ fn between_two_tun_devices_it_carries_udp_and_tcp_wherever_they_are_moved() {
     let report = report_in(&report);
     let forward = &report["forward"];
     assert!(forward["bytes_out"].as_u64().is_some_and(|bytes| bytes > BYTES as u64), "{report}");
-    // The kernel takes segments apart before a TUN device has them: 3 MB in packets of at most 1500 bytes.
+    // The kernel splits segments before a TUN device gets them: 3 MB in packets of at most 1500 bytes.
     assert!(forward["packets_out"].as_u64().is_some_and(|packets| packets > 2000), "{report}");
     assert_eq!(
         (&report["frames_taken_apart"], &report["timestamps"]),
         (&0.into(), &"user-space receive times".into()),
         "{report}"
     );
-    // Echoes of 1 s, 3 MB of 1.2 s, and TCP's slow start: a machine that was awake needs no 10.
+    // Echoes of 1 s, 3 MB of 1.2 s, and TCP's slow start: without stalls, this takes less than 10 s.
     let stood = |stall: &serde_json::Value| stall["end_s"].as_f64().zip(stall["start_s"].as_f64()).map(|(e, s)| e - s);
     let stood: f64 = report["stalls"].as_array().expect("a list").iter().filter_map(stood).sum();
     assert!(took < Duration::from_secs(10) || stood > 0.5, "{took:?}, {report}");
 }
 
-/// If it fails, a link whose ends are gone runs on and carries nothing.
+/// If it fails, a link whose ends are removed continues to run and carries nothing.
 #[test]
 fn a_device_that_is_taken_away_ends_it_and_those_it_made_go_with_it() {
     if !is_there() {
@@ -110,7 +110,7 @@ fn names_that_no_device_can_have_are_refused() {
     }
 }
 
-/// If it fails, somebody without the right or the driver is left with a number.
+/// If it fails, users without the permission or the driver only see an error number.
 #[test]
 fn without_the_right_or_the_driver_it_says_what_would_help() {
     if !is_there() {

@@ -1,4 +1,4 @@
-//! The book's tutorial: its commands, word by word, and what it says that they print.
+//! The book's tutorial: its exact commands, and the output that it shows.
 
 use std::fs;
 use std::process::Command;
@@ -12,14 +12,14 @@ const PAGE: &str = "tutorial";
 /// The tutorial's two ends and the network between them are on one host, which is a namespace here: its ports are fixed.
 const ONE_HOST: [&str; 1] = ["ip -n NEAR link set lo up"];
 
-/// The number in front of a word, behind another word, in the last line that has both.
+/// The number before a word and after another word, in the last line that has both.
 fn number(said: &str, before: &str, after: &str) -> f64 {
     let find = |line: &str| line.split_once(before)?.1.split_once(after)?.0.trim().parse().ok();
     said.lines().rev().find_map(find).unwrap_or_else(|| panic!("no `{before}… {after}` in {said}"))
 }
 
-/// If it fails, who follows the tutorial meets an error, or other figures than those on the page. What is simulated is the same everywhere; after a
-/// change of a law the page takes the new figures.
+/// If it fails, a reader of the tutorial sees an error, or other values than those on the page. Simulated values are the same
+/// everywhere; after a change of a law, update the page.
 #[test]
 #[ignore = "long simulations"]
 fn what_the_tutorial_simulates_prints_what_stands_there() {
@@ -37,7 +37,7 @@ fn what_the_tutorial_simulates_prints_what_stands_there() {
     }
 }
 
-/// If it fails, who follows the tutorial sees no packet come through, or a queue that nobody holds.
+/// If it fails, a reader of the tutorial sees that no packet arrives, or that the queueing delay is not controlled.
 #[test]
 #[ignore = "real time: 45 s"]
 fn the_tutorials_call_is_held_on_real_sockets_and_between_two_ends() {

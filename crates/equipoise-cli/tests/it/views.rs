@@ -1,4 +1,4 @@
-//! A run as those see it who watch: lines of JSON, a page, metrics, the terminal, a report.
+//! The live views of a run: lines of JSON, a page, metrics, the terminal, a report.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -17,7 +17,7 @@ use crate::support::{Folder, Running, equipoise, eventually, installed, port_of,
 /// Longer than any stall.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A receiver on this host's loopback with these options, and its port; what it says on standard error is in `said`.
+/// A receiver on this host's loopback with these options, and its port; its standard error is in `said`.
 fn receiver(arguments: &[&str], said: &str) -> (Running, String) {
     let mut command = equipoise();
     command.args(["receive", "-p", "0", "-B", "127.0.0.1", "--insecure"]).args(arguments);
@@ -37,7 +37,7 @@ fn served(said: &str, what: &str) -> SocketAddr {
     address.parse().expect("an address with a port")
 }
 
-/// A request for a path of a server, as a page of its own would ask.
+/// A request for a path of a server, as its own page would send it.
 fn ask(address: SocketAddr, path: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time above zero");
@@ -70,7 +70,7 @@ fn kinds(events: &[Value]) -> Vec<&str> {
     kinds
 }
 
-/// All of a link, a sender through it and a receiver, each told while it runs and reported on afterwards.
+/// A link, a sender through it and a receiver, each with events during the run and a report after it.
 #[test]
 fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     let folder = Folder::new();
@@ -100,7 +100,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     let sender = Running::start(&mut send(through, "1.6M", &["-t", "3", "--json-stream", "--report", &send_report]));
     let begins: Value = serde_json::from_str(&line(&sender)).expect("a line of JSON");
     assert_eq!(begins["event"], "start");
-    // It is told while the sender runs, to a file as well.
+    // The events are written while the sender runs, also to a file.
     let seen = eventually("the receiver reports an interval", || {
         let text = fs::read_to_string(&received).ok()?;
         text.lines().find(|line| line.contains("\"event\":\"interval\"")).map(str::to_owned)
@@ -123,7 +123,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
         let intervals = events.iter().filter(|it| it["event"] == "interval" && it["series"] == series);
         intervals.filter_map(|it| it[key].as_u64()).sum()
     };
-    // What is lost is what found no room in the link's queue.
+    // The lost packets are those that the link's full queue dropped.
     let (packets, lost) = (of(&received, "packets", 0), of(&received, "packets_lost", 0));
     assert!(packets > 300 && of(&sent, "packets", 0) >= packets + lost, "{packets} and {lost} lost");
     assert!(lost > 10 && of(&carried, "packets_dropped", 0) >= lost, "{lost}");
@@ -136,7 +136,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     }
 }
 
-/// If it fails, a reader of the stream that leaves takes the results with it.
+/// If it fails, the results are lost when a reader of the stream leaves.
 #[test]
 fn results_are_written_even_if_nobody_reads_the_stream_any_more() {
     let folder = Folder::new();
@@ -184,7 +184,7 @@ fn the_page_follows_a_run_with_less_than_a_second_of_lag() {
         let Some(event) = line.strip_prefix("data: ") else { continue };
         let event: Value = serde_json::from_str(event).expect("an event");
         if event["event"] == "interval" {
-            // The run began after the command was started: this is more than it was.
+            // The run began after the start of the command: this is an upper bound.
             lags.push(begun.elapsed().as_secs_f64() - event["at_s"].as_f64().expect("a time"));
         }
         if lags.len() == 5 && last.is_none() {
@@ -208,7 +208,7 @@ fn python_that_has(module: &str) -> Option<String> {
     all.into_iter().find(|python| has(python).is_ok_and(|output| output.status.success()))
 }
 
-/// By the parser of Prometheus' own Python library, which is stricter than Prometheus.
+/// Parses the metrics with Prometheus' own Python library, which is stricter than Prometheus.
 #[test]
 fn the_metrics_are_read_by_the_parser_of_prometheus() {
     let Some(python) = python_that_has("prometheus_client.openmetrics.parser") else {
@@ -247,7 +247,7 @@ fn the_metrics_are_read_by_the_parser_of_prometheus() {
     receiver.finish();
 }
 
-/// If it fails, the terminal of whoever watched is left as the program had it.
+/// If it fails, the user's terminal is not restored.
 #[test]
 fn the_terminal_is_drawn_upon_and_given_back_and_without_one_there_are_lines() {
     if !installed("script") {
@@ -281,7 +281,7 @@ fn the_terminal_is_drawn_upon_and_given_back_and_without_one_there_are_lines() {
         let seen = String::from_utf8_lossy(&seen);
         let (enters, leaves) = (seen.find("\u{1b}[?1049h"), seen.rfind("\u{1b}[?1049l"));
         assert!(enters.is_some() && enters < leaves, "{seen:?}");
-        // The first line is said when the terminal is free again.
+        // The first line is printed after the terminal is restored.
         assert!(seen.rfind("receiving sessions without") > leaves, "{seen:?}");
     }
     let output = run(&["receive", "-p", "0", "-B", "127.0.0.1", "--insecure", "--ui", "-t", "0.3"]);
@@ -305,11 +305,11 @@ fn what_cannot_be_served_is_said_before_the_run_and_who_else_may_look_is_warned_
         let output = run(&[&receive[..], &["--metrics", place]].concat());
         assert!(output.status.success());
         assert!(!said(&output).contains("serving"), "it is to be quiet");
-        assert_eq!(said(&output).contains("warning: whoever can reach"), is_warned, "{place}: {}", said(&output));
+        assert_eq!(said(&output).contains("warning: anyone who can reach"), is_warned, "{place}: {}", said(&output));
     }
 }
 
-/// The 99th percentile of how late packets leave a link, in seconds, while a page and a scraper watch it or do not.
+/// The 99th percentile of the lateness of a link's departures, in seconds, with or without a page and a scraper.
 fn lateness(folder: &Folder, is_watched: bool) -> f64 {
     let [report, errors] = ["link.json", "errors"].map(|name| folder.file(name));
     let (mut receiver, port) = receiver(&["-1", "-q"], &folder.file("receiver"));
@@ -340,12 +340,12 @@ fn lateness(folder: &Folder, is_watched: bool) -> f64 {
         assert!(lines.join().expect("no panic") > 50, "the page was told");
     }
     let report = report_in(&report);
-    // A machine that has no quiet moment has stalls throughout.
+    // A machine that is always busy has stalls all the time.
     let mut late = ["late_without_stalls", "late"].iter().filter_map(|late| report["forward"][late]["p99_s"].as_f64());
     late.next().unwrap_or_else(|| panic!("{report}"))
 }
 
-/// Ten runs each, one after the other in turn.
+/// Ten runs each, alternating.
 #[test]
 #[ignore = "real time: 2 min"]
 fn departures_are_as_punctual_with_a_page_and_a_scraper_as_without() {

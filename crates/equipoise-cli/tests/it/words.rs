@@ -62,7 +62,7 @@ fn completions_name_the_subcommands() {
     }
 }
 
-/// A package of a distribution has a page for each command; `man` shows what roff understands.
+/// A distribution's package needs a manual page for each command, in valid roff.
 #[test]
 fn manual_pages_are_written_for_every_command() {
     let folder = Folder::new();
@@ -78,12 +78,12 @@ fn manual_pages_are_written_for_every_command() {
     assert_eq!(refused.status.code(), Some(5), "a folder that cannot be made");
 }
 
-/// Whoever finds a result a year later has to be able to make it again.
+/// A result must contain what is needed to reproduce it later.
 #[test]
 fn every_result_in_json_names_its_version_its_seed_and_its_parameters() {
     let folder = Folder::new();
     let capture = folder.file("empty.pcap");
-    // Version 2.4, in microseconds, of Ethernet: a header and no frame.
+    // Version 2.4, in microseconds, for Ethernet: a header without any frame.
     let header = [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
     std::fs::write(&capture, header).expect("writable");
     let demo = scenario("demo-short");
@@ -91,7 +91,7 @@ fn every_result_in_json_names_its_version_its_seed_and_its_parameters() {
         (&["sim", &demo, "--seed", "7"][..], &["seed", "scenario", "scenario_text", "duration_s", "warm_up_s"][..]),
         (&["compare", &demo, "--controller", "ap,aimd", "--runs", "2"], &["seed", "runs", "variants", "flow"]),
         (&["paper", "waki2013", "fig5", "--quick"], &["seed", "paper", "runs", "quick"]),
-        // Nothing is drawn by chance.
+        // This has no random numbers.
         (&["capture", "rtt", &capture, "--bin", "2ms"], &["rule", "bin_s"]),
     ] {
         let output = run(&[arguments, &["--json", "-"]].concat());

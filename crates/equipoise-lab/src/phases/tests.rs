@@ -77,7 +77,7 @@ fn live_media_use_no_more_than_their_greatest_rate_with_its_headers() {
     assert!((usable - (1.5e6 + 20e3 + headers)).abs() < 1.0, "{usable}");
 }
 
-/// RFC 8867, Sec. 5.3: one flow in each direction; each direction is a bottleneck of its own.
+/// RFC 8867, Sec. 5.3: one flow in each direction; each direction has its own bottleneck.
 #[test]
 fn flows_both_ways_have_a_bottleneck_each() {
     let back = session("back", "direction = \"back\"").replace("800", "300");

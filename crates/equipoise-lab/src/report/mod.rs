@@ -238,7 +238,7 @@ fn stalls(world: &InWorld<'_>) -> Option<String> {
         times => format!("{times} times"),
     };
     let shaded = if world.runs.len() == 1 { "the intervals concerned" } else { "those intervals of the first run" };
-    Some(format!("the machine itself stalled {times}, {stood} in all; {shaded} are shaded."))
+    Some(format!("the machine itself stalled {times}, {stood} in total; {shaded} are shaded."))
 }
 
 /// A sentence on how late the emulated bottleneck was, in the worst run.

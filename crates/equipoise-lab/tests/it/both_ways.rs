@@ -1,4 +1,4 @@
-//! Media both ways in one session: each direction as it would be in a session of its own.
+//! Media in both directions of one session: each direction behaves as in a separate session.
 
 use equipoise::units::Span;
 use equipoise_lab::Event;
@@ -8,7 +8,7 @@ use equipoise_lab::sim::{RunObserver, simulate_each_observed, simulate_many};
 
 use crate::scenario::refusal;
 
-/// Its queue holds more than any law here fills it with: nothing is lost.
+/// The queue is larger than any law here fills it, so nothing is lost.
 const LINK: &str = "name = \"both ways\"\nduration = \"60 s\"\nwarm_up = \"10 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\n\
                     delay = \"20 ms\"\nqueue = \"600 packets\"\n";
 const OTHERS: &str = "[[flow]]\nname = \"others\"\npath = [\"way\"]\npacket_size = \"1000 B\"\n\
@@ -41,7 +41,8 @@ fn means(text: &str) -> [[f64; 2]; 2] {
     [0, 1].map(|flow| [0, 1].map(|what| runs.iter().map(|run| run[flow][what]).sum::<f64>() / runs.len() as f64))
 }
 
-/// If it fails, a session with media both ways is another session than two with media one way. A single run's rate has a deviation of 6 %.
+/// If it fails, a session with media in both directions differs from two sessions in one direction. The rate of a single run has
+/// a standard deviation of 6 %.
 #[test]
 fn both_directions_fare_as_two_sessions_one_way_do() {
     let one_way = means(&(media("media", "") + &media("media back", "direction = \"back\"")));
@@ -65,7 +66,7 @@ fn each_direction_has_its_own_controller_and_results() {
     let runs = simulate_many(&scenario, (3, 1), None, |run| run, &|_| {}).expect("it can be simulated");
     let [there, back] = &runs[0].flows[..] else { panic!("two flows") };
     assert_eq!([there.controller.as_deref(), back.controller.as_deref()], [Some("ap"), Some("cbr")]);
-    // From 5 to 20 s and from 30 to 60 s, at 125 packets a second.
+    // From 5 to 20 s and from 30 to 60 s, at 125 packets/s.
     assert!((5620..=5630).contains(&back.packets_sent), "{}", back.packets_sent);
     assert_eq!((there.packets_sent, back.packets_sent), (there.packets_received, back.packets_received));
     assert!(there.delivered_rate_bps.expect("media came") > 3e6, "the whole link except for reports");
@@ -73,7 +74,7 @@ fn each_direction_has_its_own_controller_and_results() {
     assert!(there.ignored.is_empty() && back.ignored.is_empty());
 }
 
-/// What the directions did, by their flows.
+/// The results of both directions, by their flows.
 #[derive(Default)]
 struct Asked([[u64; 3]; 2]);
 
@@ -94,7 +95,7 @@ fn requests_and_answers_count_for_the_direction_that_they_are_about() {
     let scenario = parse(&format!("{LINK}{}", media("media", "media_back = { report_interval = \"2 s\" }")));
     let runs = simulate_each_observed(&[(scenario, 1)], Some(1), Asked::default, |_, Asked(asked)| asked);
     let [there, back] = runs.expect("it can be simulated")[0];
-    // Of a request at the very end only the answer is missing.
+    // Only the answer to a request at the very end is missing.
     assert!((119..=120).contains(&there[0]) && (29..=30).contains(&back[0]), "{there:?} {back:?}");
     for [requested, sent, applied] in [there, back] {
         assert!(requested - sent <= 1 && sent - applied <= 1, "{requested}, {sent}, {applied}");

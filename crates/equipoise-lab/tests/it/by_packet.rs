@@ -1,4 +1,4 @@
-//! Feedback by packet in scenarios: who gets it, and what laws do on it.
+//! Feedback by packet in scenarios: which flows get it, and how laws behave with it.
 
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::Scenario;
@@ -26,7 +26,7 @@ fn run(text: &str) -> Run {
 }
 
 /// A video of 1.5 Mbit/s at most on a path of 1 Mbit/s, and the known properties of the laws: Google's reacts to a growing delay, NADA holds
-/// some 15 ms, and `SCReAM` leaves a fifth.
+/// about 15 ms, and `SCReAM` leaves a fifth of the capacity.
 #[test]
 fn laws_by_packet_use_a_path_and_leave_its_queue_nearly_empty() {
     for (controller, feedback) in [
@@ -46,7 +46,7 @@ fn laws_by_packet_use_a_path_and_leave_its_queue_nearly_empty() {
     }
 }
 
-/// If it fails, a scenario of one law compares another one on feedback that it was not made for.
+/// If it fails, a comparison runs a law with feedback that it was not made for.
 #[test]
 fn feedback_by_packet_is_there_where_it_is_needed_or_asked_for() {
     let told = |text: &str| {

@@ -1,4 +1,4 @@
-//! Sessions that share their rate (RFC 8699), beside the same sessions each on its own.
+//! Sessions that share their rate (RFC 8699), compared with the same sessions without coupling.
 
 use equipoise::units::Span;
 use equipoise_lab::scenario::{Override, Scenario};
@@ -10,7 +10,7 @@ const FLOWS: [&str; 3] = ["camera", "second", "screen"];
 /// Runs of each kind, with the same seeds.
 const RUNS: u64 = 3;
 
-/// What arrived, by flows and tenths of a second, in bits; and for how long packets had waited, in s.
+/// Received bits, by flow and tenth of a second; and the waiting times of packets, in s.
 #[derive(Default)]
 struct Arrivals {
     tenths: Vec<[f64; 3]>,
@@ -35,14 +35,14 @@ impl RunObserver for Arrivals {
 }
 
 impl Arrivals {
-    /// Rates of all flows from one time to another, in bit/s.
+    /// Rates of all flows between two times, in bit/s.
     fn rates(&self, from_s: usize, to_s: usize) -> [f64; 3] {
         let within = self.tenths.get(from_s * 10..to_s * 10).unwrap_or_default();
         let sum = |flow: usize| within.iter().map(|bits| bits[flow]).sum::<f64>() / (to_s - from_s) as f64;
         [sum(0), sum(1), sum(2)]
     }
 
-    /// How long after `from_s` shares have come within a fifth of `wanted`, over half a second, to stay there for two.
+    /// Time after `from_s` until the shares, measured over 0.5 s, are within a fifth of `wanted` and stay there for 2 s.
     fn settled_s(&self, from_s: usize, until_s: usize, wanted: [f64; 3]) -> f64 {
         let is_right = |end: usize| {
             let within = &self.tenths[end - 5..end];
@@ -60,7 +60,7 @@ impl Arrivals {
     }
 }
 
-/// The scenario of the file under this law, coupled or with the law's own weights if it has some.
+/// The scenario of the file with this law, either coupled or with the law's own weights, if it has any.
 fn scenario(law: &str, coupling: Option<&str>) -> Scenario {
     let mut set = Vec::new();
     for (flow, priority) in FLOWS.iter().zip([1.0, 1.0, 2.0]) {
@@ -89,12 +89,12 @@ fn mean(runs: &[Arrivals], of: impl Fn(&Arrivals) -> f64) -> f64 {
     runs.iter().map(of).sum::<f64>() / runs.len() as f64
 }
 
-/// Shares of a rate by the priorities of the flows that send.
+/// Shares of a rate according to the priorities of the active flows.
 fn by_priority(second: bool) -> [f64; 3] {
     if second { [0.25, 0.25, 0.5] } else { [1.0 / 3.0, 0.0, 2.0 / 3.0] }
 }
 
-/// How long it takes until shares are right at the start, after one flow has joined and after one has paused, in s.
+/// Time in s until the shares are right: at the start, after one flow has joined, and after one has paused.
 fn settled_s(seen: &Arrivals) -> [f64; 3] {
     [
         seen.settled_s(0, 20, by_priority(false)),
@@ -103,12 +103,12 @@ fn settled_s(seen: &Arrivals) -> [f64; 3] {
     ]
 }
 
-/// If it fails, a screen beside two cameras has what competition leaves it; or coupling costs more delay than it saves.
+/// If it fails, a screen next to two cameras gets only what competition leaves, or coupling costs more delay than it saves.
 #[test]
 fn coupled_flows_share_by_priority_within_seconds_and_with_less_queue_than_each_on_its_own() {
     for (law, coupling) in [("equipoise", "conservative"), ("nada", "active"), ("gcc", "active")] {
         let (coupled, alone) = (run(&scenario(law, Some(coupling))), run(&scenario(law, None)));
-        // GCC grows by 8 % per second while only the first flow probes: it needs some 30 s to find the capacity.
+        // GCC grows by 8 % per second while only the first flow probes: it needs about 30 s to find the capacity.
         let has_started = law != "gcc";
         for (from_s, to_s, second) in [(10, 20, false), (40, 60, true), (70, 90, false)] {
             if from_s < 40 && !has_started {

@@ -1,4 +1,5 @@
-//! Flows that go against each other: each kind of flow in either direction, and one queue for data and for what answers others.
+//! Flows in opposite directions: each kind of flow in either direction, and one queue for data and for the answers to data of
+//! the other direction.
 
 use equipoise::units::Span;
 use equipoise_lab::Event;
@@ -26,14 +27,14 @@ fn parse(text: &str) -> Scenario {
     Scenario::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// What a flow brought to its receiver, in Mbit/s.
+/// Received rate of a flow in Mbit/s.
 fn brought(flow: &FlowResult) -> f64 {
     let pair = flow.pair.as_ref().and_then(|pair| pair.received_bps);
     let tcp = flow.tcp.as_ref().and_then(|tcp| tcp.goodput_bps);
     pair.or(tcp).or(flow.delivered_rate_bps).expect("something came") / 1e6
 }
 
-/// If it fails, one of the directions is another network than the other.
+/// If it fails, the network behaves differently in its two directions.
 #[test]
 fn in_a_symmetric_network_flows_of_one_kind_fare_alike_in_both_directions() {
     for what in [MEDIA, TCP, PAIR] {
@@ -50,7 +51,7 @@ fn in_a_symmetric_network_flows_of_one_kind_fare_alike_in_both_directions() {
     }
 }
 
-/// The round trips of the reports of flow number 0, in ms.
+/// The round-trip times of the reports of flow number 0, in ms.
 #[derive(Default)]
 struct RoundTrips(Vec<f64>);
 
@@ -62,7 +63,7 @@ impl RunObserver for RoundTrips {
     }
 }
 
-/// The run, and the median round trip of the reports in ms.
+/// The run, and the median round-trip time of the reports in ms.
 fn with_reports(text: &str) -> (Run, f64) {
     let keep = |run, RoundTrips(mut trips)| {
         trips.sort_by(f64::total_cmp);
@@ -72,7 +73,7 @@ fn with_reports(text: &str) -> (Run, f64) {
     runs.expect("it can be simulated").remove(0)
 }
 
-/// Data that go back fill the queue that the media's reports wait in, and leave the media's own alone.
+/// Data in the reverse direction fill the queue of the media's reports, but not that of the media.
 #[test]
 fn a_connection_that_goes_back_delays_the_reports_of_media_and_not_the_media() {
     let media =
@@ -83,17 +84,18 @@ fn a_connection_that_goes_back_delays_the_reports_of_media_and_not_the_media() {
     assert_eq!((forward.name.as_str(), back.name.as_str()), ("way", "way (back)"));
     let queue = back.mean_queue_packets.expect("a queue");
     assert!(queue > 15.0 && forward.mean_queue_packets < Some(1.0), "{:?}", run.links);
-    // Twice the propagation delay and two packets' service; behind a queue of packets of 2 ms each as long as the mean, more or less.
+    // Twice the propagation delay and the service of two packets; plus about the mean queue of packets of 2 ms each.
     assert!((40.0..46.0).contains(&idle_ms), "{idle_ms} ms");
     let waits_ms = busy_ms - idle_ms;
     assert!((0.6 * queue * 2.0..1.4 * queue * 2.0).contains(&waits_ms), "{waits_ms} ms behind {queue} packets");
     let delay = |run: &Run| run.flows[0].delay.p50_s.expect("delays") * 1e3;
     assert!((delay(&run) - delay(&alone)).abs() < 2.0, "{} and {} ms", delay(&run), delay(&alone));
-    // Its segments and the reports share the direction's capacity, its acknowledgements go with the media.
+    // Its segments and the reports share the capacity of that direction; its acknowledgements share the other one with the media.
     assert!(back.utilisation > Some(0.9) && brought(&run.flows[1]) > 3.3, "{run:?}");
 }
 
-/// RFC 8867, Sec. 5.3: one media flow each way, whose reports wait behind the other's media. Without a limit back, they do not.
+/// RFC 8867, Sec. 5.3: one media flow in each direction, whose reports wait behind the other's media. Without a limit in the
+/// reverse direction, they do not.
 #[test]
 fn media_in_both_directions_meet_each_others_reports() {
     let media = |name, direction| {
@@ -103,7 +105,7 @@ fn media_in_both_directions_meet_each_others_reports() {
     let (run, limited_ms) = with_reports(&text);
     let free = text.replace("queue = \"60 packets\"\n", "queue = \"60 packets\"\nback = { rate = \"1 Gbit/s\" }\n");
     let (_, free_ms) = with_reports(&free);
-    // A full queue is 120 ms. Requests for reports wait in it either way, with the media; reports only where the way back is limited.
+    // A full queue is 120 ms. Requests for reports always wait in it, with the media; reports only if the reverse direction is limited.
     assert!(limited_ms > free_ms + 60.0, "{limited_ms} and {free_ms} ms");
     assert!(run.links.iter().all(|link| link.packets_forwarded > 28_000), "{:?}", run.links);
 }

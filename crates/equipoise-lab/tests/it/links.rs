@@ -13,7 +13,7 @@ use equipoise_net::NetError;
 
 use crate::scenario::refusal;
 
-/// Background traffic over a link of these keys, 8 Mbit/s in packets of 1 ms at 8 Mbit/s.
+/// Background traffic over a link with these keys: 8 Mbit/s, in packets that take 1 ms at 8 Mbit/s.
 fn over(link: &str) -> String {
     format!(
         "name = \"links\"\nduration = \"20 s\"\n[[link]]\nname = \"way\"\n{link}\n[[flow]]\nname = \"media\"\npath = [\"way\"]\n\
@@ -26,7 +26,7 @@ fn run(text: &str) -> Run {
     simulate_many(&scenario, (1, 1), Some(1), |run| run, &|_| {}).expect("it can be simulated").remove(0)
 }
 
-/// The link of a run, and the mean delay of what came over it, in ms.
+/// The link of a run, and the mean delay of delivered packets in ms.
 fn link_and_delay(text: &str) -> (LinkResult, f64) {
     let run = run(text);
     // A duplicated packet counts as one arrival.
@@ -121,7 +121,7 @@ fn chance_loses_copies_and_delays_as_much_as_was_said() {
     assert!((330..=470).contains(&link.packets_lost), "{link:?}");
     assert!((126..=266).contains(&link.packets_duplicated), "{link:?}");
     assert!((delay - 10.0).abs() < 1e-6, "{delay}");
-    // min(|Z|, 3) of 1 ms has a mean of 0.797 ms and hardly meets the packet before at 1 ms's distance.
+    // min(|Z|, 3) with 1 ms has a mean of 0.797 ms, and rarely reaches the previous packet, which is 1 ms earlier.
     let jitter = "rate = \"unlimited\"\ndelay = \"10 ms\"\njitter = \"0.2 ms half-normal\"";
     let (_, delay) = link_and_delay(&over(jitter));
     assert!((delay - 10.0 - 0.2 * 0.7971).abs() < 0.005, "{delay}");
@@ -132,7 +132,7 @@ fn chance_loses_copies_and_delays_as_much_as_was_said() {
 
 #[test]
 fn a_policer_and_a_shaper_pass_their_rate_and_their_burst() {
-    // 8 Mbit/s are offered for 20 s, 20 MB; 4 Mbit/s and a burst of 30 kB pass.
+    // 8 Mbit/s are offered for 20 s: 20 MB. The policer passes 4 Mbit/s and a burst of 30 kB.
     let police = "rate = \"unlimited\"\ndelay = \"10 ms\"\npolice = \"4 Mbit/s\"\npolice_burst = \"30 kB\"";
     let (link, delay) = link_and_delay(&over(police));
     assert!((10_028..=10_032).contains(&link.packets_forwarded) && (delay - 10.0).abs() < 1e-6, "{link:?} {delay}");
@@ -152,7 +152,7 @@ fn a_route_change_moves_the_delay_and_steps_are_told() {
     assert!((delay - 20.0).abs() < 0.02, "half of the run each: {delay}");
 }
 
-/// Loss is a step as rate and delay are: in the place of bursts, too, on the way back, and told by `check`.
+/// Loss can change in steps, as rate and delay can: also instead of bursts, in the reverse direction, and in the output of `check`.
 #[test]
 fn loss_comes_and_goes_in_steps() {
     let steps = "steps = [{ at = \"5 s\", loss = \"2%\" }, { at = \"15 s\", loss = \"0%\", delay = \"20 ms\" }]";
@@ -186,11 +186,11 @@ fn a_trace_carries_what_it_has_opportunities_for_from_its_offset_on() {
     fs::write(&file, "1\n2\n3\n4\n10\n").expect("room for it");
     let keys = format!("delay = \"1 ms\"\nqueue = \"100 packets\"\nrate_trace = \"{}\"\n", file.display());
     let (link, _) = link_and_delay(&over(&keys));
-    // 500 opportunities of 1500 bytes a second are 6 Mbit/s; a queue of 100 beyond that.
+    // 500 opportunities of 1500 bytes per second are 6 Mbit/s, plus a queue of 100 packets.
     assert!((15_080..=15_110).contains(&all(&link)), "{link:?}");
 }
 
-/// Both directions on one channel have its capacity between them; on two, each has its own.
+/// Both directions of one channel share its capacity; with two channels, each direction has its own.
 #[test]
 fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
     let both = |duplex: &str| {
@@ -210,7 +210,7 @@ fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
     assert!((25_000..=25_050).contains(&half.links[0].packets_forwarded), "{:?}", half.links);
 }
 
-/// Each discipline keeps the delay of a responsive flow lower than drop-tail does, which fills its queue.
+/// Each discipline keeps the delay of a responsive flow below that of drop-tail, which lets its queue fill.
 #[test]
 fn every_discipline_keeps_tcps_queue_shorter_than_drop_tail() {
     let queue = |aqm: &str| {
@@ -243,7 +243,7 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
     assert_ne!(one[0], one[1], "another seed is another run");
 }
 
-/// Media that go back meet the other direction's rate and delay, live as simulated, and are answered over the forward one.
+/// Media in the reverse direction have the rate and delay of that direction, live and simulated; their answers use the forward direction.
 #[test]
 fn media_go_back_on_real_sockets_too() {
     let text = "name = \"back\"\nduration = \"3 s\"\n[[link]]\nname = \"way\"\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
@@ -253,7 +253,7 @@ fn media_go_back_on_real_sockets_too() {
     let live = live::run(&scenario, &Setup::new(1, Stage::Loopback), &AtomicBool::new(false), &mut |_| {});
     let live = live.expect("sockets on loopback");
     for run in [run(text), live] {
-        // 8 ms of service and 40 ms on the way.
+        // 8 ms of service and 40 ms of propagation.
         let delay = run.flows[0].delay.p50_s.expect("delays") * 1e3;
         assert!((47.9..58.0).contains(&delay), "{delay} ms");
         let back = run.links.iter().find(|link| link.name == "way (back)").expect("media pass it");
@@ -308,7 +308,7 @@ fn marks_come_from_the_queue_to_the_controller() {
             came <= link.packets_marked && came + 3 > link.packets_marked,
             "{came} except for the last, of {link:?}"
         );
-        // A report a second on 187.5 packets each.
+        // One report per second, on 187.5 packets each.
         let told = shares.iter().map(|share| share * 187.5).sum::<f64>();
         let marked = link.packets_marked as f64;
         // Nothing is reported about the last seconds and about intervals whose request the queue dropped: requests have no mark.
@@ -335,7 +335,7 @@ fn marks_come_from_several_paths() {
     assert!(came <= link.packets_marked && came + 3 > link.packets_marked, "{came} of {link:?}");
 }
 
-/// Each discipline on real sockets, against the simulator: bursts at twice the link's rate, whose delay the discipline decides.
+/// Each discipline on real sockets, compared with the simulator: bursts at twice the link's rate, whose delay depends on the discipline.
 #[test]
 #[ignore = "real time: 40 s"]
 fn every_discipline_does_the_same_live_as_simulated() {
@@ -365,7 +365,7 @@ fn every_discipline_does_the_same_live_as_simulated() {
             "{aqm} simulated {simulated:?}, live {:?} {:?}, {stalled} s of stalls",
             live.flows[0].delay, live.links
         );
-        // The same packets meet the same link; what differs is when the machine lets them go.
+        // The same packets meet the same link; only the timing of the machine differs.
         assert!((live_mean - mean).abs() < 2e-3 + 0.1 * mean + stalled, "{told}");
         assert!((live_tail - tail).abs() < 4e-3 + 0.15 * tail + stalled, "{told}");
         let sent = |run: &Run| run.flows[0].packets_sent as f64;
@@ -375,7 +375,8 @@ fn every_discipline_does_the_same_live_as_simulated() {
     }
 }
 
-/// Marks on real sockets, against the simulator: a session that takes half of the link, and bursts of others that take more than the rest.
+/// Marks on real sockets, compared with the simulator: a session that uses half of the link, and bursts of other traffic that
+/// exceed the rest.
 #[test]
 #[ignore = "real time: 75 s"]
 fn queues_mark_the_same_live_as_simulated() {

@@ -1,4 +1,4 @@
-//! Sessions that send live media: frames of encoders, sound, pauses; and what is refused.
+//! Sessions that send live media: frames of encoders, audio, pauses; and invalid settings.
 
 use std::sync::atomic::AtomicBool;
 
@@ -7,7 +7,7 @@ use equipoise_lab::result::{FlowResult, FramesResult, Report};
 use equipoise_lab::scenario::{Override, Scenario, Value};
 use equipoise_lab::sim;
 
-/// A call under a constant rate over a link that carries twice of it: 20 ms on the way, packets of 1000 bytes.
+/// A call at a constant rate over a link with twice the capacity: 20 ms of propagation, packets of 1000 bytes.
 const CALL: &str = r#"
 name = "call"
 duration = "60 s"
@@ -69,13 +69,13 @@ fn a_frame_takes_its_packets_own_time_and_the_way() {
     assert!(most < 0.052, "{most}");
     let audio = flow.audio.expect("it sends audio");
     assert_eq!((audio.captured, audio.lost, audio.late), (2901, 0, 0));
-    // Its own 134 bytes, and at most one packet of video in front, at the sender and in the queue.
+    // Its own 134 bytes, and at most one packet of video before it, at the sender and in the queue.
     assert!(audio.delay.max_s.expect("frames") < 0.020 + 0.0006 + 0.0054 + 0.004, "{:?}", audio.delay);
     let rate = flow.mean_rate_bps.expect("a rate") / 1e6;
     assert!((0.97..1.005).contains(&rate), "{rate} Mbit/s of IP packets");
 }
 
-/// If it fails, a model's noise moves its mean, or the rate that is asked for is not the one that is sent.
+/// If it fails, a model's noise changes its mean, or the requested rate differs from the sent one.
 #[test]
 fn a_noisy_encoder_with_transients_keeps_to_the_rate() {
     let defaults = |key: &str| Override::remove(format!("flow.call.source.0.{key}"));
@@ -102,7 +102,7 @@ fn a_dead_link_is_a_freeze_and_a_pause_is_none() {
     assert!(silent.clone().count() > 90 && silent.clone().all(|it| it.packets == 0));
 }
 
-/// Twice of what the rate allows: frames are left out, and those that are sent are in time.
+/// With twice the allowed rate, frames are skipped, and the frames that are sent are in time.
 #[test]
 fn frames_are_skipped_in_place_of_late() {
     let set = |key: &str, value: &str| Override::set(key, value);
@@ -114,7 +114,7 @@ fn frames_are_skipped_in_place_of_late() {
     assert!(with.delay.p95_s.expect("frames") < 0.3, "{with:?}");
 }
 
-/// The same frames leave at the same times; what differs is how punctual the machine is.
+/// The same frames leave at the same times, except for the timing of the machine.
 #[test]
 #[ignore = "real time: 8 s"]
 fn a_call_does_the_same_live_as_simulated() {

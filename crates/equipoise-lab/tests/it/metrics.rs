@@ -1,4 +1,4 @@
-//! Metrics against a trace that can be summed up by hand.
+//! Metrics compared with a trace that can be evaluated by hand.
 
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_lab::record::Recorder;
@@ -59,7 +59,7 @@ fn intervals_and_criteria_are_those_of_the_hand() {
     // Warm-up: counts for the totals only.
     packet(&mut recorder, 500, Some(100));
     // Means of 8, 12 and 11 ms in the intervals of 1, 2 and 3 s; one of the third is lost. The last of the second
-    // arrives in the third, and belongs where it was sent.
+    // arrives in the third, but counts for the one in which it was sent.
     for (millis, delay) in [(1100, Some(6)), (1200, Some(10)), (2100, Some(10)), (2995, Some(14))] {
         packet(&mut recorder, millis, delay);
     }
@@ -142,6 +142,6 @@ tcp = { transfer = "10 MB" }
     let took_s = upload.finished_s.expect("it has the time") - 30.0;
     close(upload.goodput_bps, upload.delivered_bytes as f64 * 8.0 / took_s);
     assert!(upload.goodput_bps.is_some_and(|goodput| (4e6..5e6).contains(&goodput)), "{:?}", upload.goodput_bps);
-    // Of a transfer that was complete before the end of the warm-up nothing is left to be counted.
+    // A transfer that was complete before the end of the warm-up has nothing left to count.
     assert_eq!(tcp(&text.replace("\"5 s\"", "\"80 s\"")).goodput_bps, None);
 }

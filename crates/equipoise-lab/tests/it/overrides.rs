@@ -1,4 +1,4 @@
-//! An override changes what its path names, and one that does not fit the file is refused with what would be right.
+//! An override changes the value at its path; one that does not fit the file is refused with a correct alternative.
 
 use std::collections::BTreeMap;
 
@@ -116,7 +116,7 @@ fn overrides_apply_in_their_order() {
     assert_eq!(scenario.flows.iter().map(|flow| flow.start.as_secs_f64()).collect::<Vec<_>>(), [2.0, 1.0]);
 }
 
-/// The whole chain of the messages with which one override is refused.
+/// The whole chain of error messages for one refused override.
 fn refusal(change: Override) -> String {
     let error = Scenario::parse_with(TEXT, &[change]).expect_err("wrong on purpose");
     let mut message = error.to_string();
@@ -154,7 +154,7 @@ fn an_override_that_does_not_fit_is_refused_with_its_path_and_what_would_be_righ
     }
 }
 
-/// The check of the result knows the keys, so that a typing error cannot run the old setting.
+/// The result is checked for unknown keys, so that a typing error does not run the old setting.
 #[test]
 fn an_unknown_key_is_refused_by_the_check_of_the_file() {
     let cases: [(&str, &[&str]); 6] = [
@@ -173,7 +173,8 @@ fn an_unknown_key_is_refused_by_the_check_of_the_file() {
     }
 }
 
-/// Two values that do not fit each other: the one of the file is named by its path, as nobody sees the lines of the result.
+/// Two values that contradict each other: the value of the file is named by its path, because the user does not see the lines of
+/// the result.
 #[test]
 fn a_value_of_the_file_that_does_not_fit_an_override_is_named_by_its_path() {
     let message = refusal(Override::set("flow.media.controller.max_rate", "0.01 Mbit/s"));

@@ -15,7 +15,7 @@ fn results() -> Report {
     Report::new(&scenario, 1, runs)
 }
 
-/// Packets sent on a path between two seconds.
+/// Packets sent on a path between two times in s.
 fn sent(path: &PathResult, from: f64, to: f64) -> u64 {
     let within = path.intervals.iter().filter(|interval| interval.start_s >= from && interval.end_s <= to);
     within.map(|interval| interval.packets).sum()
@@ -30,7 +30,7 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
         assert_eq!(flow.packets_received, wide.packets_received + narrow.packets_received);
         assert_eq!(flow.reports_missing, wide.reports_missing + narrow.reports_missing);
         // 375 packets a second, on both together, except for some periods after the wide path's silence, in which the narrow one,
-        // being alone, was full, and the session's circuit breaker tripped.
+        // which was alone, was full, and the session's circuit breaker tripped.
         let together = |from: u32, to: u32| {
             let (from, to) = (f64::from(from), f64::from(to));
             (sent(wide, from, to) + sent(narrow, from, to)) as f64 / (375.0 * (to - from))
@@ -39,16 +39,16 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
             let share = together(from, to);
             assert_eq!((share - 1.0).abs() < 0.02, is_whole, "{share} from {from} s to {to} s");
         }
-        // Its own trips where its capacity has halved, and the wide one carries all until it is tried again.
+        // Its own breaker trips after its capacity has halved, and the wide path carries everything until it is tried again.
         assert!((1..=2).contains(&narrow.circuit_broken["congestion"]) && flow.circuit_strained == 1);
         assert!(flow.circuit_broken.is_empty() && wide.circuit_broken.is_empty());
         assert!(sent(narrow, 64.0, 68.0) < 100, "left to the other");
         assert_eq!(sent(narrow, 100.5, 110.0), 0, "taken away");
-        // But where the other one's answers are late, too, and none is better.
+        // A dead path is only probed, unless the answers of the other path are late as well.
         assert!(sent(wide, 142.5, 150.0) < 100, "dead: the probe at most");
         assert!(sent(wide, 101.0, 110.0).abs_diff(9 * 375) < 10, "the other carries all");
         assert!(sent(narrow, 110.0, 130.0) > 500, "and is used again");
-        // The narrow path is nearer, until its queue is full.
+        // The narrow path has less delay until its queue is full.
         let mean = |path: &PathResult, at: usize| path.intervals[at].delay_mean_s.expect("something came");
         assert!(mean(narrow, 100) < mean(wide, 100) && mean(narrow, 125) > 0.5, "50 s, and 62.5 s");
         assert!(wide.decisions.contains_key("law") && !flow.decisions.contains_key("law"), "shares are the paths'");
@@ -88,7 +88,7 @@ fn the_page_and_the_trace_tell_the_paths_apart() {
     assert!(of("rate-decided", "") > 20, "the total is of no path");
 }
 
-/// Mbit/s sent on a path between two seconds, and the mean delay of its packets meanwhile, in ms.
+/// Mbit/s sent on a path between two times in s, and the mean delay of its packets in that time, in ms.
 fn carried(path: &PathResult, from: f64, to: f64) -> (f64, f64) {
     let within = path.intervals.iter().filter(|interval| interval.start_s >= from && interval.end_s <= to);
     let delays = within.filter_map(|interval| Some((interval.delay_mean_s?, interval.packets as f64)));

@@ -1,4 +1,4 @@
-//! Queueing delays and the metrics of phases, against values computed by hand.
+//! Queueing delays and the metrics of phases, compared with values computed by hand.
 
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_lab::record::Recorder;
@@ -42,7 +42,8 @@ fn near(found: Option<f64>, expected: f64, within: f64) {
     assert!((found - expected).abs() <= within, "{found} is not {expected}");
 }
 
-/// Rates of 1 and 3 Mbit/s on 8: Jain's index is 16 / 20, half of what they could use at most is all they can use.
+/// Rates of 1 and 3 Mbit/s on 8 Mbit/s: Jain's index is 16 / 20, and utilisation is 1, because their maximum rates are only half
+/// of the capacity.
 #[test]
 fn known_shares_have_their_index_of_fairness() {
     let run = run(&two(["1 Mbit/s", "3 Mbit/s"], "rate = \"8 Mbit/s\""));
@@ -61,7 +62,7 @@ fn known_shares_have_their_index_of_fairness() {
     near(alone.flows[0].settled_bps, 1e6, 3e4);
 }
 
-/// 6 Mbit/s on 4: the queue grows by half a second in each second until the rest is 1 Mbit/s, and 5 s of work are left at 10 s.
+/// 6 Mbit/s on 4 Mbit/s: the queue grows by 0.5 s per second until the rest is 1 Mbit/s, and 5 s of work are left at 10 s.
 #[test]
 fn a_queue_that_grows_and_shrinks_is_seen_in_the_waits_of_phases() {
     let run = run(&two(["1 Mbit/s", "5 Mbit/s"], "rate = \"4 Mbit/s\""));
@@ -70,16 +71,16 @@ fn a_queue_that_grows_and_shrinks_is_seen_in_the_waits_of_phases() {
     near(full.queueing.expect("simulated").mean_s, 10.0 / 6.0, 0.05);
     near(full.queueing.expect("simulated").p95_s, 0.95 * 10.0 / 3.0, 0.1);
     near(full.utilisation, 1.0, 0.01);
-    // A sixth of the 20 Mbit that wait at 10 s is of the flow that goes on, in addition to its own 10 Mbit.
+    // A sixth of the 20 Mbit in the queue at 10 s belongs to the flow that continues, in addition to its own 10 Mbit.
     near(after.utilisation, 4.0 / 3.0, 0.01);
     let flow = run.flows[0].queueing.expect("simulated");
     assert!(flow.mean_s < flow.p95_s && flow.p95_s <= flow.p99_s, "{flow:?}");
 }
 
-/// A second after the fall the queue that it made counts no more.
+/// One second after a fall of the capacity, the queue that it caused does not count any more.
 #[test]
 fn calm_leaves_out_the_second_after_a_fall() {
-    // For half a second 2 Mbit/s come to 1: 0.5 s of work, gone after one more half at 4 Mbit/s.
+    // For 0.5 s, 2 Mbit/s arrive at 1 Mbit/s: 0.5 s of work, which is done after another 0.5 s at 4 Mbit/s.
     let link =
         "rate = \"4 Mbit/s\"\nsteps = [{ at = \"5 s\", rate = \"1 Mbit/s\" }, { at = \"5.5 s\", rate = \"4 Mbit/s\" }]";
     let run = run(&two(["1 Mbit/s", "1 Mbit/s"], link));
@@ -96,13 +97,13 @@ fn calm_leaves_out_the_second_after_a_fall() {
 fn jitter_is_no_wait_in_a_queue() {
     let run = run(&two(["1 Mbit/s", "1 Mbit/s"], "rate = \"100 Mbit/s\"\njitter = \"5 ms half-normal\""));
     assert!(run.flows[0].delay.p95_s.expect("packets") > 0.015, "there is jitter");
-    // Two flows may meet, and then one waits for a packet of the other, 80 us; one alone waits at most for its own reports.
+    // If packets of two flows meet, one waits for the other, 80 us; a flow alone waits at most for its own reports.
     let found = media(&run).phases[1].queueing.expect("simulated");
     assert_eq!(found.p95_s, Some(0.0));
     assert!(found.mean_s.expect("packets") < 1e-6, "{found:?}");
 }
 
-/// A medium of 1 Mbit/s beside a connection that takes what is left of 3 Mbit/s.
+/// Media of 1 Mbit/s next to a connection that uses the rest of 3 Mbit/s.
 #[test]
 fn throughput_is_set_against_that_of_tcp() {
     let tcp = "[[flow]]\nname = \"tcp\"\npath = [\"way\"]\npacket_size = \"1500 B\"\nwindow = { name = \"reno\" }\n";
@@ -115,7 +116,7 @@ fn throughput_is_set_against_that_of_tcp() {
     assert!(tcp.p95_s.expect("segments") > 0.05 && tcp.p99_s.expect("segments") < 0.102, "{tcp:?}");
 }
 
-/// Queueing delays are unknown in a world that never reports them; all other results are there.
+/// Queueing delays are unknown in a world that does not report them; all other results exist.
 #[test]
 fn without_arrivals_the_waits_are_unknown() {
     let scenario = scenario(&two(["1 Mbit/s", "1 Mbit/s"], "rate = \"8 Mbit/s\""));

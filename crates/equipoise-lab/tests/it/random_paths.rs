@@ -1,4 +1,4 @@
-//! Random paths: what is bad is found, and the same for any number of threads.
+//! Random paths: bad runs are found, and are the same for any number of threads.
 
 use equipoise_lab::scenario::{Catalogue, Scenario};
 use equipoise_lab::suite::SuiteError;
@@ -9,8 +9,8 @@ fn ran(controller: &str, runs: u32, threads: usize) -> PathsResult {
     paths::run((&Catalogue::default(), controller), &plan, &|_| {}).expect("it runs")
 }
 
-/// Our own law on the first sixty paths. The aim is none bad in two hundred (the book says how far it is); if this fails, the law has become worse
-/// than it was when this was written, when 22 were, or more is sent than its media may have.
+/// Our own law on the first 60 paths. The goal is no bad path in 200 (the book describes the current state); if this fails, the
+/// law has become worse than when this was written, with 22 bad paths, or it sends more than the media allow.
 #[test]
 fn our_own_law_on_sixty_paths_is_no_worse_than_it_was() {
     let result = ran("equipoise", 60, 2);
@@ -29,7 +29,8 @@ fn the_bytes_are_the_same_for_any_number_of_threads() {
     assert_eq!((read.bad, &read.faults, read.runs.len()), (one.bad, &one.faults, 9));
 }
 
-/// Each flow of a fixed rate sends 1 Mbit/s. If it fails, runs are bad in which nothing was wrong, or good in which a queue was full throughout.
+/// Each flow of a fixed rate sends 1 Mbit/s. If it fails, runs without any fault are called bad, or runs with a permanently full
+/// queue are called good.
 #[test]
 fn fixed_rates_are_bad_where_they_do_not_fit_and_good_where_they_do() {
     let result = ran("cbr", 60, 2);
@@ -40,7 +41,7 @@ fn fixed_rates_are_bad_where_they_do_not_fit_and_good_where_they_do() {
             assert!(!run.is_bad(), "{}: {:?}", run.path, run.faults);
             found[0] += 1;
         } else if (1.5..2.0).contains(&load) && run.queue_s > 0.3 {
-            // In a shorter queue frames leave gaps, and a circuit breaker ends what is more.
+            // A shorter queue drops parts of frames, and a circuit breaker stops higher rates.
             assert!(run.faults.iter().any(|fault| fault.kind() == "standing queue"), "{}: {:?}", run.path, run.faults);
             found[1] += 1;
         }
@@ -48,7 +49,7 @@ fn fixed_rates_are_bad_where_they_do_not_fit_and_good_where_they_do() {
     assert!(found[0] >= 10 && found[1] >= 1, "{found:?}");
 }
 
-/// If it fails, `equipoise sim` shows another run than the one that was judged.
+/// If it fails, `equipoise sim` shows a different run than the one that was judged.
 #[test]
 fn the_scenario_of_a_seed_is_the_run_that_is_judged() {
     let catalogue = Catalogue::default();

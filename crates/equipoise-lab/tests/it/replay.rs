@@ -1,7 +1,7 @@
 //! One recorded list of inputs gives the same outputs in both worlds.
 //!
-//! A session runs over real sockets through the emulated bottleneck, with everything written down that went into its ends
-//! and came out. The same inputs then go through the simulated world's driver into fresh ends.
+//! A session runs over real sockets through the emulated bottleneck, and all inputs and outputs of its ends are recorded.
+//! The simulated world's driver then passes the same inputs to new ends.
 
 use equipoise::control;
 use equipoise::measure::ClockMap;
@@ -17,7 +17,7 @@ use equipoise_sim::turn;
 const PACKET: Size = Size::from_bytes(1000);
 
 fn sender(start: Time) -> Sender {
-    // A law that makes use of every report, and of the path's load.
+    // A law that uses every report and the path's load.
     let entry = control::find("ap-load").expect("in the catalogue");
     let parameters = entry.parse(&[("target", "13 ms"), ("min_rate", "2 Mbit/s")]).expect("valid");
     let controller = entry.build(&parameters, PACKET).expect("valid");
@@ -32,7 +32,7 @@ fn receiver() -> Receiver {
     Receiver::new(config).expect("valid")
 }
 
-/// What went into an end and what came out, in order.
+/// The inputs and outputs of an end, in order.
 #[derive(Clone, Debug, PartialEq)]
 enum Entry {
     Datagram(Time, Vec<u8>),
@@ -43,7 +43,7 @@ enum Entry {
     Event(Event),
 }
 
-/// Writes everything down.
+/// Records everything.
 #[derive(Default)]
 struct Recorder(Vec<Entry>);
 
@@ -67,7 +67,7 @@ impl Observer for Recorder {
     }
 }
 
-/// A session of a second over a link of 15 Mbit/s and 10 ms each way: its start, and both ends' records.
+/// A session of 1 s over a link of 15 Mbit/s and 10 ms each way: its start, and the records of both ends.
 fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
     let clock = Clock::new();
     let socket = || Socket::bind(([127, 0, 0, 1], 0).into(), &clock).expect("127.0.0.1 has a free port");
@@ -92,7 +92,7 @@ fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
     let sending = run_endpoint(sender(start), near, Recorder::default()).expect("a thread");
     clock.sleep_until(start + Span::from_secs(1));
     let Finished { observer: Recorder(sent), .. } = sending.stop().expect("the sender's host works");
-    // Longer than any stall: the goodbye comes, or never will.
+    // Longer than any stall: a goodbye that has not arrived by then never will.
     let give_up = clock.now() + Span::from_secs(10);
     while !receiving.is_finished() && clock.now() < give_up {
         clock.sleep_until(clock.now() + Span::from_millis(1));
@@ -102,7 +102,7 @@ fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
     (start, sent, received)
 }
 
-/// The inputs of `record` through the simulated driver, with what the end makes of them.
+/// Passes the inputs of `record` through the simulated driver, and returns them with the outputs of the end.
 fn simulated<E: Endpoint>(mut end: E, record: &[Entry]) -> Vec<Entry> {
     let mut replayed = Vec::new();
     let mut drive = |at: Time, input: Option<Input<'_>>, replayed: &mut Vec<Entry>| {
@@ -133,7 +133,7 @@ fn count(record: &[Entry], matches: impl Fn(&Entry) -> bool) -> usize {
     record.iter().filter(|entry| matches(entry)).count()
 }
 
-/// If it fails, a session does something that its inputs do not explain, and a simulation of it proves nothing.
+/// If it fails, the behaviour of a session does not depend on its inputs alone, and a simulation of it proves nothing.
 #[test]
 fn a_session_over_sockets_goes_the_same_way_through_the_simulated_driver() {
     let (start, sent, received) = over_sockets();

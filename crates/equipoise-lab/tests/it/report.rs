@@ -1,4 +1,4 @@
-//! The page: self-contained, safe against hostile names, whole for any set of runs.
+//! The page: self-contained, safe with hostile names, complete for any set of runs.
 
 use equipoise_lab::result::{Report, World};
 use equipoise_lab::scenario::Scenario;

@@ -87,7 +87,7 @@ fn every_scenario_of_the_project_parses_and_explains() {
     assert!(count >= 28, "{count}");
 }
 
-/// What is written, what stands there instead, and what the message must hold: line, key, value, remedy.
+/// A part of the file, its replacement, and the required content of the message: line, key, value, remedy.
 const WRONG: &[(&str, &str, &[&str])] = &[
     ("rate = \"15 Mbit/s\"", "rate = \"15\"", &["line 7, column 8", "rate", "\"15\"", "has no unit", "15 Mbit/s"]),
     ("rate = \"15 Mbit/s\"", "rate = 15", &["line 7", "rate = 15", "has no unit", "15 Mbit/s"]),
@@ -150,7 +150,7 @@ const WRONG: &[(&str, &str, &[&str])] = &[
     ("duration = \"40 s\"", "duration = ", &["line 2"]),
 ];
 
-/// What many runs have over time is kept of as many as memory has room for.
+/// Time series are kept for as many runs as memory allows.
 #[test]
 fn long_scenarios_keep_the_series_of_fewer_runs() {
     let with = |text: &str| Scenario::parse(text).expect("a right scenario").runs_with_series();
@@ -419,7 +419,7 @@ fn a_text_that_is_longer_than_any_scenario_is_refused_before_it_is_parsed() {
 fn a_scenario_that_would_take_hours_or_all_memory_is_refused_with_its_number_and_the_key_to_change() {
     assert_eq!(Scenario::parse(DEMO).expect("a right scenario").check_budget(), Ok(()));
     let refused = |text: &str| Scenario::parse(text).expect("a right scenario").check_budget().expect_err("too much");
-    // 22.5 thousand million packets of 1 kB until the step.
+    // 22.5 · 10⁹ packets of 1 kB until the step.
     let error = refused(&DEMO.replace("rate = \"9 Mbit/s\"", "rate = \"9000 Gbit/s\""));
     assert!(
         matches!(&error, OverBudget::Packets { key: "source.rate", packets, .. } if *packets > 20_000_000_000),
@@ -428,7 +428,7 @@ fn a_scenario_that_would_take_hours_or_all_memory_is_refused_with_its_number_and
     assert!(error.to_string().contains("`source.rate` of flow"), "{error}");
     let long = DEMO.replace("duration = \"40 s\"", "duration = \"9000000000 s\"");
     assert!(matches!(refused(&long), OverBudget::Packets { .. }));
-    // Two flows with an interval a second, for two months.
+    // Two flows with one interval per second, for two months.
     let slow = DEMO
         .replace("0.1 Mbit/s", "1 Mbit/s")
         .replace("Mbit/s", "kbit/s")

@@ -18,7 +18,7 @@ delay = "20 ms"
 queue = "100 ms"
 "#;
 
-/// Beside it a path of 2 Mbit/s.
+/// A second path of 2 Mbit/s.
 const PATHS: &str = r#"
 [[link]]
 name = "other"
@@ -43,7 +43,7 @@ packet_size = "1500 B"
 window = { name = "cubic" }
 "#;
 
-/// A session under the controller, where `what` says which kind it is.
+/// A session with the controller; `what` is the kind of session.
 fn session(entry: &Entry, what: &str) -> String {
     let given = [
         ("target", "\"60 ms\""),
@@ -95,7 +95,7 @@ fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks
     }
 }
 
-/// The longest time in s for which more than twice what arrives was sent, and Mbit/s after the warm-up.
+/// The longest time in s for which more than twice the received rate was sent, and the rate after the warm-up in Mbit/s.
 fn harm(flow: &FlowResult) -> (f64, f64) {
     let (mut longest, mut present) = (0.0_f64, 0.0);
     for interval in &flow.intervals {
@@ -110,7 +110,7 @@ fn harm(flow: &FlowResult) -> (f64, f64) {
 #[test]
 fn beside_tcp_every_adaptive_controller_leaves_tcp_its_part_and_those_that_go_by_losses_have_one() {
     for (entry, what) in entries().iter().flat_map(|entry| [ONE_PATH, TWO_PATHS].map(|what| (entry, what))) {
-        // What lacks something was refused above.
+        // Controllers without the feedback that they need were refused above.
         let Ok(run) = simulate(&format!("{LINK}{PATHS}{}{TCP}", session(entry, what))) else { continue };
         let (excess, rate) = harm(&run.flows[0]);
         let tcp = run.flows[1].tcp.as_ref().and_then(|tcp| tcp.goodput_bps).expect("it has one") / 1e6;

@@ -1,4 +1,4 @@
-//! The cases of RFC 8867 against the tables of its text, and what a suite gives.
+//! The cases of RFC 8867 compared with its tables, and the results of a suite.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,8 @@ fn sessions(scenario: &Scenario) -> Vec<&Flow> {
     scenario.flows.iter().filter(|flow| matches!(flow.kind, FlowKind::Session { .. })).collect()
 }
 
-/// When the rate of the shared link changes in a direction, and to how many kbit/s less the planned rate of UDP; `None` without limit.
+/// The times at which the rate of the shared link changes in a direction, and its values in kbit/s minus the planned rate of
+/// UDP; `None` without a limit.
 fn left(scenario: &Scenario, direction: Direction) -> Option<Vec<(i64, u64)>> {
     let link = scenario.links.iter().find(|link| link.name == "bottleneck").expect("a shared link");
     let Capacity::Rate(rate) = &link.direction(direction).capacity else { return None };
@@ -272,7 +273,7 @@ fn plan(threads: usize) -> Plan {
     Plan { seed: 1, runs: 2, aqm: None, execution: Some(threads).into() }
 }
 
-/// Sec. 5.6 in twelve seconds.
+/// Sec. 5.6 in 12 s.
 fn short() -> Item {
     let set = Override::set;
     let overrides = vec![
@@ -356,7 +357,7 @@ fn the_json_has_its_fixed_names_with_a_mean_and_its_interval_each() {
     assert_eq!((read.results.len(), read.to_markdown()), (2, result.to_markdown()));
 }
 
-/// A flow's rate, its audio's included, is that of the packets that a single run of the file has.
+/// A flow's rate, including its audio, is that of the packets in a single run of the file.
 #[test]
 fn the_means_are_those_of_the_runs_themselves() {
     let item = short();
@@ -370,7 +371,7 @@ fn the_means_are_those_of_the_runs_themselves() {
     assert!((found.metric("utilisation").expect("measured").mean / utilisation - 1.0).abs() < 1e-5);
     let rate = mean(&|run| run.flows[0].mean_rate_bps.expect("measured"));
     assert!((found.flows[0].metric("mean_rate_bps").expect("measured").mean / rate - 1.0).abs() < 1e-5);
-    // 50 packets a second from 2 to 11 s, of 50 B and headers each; as that of its session it is the mean of 10 s.
+    // 50 packets/s from 2 to 11 s, each with 50 bytes and headers; as for its session, the mean is over 10 s.
     let audio = found.flows[1].metric("mean_rate_bps").expect("measured").mean * 10.0;
     assert!((450.0 * 8.0 * 78.0..450.0 * 8.0 * 110.0).contains(&audio), "{audio}");
     let over_time: f64 = found.series[0].seconds.iter().filter_map(|second| second.rate_bps).sum();
@@ -408,7 +409,7 @@ fn what_a_law_cannot_run_is_said_and_no_error_unless_nothing_runs() {
     assert!(matches!(ran(&items, &[], &plan(1)), Err(SuiteError::NoController)));
 }
 
-/// If it fails, a live result stands under another variant or controller, or cannot be told from the simulated one.
+/// If it fails, a live result is listed under a wrong variant or controller, or cannot be distinguished from the simulated one.
 #[test]
 fn live_results_stand_beside_the_simulated_ones_of_the_same_variant_and_controller() {
     let items = [short(), Item { variant: "again".to_owned(), ..short() }];
@@ -448,8 +449,8 @@ fn live_results_stand_beside_the_simulated_ones_of_the_same_variant_and_controll
     assert_eq!(read.not_run, result.not_run);
 }
 
-/// Twelve seconds of 5.6 across network namespaces, where the connection is one of the kernel's. If it fails, live results have other metrics than
-/// simulated ones, or have them of something else.
+/// 12 s of case 5.6 across network namespaces, with a connection of the kernel. If it fails, live results have other metrics than
+/// simulated ones, or the metrics of something else.
 #[test]
 #[ignore = "real time: 14 s"]
 fn a_case_runs_live_beside_its_simulation_with_the_waits_of_the_emulated_queue() {
@@ -475,7 +476,7 @@ fn a_case_runs_live_beside_its_simulation_with_the_waits_of_the_emulated_queue()
     for (key, found) in &simulated.metrics {
         assert!(found.is_none() || live.metric(key).is_some(), "{key} is missing live");
     }
-    // TCP has filled the queue of 300 ms by the end, and loses by it.
+    // TCP has filled the queue of 300 ms by the end, and has losses.
     let p95 = live.metric("queueing_p95_s").expect("measured").mean;
     assert!((0.05..0.32).contains(&p95), "{p95}");
     let used = live.metric("utilisation").expect("measured").mean;
@@ -520,7 +521,7 @@ fn csv_has_a_line_a_metric_with_the_same_columns() {
     assert!(csv.lines().any(|line| line.contains(",flow,tcp,tcp,,,goodput_bps,")), "{csv}");
 }
 
-/// A trace of 12 Mbit/s (an opportunity of 1500 B a millisecond) and steps of 2 and 1 Mbit/s.
+/// A trace of 12 Mbit/s (an opportunity of 1500 bytes every millisecond) and steps of 2 and 1 Mbit/s.
 #[test]
 fn a_folder_of_traces_is_a_suite_with_a_row_a_trace() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Web traffic: what can be written, what is refused, and what then comes over the link.
+//! Web traffic: valid and invalid settings, and the traffic on the link.
 
 use equipoise_lab::report;
 use equipoise_lab::result::{FlowResult, Report, Run, WebResult};
@@ -7,7 +7,7 @@ use equipoise_lab::sim::simulate_many;
 
 use crate::scenario::refusal;
 
-/// Nothing but what `web` says, over a path of 50 ms each way.
+/// Only the flow that `web` describes, over a path of 50 ms each way.
 fn over(rate: &str, duration: &str, web: &str) -> String {
     format!(
         "name = \"web\"\nduration = \"{duration}\"\nwarm_up = \"10 s\"\nsample_interval = \"1 s\"\n[[link]]\nname = \"way\"\n\
@@ -33,7 +33,7 @@ fn goodput(flow: &FlowResult) -> f64 {
     flow.tcp.as_ref().and_then(|tcp| tcp.goodput_bps).expect("something came") / 1e6
 }
 
-/// RFC 8868, Sec. 5.1 both ways: 10 · 40 kB · 8 / (10 s + a fetch) with one connection a burst, and thirty times that with 30, whose
+/// RFC 8868, Sec. 5.1 in both directions: 10 · 40 kB · 8 / (10 s + a fetch) with one connection per burst, and 30 times that with 30, whose
 /// burst takes as long as the longest fetch. A flow is ON for `fetch / (fetch + 10 s)` of its time.
 #[test]
 fn ten_flows_offer_the_load_of_both_readings_on_a_path_that_is_wide_enough() {
@@ -44,7 +44,7 @@ fn ten_flows_offer_the_load_of_both_readings_on_a_path_that_is_wide_enough() {
         let (flow, found) = (&run.flows[0], web(&run.flows[0]));
         assert!(load.contains(&goodput(flow)), "{connections}: {} Mbit/s", goodput(flow));
         assert!(on.contains(&found.on_share.expect("it lasted")), "{connections}: {found:?}");
-        // Handshake, and slow start from 10 segments on: two and a half round trips for up to 25 segments, as each of the first five
+        // Handshake, and slow start from 10 segments: two and a half round trips for up to 25 segments, because each of the first five
         // acknowledgements opens the window by one, and one more for up to 35.
         let (p50, p95) = (found.time.p50_s.expect("times"), found.time.p95_s.expect("times"));
         assert!((0.34..0.36).contains(&p50) && (p50..0.36).contains(&p95), "{found:?}");
@@ -65,11 +65,11 @@ fn without_keys_it_is_that_of_the_rfcs_and_sizes_of_one_kind_come_to_the_byte() 
     let tcp = found.flows[0].tcp.as_ref().expect("connections");
     let fetched = 7000 * tcp.web.expect("web").fetches;
     assert!(fetched > 70_000 && (fetched..fetched + 7000).contains(&tcp.delivered_bytes), "{tcp:?}");
-    // Of one flow both ON at first and OFF.
+    // For a single flow: once with ON at the start, once with OFF.
     assert_eq!(run(&over("2 Mbit/s", "20 s", "{ flows = 1, on = 0, idle = \"1 h\" }")).flows[0].packets_sent, 0);
 }
 
-/// Beside media in one queue: what web traffic takes, media lack, in either direction.
+/// Next to media in one queue: the rate of web traffic is missing for the media, in either direction.
 #[test]
 fn media_beside_web_traffic_wait_in_one_queue_with_it_and_both_come_through() {
     let media = |direction| {
@@ -83,14 +83,14 @@ fn media_beside_web_traffic_wait_in_one_queue_with_it_and_both_come_through() {
     let with = |web, of_media| run(&(text(web) + &media(of_media)));
     let [together, apart, back] = [with("forward", "forward"), with("back", "forward"), with("back", "back")];
     assert!(tail(&together) > tail(&apart) + 0.03, "{} and {}", tail(&together), tail(&apart));
-    // A symmetric network: turned round, all is as it was.
+    // The network is symmetric: with exchanged directions, the results are the same.
     assert_eq!(together.flows[0].tcp, back.flows[0].tcp);
     let [alone, beside] = [&apart, &together].map(|run| web(&run.flows[0]));
     assert!(beside.time.p95_s > alone.time.p95_s, "{beside:?} and {alone:?}");
     assert!(beside.fetches > 200 && goodput(&together.flows[0]) > 0.25, "{beside:?}");
 }
 
-/// Where TCP flows stand: in the page, and in JSON by these keys.
+/// The results of TCP flows: in the page, and in JSON with these keys.
 #[test]
 fn what_was_fetched_stands_in_the_page_and_in_json() {
     let scenario = parse(&over("2 Mbit/s", "60 s", "{}"));

@@ -1,4 +1,4 @@
-//! Both worlds run the same scenario; the simulated one to the byte.
+//! Both worlds run the same scenario; the simulated results are the same to the byte.
 
 use std::sync::atomic::AtomicBool;
 
@@ -23,7 +23,7 @@ fn the_same_seeds_give_the_same_bytes_twice_and_on_any_number_of_threads() {
 }
 
 /// The main job, in the simulated world, over many seeds: the robust law settles within 15 % of its target. The law
-/// as printed runs away in this very scenario, which is why there is another.
+/// as printed diverges in this scenario, which is why there is a robust one.
 #[test]
 fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed() {
     let within = |run: &Run| {
@@ -39,8 +39,8 @@ fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed(
     assert!(held <= 2, "{held} of 20 held under the printed law");
 }
 
-/// Where the delay outgrows the report interval no packet is left behind the cut of Eq. 14; the session must back off
-/// all the same, and come back when the path is free again.
+/// If the delay exceeds the report interval, no packet is left after the cut of Eq. 14; the session must still back off,
+/// and recover when the path is free again.
 #[test]
 fn an_overload_that_outgrows_the_interval_is_backed_off_from() {
     let overload = DEMO.replacen(
@@ -84,19 +84,19 @@ fn a_live_run_tells_its_rows_ends_on_request_and_keeps_what_it_measured() {
     })
     .expect("sockets on loopback");
     assert_eq!((run.world, run.complete), (World::Live, false));
-    // A machine that stalls for an interval gives more than one row at once.
+    // If the machine stalls for an interval, more than one row comes at once.
     assert!(rows >= 3, "{rows}");
     assert!(run.lasted_s >= 1.5 && run.lasted_s < 10.0, "{}", run.lasted_s);
     let media = &run.flows[0];
     assert!(media.packets_received > 10, "{} received", media.packets_received);
-    // Nothing is lost on the way but what the machine itself may lose.
+    // No losses on the path, except those of the machine itself.
     assert!(media.packets_lost <= media.packets_sent / 20, "{} of {}", media.packets_lost, media.packets_sent);
     let least = media.intervals.iter().filter_map(|interval| interval.delay_p50_s).fold(f64::INFINITY, f64::min);
     assert!((5.5e-3..20e-3).contains(&least), "5 ms of propagation and 0.5 ms of service: {least}");
     assert!(run.flows[1].packets_received > 1000, "the background flows too");
 }
 
-/// A link that carries 1 Mbit/s is offered 1.3 Mbit/s: after t seconds packets wait for 0.3 t. If it fails, live results tell other waits than
+/// A link of 1 Mbit/s is offered 1.3 Mbit/s: after t seconds packets wait for 0.3 t. If it fails, live results contain other waits than
 /// those in the emulated queues.
 #[test]
 fn a_live_run_has_the_waits_of_the_emulated_queue_as_the_simulated_one() {

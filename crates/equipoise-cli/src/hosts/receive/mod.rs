@@ -29,9 +29,9 @@ use crate::writer::{Inlet, MOST_LINES, MOST_PAYLOAD, Screen, Writer};
 #[derive(Debug, Serialize)]
 struct Results {
     start: Start,
-    /// The first that ended, in that order.
+    /// The sessions that ended first, in order of their ends.
     sessions: Vec<SessionResult>,
-    /// What the others came to, together.
+    /// The totals of all other sessions.
     more_sessions: Together,
     /// Intervals that were dropped because the file or its reader stalled.
     intervals_dropped: u64,
@@ -39,7 +39,7 @@ struct Results {
     ignored: BTreeMap<&'static str, u64>,
     /// Datagrams that this host's kernel refused to send; `null` if the server failed.
     datagrams_unsent: Option<u64>,
-    /// How often this host's wall clock was found to be set; it moves no delay.
+    /// Number of detected steps of this host's wall clock; they do not affect delays.
     wall_clock_steps: u64,
 }
 
@@ -51,16 +51,16 @@ struct Start {
     timestamps: &'static str,
 }
 
-/// How often the main thread looks around.
+/// Interval at which the main thread checks for events.
 const TICK: Duration = Duration::from_millis(20);
-/// Posts what happens to the main thread, which never waits for a reader. What is written or played out takes no detour.
+/// Posts events to the main thread and never waits. Payload goes to the file or the player directly.
 struct Poster {
     post: mpsc::Sender<Note>,
     rtp: Option<PlayOut>,
     output: Option<Inlet>,
 }
 
-/// Where RTP goes.
+/// The destination of received RTP.
 struct PlayOut {
     socket: UdpSocket,
     video: SocketAddr,
@@ -84,7 +84,7 @@ impl SessionObserver for Poster {
         let is_rtp = session.payload == Payload::Rtp;
         let is_audio = is_rtp && payload.get(8..12).is_some_and(|source| source != session.ssrc.to_be_bytes());
         if let (true, Some(PlayOut { socket, video, audio })) = (is_rtp, &self.rtp) {
-            // A player that is not there yet is no reason to stop.
+            // A player that does not listen yet is no reason to stop.
             let _ = socket.send_to(payload, if is_audio { audio } else { video });
         }
         let output = self.output.as_ref().filter(|_| session.number == 0);
@@ -165,7 +165,7 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     Ok(outcome(&stop))
 }
 
-/// What it tells and writes to; the latter is for payload.
+/// The outputs of the command; the last is for payload.
 fn outputs(options: &Receive, stop: &Arc<AtomicBool>) -> Result<(Outputs, Option<Writer>), CliError> {
     let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
     let output = options.output.as_deref().map(Output::promise).transpose()?;
@@ -177,9 +177,9 @@ fn outputs(options: &Receive, stop: &Arc<AtomicBool>) -> Result<(Outputs, Option
     Ok((Outputs { screen, json, views }, output.map(|file| Writer::start(file, MOST_PAYLOAD))))
 }
 
-/// Writes what came of it.
+/// Writes the results.
 fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &Clock) -> Result<(), CliError> {
-    // Those that a server left behind that failed.
+    // Sessions that are still open because the server failed.
     watch.end_all(clock.now());
     let Outputs { screen, json, views } = watch.outputs;
     let viewed = views.finish((clock.now() - watch.origin).as_secs_f64());
@@ -200,7 +200,7 @@ fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &C
     json.fulfil(&results).and(viewed)
 }
 
-/// A socket for RTP to a program there, which RTCP may come to at `local`.
+/// A socket for RTP to the program at `to`; RTCP may arrive at `local`.
 fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, RealError> {
     let from = local_for(to, local);
     let open = || {
@@ -212,7 +212,8 @@ fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, Real
     open().map_err(|source| RealError::Input { what: what(), source })
 }
 
-/// Where to send from to a program there. A loopback address, which a bare port means, has no way to another host, nor to the other family.
+/// The local address for sending to a program at `to`. A loopback address, which a bare port means, cannot reach another host or
+/// the other address family.
 fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let leads_there =

@@ -47,18 +47,18 @@ struct IntervalLine<'a> {
 /// Messages of the server's thread.
 pub(super) enum Note {
     Opened(Time, Session),
-    /// Of a session, of its path where it has several.
+    /// An event of a session, or of one of its paths if it has several.
     Event(Time, u64, Option<PathId>, Event),
     Payload(u64, Given),
     Ended(Time, u64, End),
     Ignored(DropReason),
 }
 
-/// Payload that a session gave out.
+/// Payload that a session delivered.
 pub(super) struct Given {
     pub(super) missing: u64,
     pub(super) bytes: u64,
-    /// It is of another source than the session's.
+    /// It has another source than the session's: it is audio.
     pub(super) is_audio: bool,
     /// It was dropped because the output was full.
     pub(super) is_dropped: bool,
@@ -67,7 +67,7 @@ pub(super) struct Given {
 /// An open session.
 struct Live {
     opened: Time,
-    /// The same, in seconds since the run's start.
+    /// The time of its opening, in seconds since the run's start.
     opened_s: f64,
     result: SessionResult,
     tally: Tally,
@@ -110,7 +110,7 @@ impl Watch {
         }
     }
 
-    /// Handles the messages of a time `wait`. Returns false if no sender is left, or if `wait` is zero and nothing arrived.
+    /// Handles the messages that arrive within `wait`. Returns false if no sender is left, or if `wait` is zero and nothing arrived.
     pub(super) fn take_in(&mut self, queue: &mpsc::Receiver<Note>, wait: Duration) -> bool {
         // Waking up for every packet would cost as much as receiving it.
         thread::sleep(wait);
@@ -177,7 +177,7 @@ impl Watch {
         self.live.insert(session.number, Live { opened: at, opened_s, result, tally: Tally::of(direction) });
     }
 
-    /// Returns whether there was a session, and none is open any more.
+    /// Returns whether there was a session and all have ended.
     pub(super) fn is_over(&self) -> bool {
         self.ended > 0 && self.live.is_empty()
     }
@@ -205,7 +205,7 @@ impl Watch {
         };
         result.ended = Some(why);
         let lasted = (at - opened).max(Span::ZERO);
-        // What is left is shorter than an interval.
+        // The last interval is shorter.
         let rest = tally.close(lasted);
         self.outputs.views.tell_of_session(number, opened_s + lasted.as_secs_f64(), &rest);
         let end = tally.finish(lasted);
@@ -237,7 +237,7 @@ impl Watch {
         (at - self.origin).max(Span::ZERO).as_secs_f64()
     }
 
-    /// Prints and writes intervals of a session that was opened so long after the run's start.
+    /// Prints and writes intervals of a session that was opened at this time after the run's start.
     fn show(&mut self, session: u64, opened_s: f64, closed: &[Interval]) {
         for interval in closed {
             if let Some(json) = &self.outputs.json {
@@ -258,10 +258,10 @@ impl Watch {
     }
 }
 
-/// What came in a session, for a line.
+/// The totals of a session, as text.
 fn received(end: &ReceiveEnd) -> String {
     if end.payload_dropped > 0 {
-        // Where the payload goes to standard output this is its one way to a person.
+        // If the payload goes to standard output, only standard error is left for this warning.
         let dropped = end.payload_dropped;
         let _ = writeln!(
             anstream::stderr(),

@@ -1,4 +1,4 @@
-//! What came of sessions, interval by interval and in all, in either direction.
+//! The results of sessions in each direction: intervals and totals.
 
 mod received;
 mod sent;
@@ -10,7 +10,7 @@ use serde::Serialize;
 pub(crate) use received::{ReceiveEnd, ReceiveInterval, ReceiveTally, Together};
 pub(crate) use sent::{SendEnd, SendInterval, SendTally};
 
-/// Which way the media of a session goes, as this end sees it.
+/// The direction of a session's media, as seen from this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Direction {
@@ -49,7 +49,7 @@ impl Tally {
         }
     }
 
-    /// What happened, on one of several paths or to the session.
+    /// Handles an event of one of several paths or of the session.
     pub(crate) fn on_event(&mut self, path: Option<PathId>, event: &Event) {
         match (self, path) {
             (Self::Sent(tally), None) => tally.on_event(event),
@@ -59,7 +59,7 @@ impl Tally {
         }
     }
 
-    /// When the interval began that goes on, in s.
+    /// Start of the current interval, in s.
     pub(crate) const fn start_s(&self) -> f64 {
         match self {
             Self::Sent(tally) => tally.now.start_s,
@@ -75,7 +75,7 @@ impl Tally {
         }
     }
 
-    /// The whole session, which lasted until `at`.
+    /// Returns the totals of the session, which lasted until `at`.
     pub(crate) fn finish(self, at: Span) -> End {
         match self {
             Self::Sent(tally) => End::Sent(Box::new(tally.finish(at))),
@@ -102,18 +102,18 @@ impl End {
     }
 }
 
-/// What sessions of one direction came to together.
+/// The totals of all sessions in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Sum {
     pub(crate) rate_bps: f64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Of all, by the last reports; left out of intervals.
+    /// Lost packets of all sessions, according to the last reports; omitted in intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets_lost: Option<u64>,
 }
 
-/// The sums of both directions; left out where there is no session.
+/// The totals of both directions; a direction without a session is omitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Sums {
     #[serde(skip_serializing_if = "Option::is_none")]

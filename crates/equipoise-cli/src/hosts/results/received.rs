@@ -16,7 +16,7 @@ pub(crate) struct ReceiveInterval {
     pub(crate) rate_bps: f64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Delay as the two clocks show it, less that of the session's first packet.
+    /// Delay between the two clocks, less that of the session's first packet.
     pub(crate) shown_delay_mean_s: Option<f64>,
     /// That delay above the minimum of the session so far: the mean, and the 50th, 95th and 99th percentiles.
     pub(crate) delay_mean_s: Option<f64>,
@@ -25,10 +25,10 @@ pub(crate) struct ReceiveInterval {
     pub(crate) delay_p99_s: Option<f64>,
     /// Interarrival jitter at its end (RFC 3550, Sec. 6.4.1).
     pub(crate) jitter_s: Option<f64>,
-    /// Missing sequence numbers, less those that arrived late; of the session, not of one of several paths.
+    /// Missing sequence numbers, less those that arrived late; only for the session, not for its paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets_lost: Option<u64>,
-    /// What came on each path, by the sender's number, if the session has several.
+    /// The values of each path, by the sender's number, if the session has several.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) paths: BTreeMap<u16, ReceiveInterval>,
     #[serde(skip)]
@@ -38,7 +38,7 @@ pub(crate) struct ReceiveInterval {
 }
 
 impl ReceiveInterval {
-    /// What was received.
+    /// The totals of received media.
     pub(crate) const fn sum(&self) -> Sum {
         Sum { rate_bps: self.rate_bps, packets: self.packets, bytes: self.bytes, packets_lost: None }
     }
@@ -74,35 +74,35 @@ pub(crate) struct ReceiveEnd {
     pub(crate) bytes_received: u64,
     /// Sequence numbers between the first and the last that never arrived.
     pub(crate) packets_lost: u64,
-    /// Packets whose payload is missing in what was given out.
+    /// Packets whose payload is missing in the delivered payload.
     pub(crate) payload_missing: u64,
     pub(crate) payload_bytes: u64,
-    /// Packets that were asked for again, each as often as it was, and those that then came in time: lost ones, whose payload is not
+    /// Number of retransmission requests, and of the packets that then arrived in time: these count as lost, but their payload is not
     /// missing.
     pub(crate) repetitions_asked: u64,
     pub(crate) packets_repaired: u64,
-    /// How often the sender was asked for a key frame.
+    /// Number of key frames that were requested from the sender.
     pub(crate) key_frames_asked: u64,
-    /// Packets and bytes of audio in that.
+    /// Packets and bytes of audio among these.
     pub(crate) audio_packets: u64,
     pub(crate) audio_bytes: u64,
     /// Packets whose payload was not written, because the file or its reader stalled.
     pub(crate) payload_dropped: u64,
     pub(crate) ignored: BTreeMap<&'static str, u64>,
-    /// Packets that came on each path, by the sender's number, if the session has several.
+    /// Packets that arrived on each path, by the sender's number, if the session has several.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) packets_by_path: BTreeMap<u16, u64>,
 }
 
 impl ReceiveEnd {
-    /// What was received.
+    /// The totals of received media.
     pub(crate) const fn sum(&self) -> Sum {
         let Self { rate_bps, packets_received: packets, bytes_received: bytes, packets_lost, .. } = *self;
         Sum { rate_bps, packets, bytes, packets_lost: Some(packets_lost) }
     }
 }
 
-/// What sessions came to that are counted together.
+/// The totals of several sessions.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Together {
     pub(crate) sessions: u64,
@@ -110,7 +110,7 @@ pub(crate) struct Together {
     pub(crate) bytes_received: u64,
     pub(crate) packets_lost: u64,
     pub(crate) payload_missing: u64,
-    /// In sessions in which this end sent.
+    /// Totals of the sessions in which this end sent.
     pub(crate) packets_sent: u64,
     pub(crate) bytes_sent: u64,
 }
@@ -151,7 +151,7 @@ pub(crate) struct ReceiveTally {
 }
 
 impl ReceiveTally {
-    /// What happened on one path is part of what happened to the session.
+    /// Handles an event of the session, or of one of its paths, which also counts for the session.
     pub(crate) fn on_path_event(&mut self, path: PathId, event: &Event) {
         let has_room = self.end.packets_by_path.len() < PATHS || self.end.packets_by_path.contains_key(&path.0);
         if let (Event::MediaReceived { delay, size, .. }, true) = (event, has_room) {
@@ -212,7 +212,7 @@ impl ReceiveTally {
         self.end.clone()
     }
 
-    /// Sequence numbers between the first and the last that have not arrived so far.
+    /// Number of sequence numbers between the first and the last that have not arrived so far.
     const fn lost(&self) -> u64 {
         let expected = match self.numbers {
             Some((first, last)) => last - first + 1,
@@ -221,7 +221,7 @@ impl ReceiveTally {
         expected.saturating_sub(self.end.packets_received)
     }
 
-    /// The least delay of the session so far, with this one.
+    /// The minimum delay of the session so far, including this one.
     fn least(&mut self, delay: Span) -> Span {
         let least = self.least.map_or(delay, |least| least.min(delay));
         self.least = Some(least);

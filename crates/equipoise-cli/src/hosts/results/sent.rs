@@ -6,23 +6,23 @@ use serde::Serialize;
 
 use super::{Sum, rate};
 
-/// What a sender did in one interval.
+/// Values of a sender in one interval.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct SendInterval {
     pub(crate) start_s: f64,
     pub(crate) end_s: f64,
-    /// Rate of IP packets that were sent, and the one that was allowed in the end.
+    /// Rate of the IP packets that were sent, and the allowed rate at the end of the interval.
     pub(crate) rate_bps: f64,
     pub(crate) target_rate_bps: Option<f64>,
     /// Maximum time for which the payload of a sent packet was queued.
     pub(crate) waited_max_s: f64,
-    /// The delay that is held, from the last report; `null` where none came.
+    /// The delay that the controller uses, from the last report; `null` without a report.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) delay_deviation_s: Option<f64>,
     pub(crate) round_trip_s: Option<f64>,
     /// Share of packets lost, from the last report.
     pub(crate) fraction_lost: Option<f64>,
-    /// Share of packets that came marked (ECN), by the last report; left out where none may be.
+    /// Share of packets that arrived with a mark (ECN), from the last report; omitted without ECN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fraction_marked: Option<f64>,
     pub(crate) packets: u64,
@@ -33,34 +33,34 @@ pub(crate) struct SendInterval {
     pub(crate) decided_by: Option<&'static str>,
     /// The circuit breaker that had stopped the media at the end of the interval; `null` if none had.
     pub(crate) stopped_by: Option<&'static str>,
-    /// What it did on each path, if it has several.
+    /// The values of each path, if it has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) paths: Vec<SendPathInterval>,
 }
 
-/// What a sender did on one of several paths in one interval.
+/// Values of a sender on one of several paths in one interval.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SendPathInterval {
     pub(crate) path: String,
-    /// In the end: `up`, `down`, or `joining` before it first was up.
+    /// State at the end of the interval: `up`, `down`, or `joining` before it first was up.
     pub(crate) state: &'static str,
     #[serde(flatten)]
     pub(crate) interval: SendInterval,
 }
 
 impl SendInterval {
-    /// What was sent.
+    /// The totals of sent media.
     pub(crate) const fn sum(&self) -> Sum {
         Sum { rate_bps: self.rate_bps, packets: self.packets, bytes: self.bytes, packets_lost: None }
     }
 
-    /// What made the rate what it is, for a line.
+    /// The reason of the rate, as text.
     pub(crate) fn decided_by(&self) -> Option<String> {
         self.stopped_by.map(|breaker| format!("stopped: {breaker}")).or_else(|| self.decided_by.map(str::to_owned))
     }
 }
 
-/// What a sender did in all.
+/// Totals of a sender.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct SendEnd {
     pub(crate) duration_s: f64,
@@ -92,7 +92,7 @@ pub(crate) struct SendEnd {
     pub(crate) ignored: BTreeMap<&'static str, u64>,
     /// Datagrams that this host's kernel refused to send; `null` if the session failed.
     pub(crate) datagrams_unsent: Option<u64>,
-    /// Packets and bytes of audio that were taken from another program; they are in the other counts, too.
+    /// Packets and bytes of audio from another program; the other counts include them.
     pub(crate) audio_packets: u64,
     pub(crate) audio_bytes: u64,
     /// Packets of the other program dropped because the queue was full.
@@ -100,24 +100,24 @@ pub(crate) struct SendEnd {
     /// Packets of the other program dropped because they were queued for too long.
     pub(crate) payload_expired: u64,
     pub(crate) ended_by_peer: bool,
-    /// What it did on each path, if it has several.
+    /// The values of each path, if it has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) paths: Vec<SendPathEnd>,
 }
 
 impl SendEnd {
-    /// What was sent.
+    /// The totals of sent media.
     pub(crate) const fn sum(&self) -> Sum {
         let Self { rate_bps, packets_sent: packets, bytes_sent: bytes, packets_lost, .. } = *self;
         Sum { rate_bps, packets, bytes, packets_lost }
     }
 }
 
-/// What a sender did on one of several paths in all.
+/// Totals of a sender on one of several paths.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SendPathEnd {
     pub(crate) path: String,
-    /// How often it could not be used any more.
+    /// How often it became unusable.
     pub(crate) times_down: u64,
     pub(crate) packets_sent: u64,
     pub(crate) bytes_sent: u64,
@@ -126,14 +126,14 @@ pub(crate) struct SendPathEnd {
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) clocks: Option<ClocksCompared>,
     pub(crate) reports_missing: u64,
-    /// How often each circuit breaker took media off it, while other paths carried on.
+    /// How often each circuit breaker stopped media on it, while other paths continued.
     pub(crate) circuit_broken: BTreeMap<&'static str, u64>,
 }
 
-/// How the hosts' clocks compare.
+/// The difference of the hosts' clocks.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct ClocksCompared {
-    /// Receiver's clock less sender's.
+    /// Receiver's clock minus sender's clock.
     pub(crate) offset_s: f64,
     pub(crate) uncertainty_s: f64,
     pub(crate) drift_ppm: Option<f64>,
@@ -146,7 +146,7 @@ pub(crate) struct SendTally {
     pub(crate) now: SendInterval,
     pub(crate) end: SendEnd,
     delays: (f64, u64),
-    /// By their numbers; none where it has one alone.
+    /// The paths by their numbers; empty for a session over a single path.
     paths: Vec<PathTally>,
 }
 
@@ -160,7 +160,7 @@ struct PathTally {
 }
 
 impl SendTally {
-    /// Of a session over these paths; none where it has one alone.
+    /// For a session over these paths; they are empty for a session over a single path.
     pub(crate) fn of(paths: &[String]) -> Self {
         let path = |name: &String| {
             let (name, tally) = (name.clone(), Self::default());
@@ -304,8 +304,8 @@ impl SendTally {
 }
 
 impl SendInterval {
-    /// Delay and loss of all packets, by those of the paths, each with its share of the packets. How the delay varies cannot
-    /// be said of all packets: it varies with how far the paths lie apart.
+    /// Delay and loss of all packets: the means over the paths, weighted by their shares of the packets. The variation of the delay is
+    /// not defined for all packets, because it depends on the difference between the paths.
     fn pool(&mut self) {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let known = self.paths.iter().filter_map(|path| Some((of(&path.interval)?, path.interval.packets as f64)));

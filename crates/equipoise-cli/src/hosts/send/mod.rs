@@ -43,17 +43,17 @@ struct ResultsOfOne {
     intervals_dropped: u64,
 }
 
-/// The same of several sessions, or of one in which the other end sends.
+/// The last line of the results of several sessions, or of one in which the other end sends.
 #[derive(Debug, Serialize)]
 struct ResultsOfMany {
     start: Start,
     streams: Vec<StreamEnd>,
-    /// All of each direction together.
+    /// Totals of each direction.
     sum: Sums,
     intervals_dropped: u64,
 }
 
-/// One of several sessions, as a whole.
+/// Totals of one of several sessions.
 #[derive(Debug, Serialize)]
 struct StreamEnd {
     stream: usize,
@@ -61,17 +61,17 @@ struct StreamEnd {
     end: End,
 }
 
-/// What was asked for.
+/// The configuration of the run.
 #[derive(Debug, Serialize)]
 struct Start {
     version: &'static str,
     peer: SocketAddr,
-    /// `null` where there are several, or it sends on several paths, each from an address of its own.
+    /// `null` with several sessions, or with several paths, each of which has its own address.
     local: Option<SocketAddr>,
-    /// How many sessions go each way at once, if it is not one that goes from here.
+    /// Number of sessions in each direction; omitted for a single session in which this end sends.
     #[serde(skip_serializing_if = "Option::is_none")]
     sessions: Option<Sessions>,
-    /// Its paths and what divides the rate among them, if it has several.
+    /// Its paths and their scheduler, if it has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     paths: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,23 +79,23 @@ struct Start {
     encrypted: bool,
     controller: String,
     target_delay_s: Option<f64>,
-    /// What the delays are: `queueing`, `one-way` or `estimated`.
+    /// The kind of delays: `queueing`, `one-way` or `estimated`.
     delay: &'static str,
     packet_size_bytes: u64,
     report_interval_s: f64,
     payload: &'static str,
-    /// `null` where it has several sockets.
+    /// `null` with several sockets.
     timestamps: Option<&'static str>,
 }
 
-/// How many sessions go each way.
+/// Number of sessions in each direction.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Sessions {
     sent: usize,
     received: usize,
 }
 
-/// Without anything to send but zeros a session ends by itself after so long, as iperf3's.
+/// Default length of a session that sends zeros, as in iperf3.
 const DEFAULT_TIME: Span = Span::from_secs(10);
 
 /// Runs the command.
@@ -111,7 +111,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let clock = Clock::new();
     scheduler(options)?;
     let mut config = sending(options, peer, key);
-    // Interrupted before anything came, there is nothing to send.
+    // If it is interrupted before any payload arrived, there is nothing to send.
     let Some(input) = Input::of(options, &stop)? else { return Ok(Outcome::Interrupted) };
     (config.payload, config.ssrc) = (input.payload(), input.ssrc());
     config.has_further_source = options.audio.is_some();
@@ -159,19 +159,19 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     Ok(outcome(&stop))
 }
 
-/// What audio takes of the rate: video has what is left.
+/// The share of the rate that audio uses; video can use the rest.
 struct AudioRate {
     given: Arc<Given>,
-    /// Bytes that each packet has beside those of the program.
+    /// Bytes of headers that are added to each packet of the program.
     headers: u64,
     rate: Rate,
-    /// When the rate was measured, and what had been sent then.
+    /// Time of the last measurement, and the number of bytes sent until then.
     measured: Option<(Instant, u64)>,
 }
 
 impl AudioRate {
     fn new(config: &SendConfig, given: Arc<Given>) -> Self {
-        // Sending time, own number and own source take six words.
+        // Sending time, sequence number and source take six words.
         let headers = Size::IPV4_UDP + config.overhead() + Size::from_bytes(24);
         Self { given, headers: headers.as_bytes(), rate: Rate::ZERO, measured: None }
     }
@@ -191,7 +191,7 @@ impl AudioRate {
     }
 }
 
-/// Tells an encoder its rate, and when a key frame is wanted.
+/// Reports the rate and the requests for key frames to an encoder.
 fn steering<'a>(
     options: &'a Send,
     config: &'a SendConfig,
@@ -219,7 +219,7 @@ fn steering<'a>(
     }
 }
 
-/// What the sessions are made of, with a socket for each.
+/// The sessions to open, each with its socket.
 fn plan(
     options: &Send,
     config: &SendConfig,

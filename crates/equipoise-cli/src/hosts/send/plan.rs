@@ -1,4 +1,4 @@
-//! What was asked for, as what sessions are made of.
+//! Converts the options into the configurations of the sessions.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -48,7 +48,7 @@ pub(super) fn sending(options: &Send, peer: SocketAddr, key: Option<Key>) -> Sen
     }
 }
 
-/// One in which the receiver sends.
+/// A session in which the receiver sends.
 pub(super) fn fetching(options: &Send, peer: SocketAddr, key: Option<Key>) -> Result<FetchConfig, RealError> {
     let (min, max) = options.bitrate.map_or((options.min_rate, options.max_rate), |rate| (rate, rate));
     let wanted = || {
@@ -94,7 +94,7 @@ pub(super) fn resolve(options: &Send) -> Result<SocketAddr, RealError> {
     found.find(wanted).ok_or_else(|| failed(io::Error::from(io::ErrorKind::AddrNotAvailable)))
 }
 
-/// The delay that is held if none is requested.
+/// The default target delay.
 const USUAL_TARGET: Span = Span::from_millis(20);
 
 pub(super) fn controller(options: &Send, packet: Size) -> Result<BoxedController, RealError> {
@@ -105,7 +105,7 @@ pub(super) fn controller(options: &Send, packet: Size) -> Result<BoxedController
     entry.build(&parameters, packet).map_err(|source| failed(options, source))
 }
 
-/// More of them, of which each path has one if they go by single packets.
+/// Makes more controllers: each path has one if they use feedback by packet.
 pub(super) fn laws(options: &Send, packet: Size) -> Result<PathLaws, RealError> {
     if options.bitrate.is_some() {
         // One rate for all paths.
@@ -120,7 +120,7 @@ fn failed(options: &Send, source: ConfigError) -> RealError {
     RealError::Controller { name: options.controller().to_owned(), source }
 }
 
-/// The controller that was asked for by its name.
+/// The controller with this name.
 fn chosen(options: &Send) -> Result<(&'static Entry, Parameters), RealError> {
     let name = options.controller();
     let entry = control::find(name).ok_or_else(|| RealError::UnknownController {

@@ -1,4 +1,4 @@
-//! The sessions themselves, each on its thread.
+//! The sessions, each on its own thread.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::mpsc;
@@ -15,22 +15,22 @@ use equipoise_session::{Event, PathChange, PathId, multipath, rtp};
 
 use super::super::args::Send;
 
-/// A session that is to be.
+/// A session to open.
 pub(super) enum Planned {
     /// This end sends.
     Send(Box<SendConfig>, BoxedController, Source),
-    /// The other end does.
+    /// The other end sends.
     Fetch(Box<FetchConfig>, Socket),
 }
 
-/// What the packets leave by.
+/// The socket or the paths for the packets.
 pub(super) enum Source {
     Socket(Socket),
-    /// With more controllers of the kind that was asked for.
+    /// Several paths, with a maker of further controllers.
     Paths(Clock, Multipath, PathLaws),
 }
 
-/// A socket at any free port, by which `peer` can be reached.
+/// A socket at any free port, from which `peer` can be reached.
 pub(super) fn socket(options: &Send, peer: SocketAddr, clock: &Clock) -> Result<Socket, NetError> {
     let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let mut socket = Socket::bind((options.bind.unwrap_or(any), 0).into(), clock)?;
@@ -39,7 +39,7 @@ pub(super) fn socket(options: &Send, peer: SocketAddr, clock: &Clock) -> Result<
 }
 
 impl Source {
-    /// A socket, or the paths that were asked for.
+    /// Opens a socket, or the requested paths.
     pub(super) fn of(
         options: &Send,
         peer: SocketAddr,
@@ -57,7 +57,7 @@ impl Source {
 }
 
 impl Planned {
-    /// Its socket; `None` where it has several.
+    /// Its socket; `None` if it has several.
     pub(super) const fn socket(&self) -> Option<&Socket> {
         match self {
             Self::Send(_, _, Source::Socket(socket)) | Self::Fetch(_, socket) => Some(socket),
@@ -81,7 +81,7 @@ impl Planned {
     }
 }
 
-/// A session that goes on.
+/// An open session.
 pub(super) enum Stream {
     OnePath(Running<rtp::Sender, Poster>),
     SeveralPaths(Running<multipath::Sender, Poster>),
@@ -114,7 +114,7 @@ impl Stream {
     }
 }
 
-/// Opens all sessions at once: one after another, each would wait for the round trips of those before.
+/// Opens all sessions in parallel: in sequence, each would wait for the round trips of the previous ones.
 pub(super) fn open(
     planned: Vec<Planned>,
     post: &mpsc::Sender<Note>,
@@ -141,13 +141,13 @@ fn panicked() -> NetError {
     NetError::Panicked { name: "opening".to_owned() }
 }
 
-/// Ends all sessions, and says what their hosts counted.
+/// Ends all sessions, and returns the counters of their hosts.
 pub(super) fn stop(streams: Vec<Stream>) -> Vec<Result<HostStats, NetError>> {
     streams.iter().for_each(Stream::request_stop);
     streams.into_iter().map(Stream::stop).collect()
 }
 
-/// What a session's thread tells, and when.
+/// A message of a session's thread, with its time.
 pub(super) struct Note {
     pub(super) at: Time,
     /// Its number.
@@ -156,12 +156,12 @@ pub(super) struct Note {
 }
 
 pub(super) enum What {
-    /// Of one of several paths, or of the session.
+    /// An event of one of several paths, or of the session.
     Event(Option<PathId>, Event),
     Path(PathId, PathChange),
 }
 
-/// Posts what happens to the main thread, which outlives the session.
+/// Posts events to the main thread, which outlives the session.
 pub(super) struct Poster {
     stream: usize,
     post: mpsc::Sender<Note>,

@@ -26,7 +26,7 @@ use crate::writer::{Screen, Writer};
 const TICK: Duration = Duration::from_millis(20);
 
 pub(super) struct Watch {
-    /// By the number of the session, with the direction of its media.
+    /// The sessions by their numbers, with the direction of their media.
     each: Vec<(Direction, Tally)>,
     heads: Heads,
     interval: Span,
@@ -49,7 +49,7 @@ struct Line {
     sum: Sums,
 }
 
-/// One of them.
+/// One of the sessions.
 #[derive(Serialize)]
 struct StreamLine {
     stream: usize,
@@ -59,7 +59,7 @@ struct StreamLine {
 }
 
 impl Watch {
-    /// Of sessions of these directions, which begin now; of one over several paths, if `start` has them.
+    /// For sessions with these directions, which begin now; for one over several paths if `start` has them.
     pub(super) fn new(directions: &[Direction], start: &Start, interval: Span, outputs: Outputs) -> Self {
         let paths = &start.paths;
         let tally = |direction: &Direction| match direction {
@@ -76,14 +76,14 @@ impl Watch {
         Self { each, heads: Heads::default(), interval, outputs }
     }
 
-    /// It sends in one session, and nothing else: then results have no list of sessions.
+    /// Whether there is a single session, in which this end sends: then the results have no list of sessions.
     fn is_one(&self) -> bool {
         matches!(self.each.as_slice(), [(Direction::Sent, _)])
     }
 
-    /// Takes what came within a tick. False once nobody is left to tell anything.
+    /// Handles the messages of a tick. Returns false if no session is left that could send any.
     ///
-    /// It sleeps rather than waits: to be woken for every packet would cost as much as sending it.
+    /// It sleeps instead of waiting for a message: waking up for every packet would cost as much as sending it.
     pub(super) fn take_in(
         &mut self,
         queue: &mpsc::Receiver<Note>,
@@ -177,7 +177,7 @@ impl Watch {
         }
     }
 
-    /// Adds what the sessions' hosts counted, which are in the same order.
+    /// Adds the counters of the sessions' hosts, which are in the same order.
     pub(super) fn add(&mut self, hosts: &[Result<HostStats, NetError>], wall_clock_steps: u64) {
         for ((_, tally), host) in self.each.iter_mut().zip(hosts) {
             if let Tally::Sent(tally) = tally {
@@ -187,12 +187,12 @@ impl Watch {
         }
     }
 
-    /// Prints and writes what came of it by `end`, where other programs gave this.
+    /// Prints and writes the results at `end`, with these counters of the payload from other programs.
     pub(super) fn finish(self, start: Start, (end, given): (Span, &Given), delay: DelayKind) -> Result<(), CliError> {
         let is_one = self.is_one();
         let Outputs { screen, json, views } = self.outputs;
         let close = |(series, (direction, mut tally)): (u64, (Direction, Tally))| {
-            // What is left is shorter than an interval.
+            // The last interval is shorter.
             views.tell_of_session(series, end.as_secs_f64(), &tally.close(end));
             views.tell(Told::End { series, at_s: end.as_secs_f64(), why: "the session is over" });
             (direction, tally.finish(end))
@@ -217,7 +217,7 @@ impl Watch {
         if streams.len() > 1 {
             screen.say(&lines::sums("\n[SUM]", &sum));
         }
-        // Before the last words, which the terminal may show then.
+        // Closed before the last lines are printed, so that the terminal can show them.
         let viewed = views.finish(end.as_secs_f64());
         screen.finish();
         let Some(json) = json else { return viewed };

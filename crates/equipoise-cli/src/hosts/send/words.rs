@@ -1,4 +1,4 @@
-//! What is said at the beginning and the end.
+//! The lines at the beginning and at the end of a session.
 
 use super::super::args::DelayKind;
 use super::super::results::SendEnd;
@@ -26,7 +26,7 @@ pub(super) fn foot(end: &SendEnd, delay: DelayKind) -> String {
     let mut text =
         format!("{:.1} s, {} packets, {:.3} Mbit/s sent", end.duration_s, end.packets_sent, end.rate_bps / 1e6);
     if let Some(lost) = end.packets_lost {
-        text.push_str(&format!("; {lost} lost by the receiver's last report"));
+        text.push_str(&format!("; {lost} lost according to the receiver's last report"));
     }
     if let Some(mean) = end.delay_mean_s {
         text.push_str(&format!("; {} delay {:.2} ms on average", words(delay), mean * 1e3));
@@ -44,20 +44,20 @@ pub(super) fn foot(end: &SendEnd, delay: DelayKind) -> String {
         text.push('\n');
     }
     let counted = [
-        (end.clock_steps.len() as u64, "steps of one host's clock against the other's"),
-        (end.wall_clock_steps, "times this host's wall clock was set, which moved no delay"),
+        (end.clock_steps.len() as u64, "steps between the clocks of both hosts"),
+        (end.wall_clock_steps, "times this host's wall clock was set, without effect on measured delays"),
         (end.reports_missing, "times three reports were missing"),
         (
             end.circuit_strained,
-            "times the rate was cut to a tenth: losses were more than ten times TCP's rate would bear",
+            "times the rate was cut to a tenth: it was more than ten times TCP's rate at these losses",
         ),
-        (end.ecn_failed, "paths on which ECN was given up: no packet came that still said it may be marked"),
+        (end.ecn_failed, "paths on which ECN was turned off: no packet arrived with the ECN field that was sent"),
         (end.pacing_resets, "times the sender was late by a packet or more"),
-        (end.packets_repeated, "packets were sent again, as the receiver missed them"),
-        (end.key_frames_wanted, "times the receiver wanted a key frame"),
-        (end.audio_packets, "packets of audio went before the others"),
-        (end.payload_dropped, "packets of the other program found no room"),
-        (end.payload_expired, "packets of the other program had waited too long and were dropped"),
+        (end.packets_repeated, "packets were sent again at the receiver's request"),
+        (end.key_frames_wanted, "times the receiver requested a key frame"),
+        (end.audio_packets, "packets of audio were sent with priority"),
+        (end.payload_dropped, "packets of the other program were dropped at a full queue"),
+        (end.payload_expired, "packets of the other program were dropped because they waited too long"),
     ];
     for (count, what) in counted.iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!("{count} {what}\n"));
@@ -71,7 +71,7 @@ pub(super) fn foot(end: &SendEnd, delay: DelayKind) -> String {
             text.push_str(&format!(", {} times down", path.times_down));
         }
         for (breaker, count) in &path.circuit_broken {
-            text.push_str(&format!(", {count} times left alone by the circuit breaker {breaker}"));
+            text.push_str(&format!(", {count} times stopped by the circuit breaker {breaker}"));
         }
         text.push('\n');
     }

@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Running, installed, port_of, run, said};
 
-/// `equipoise link` between the ends: 20 Mbit/s, 20 ms each way, and what is asked for beside.
+/// `equipoise link` between the ends: 20 Mbit/s, 20 ms each way, and these further options.
 fn link(places: &Places, more: &[&str]) -> Running {
     let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
     command.args(["link", "--between", "near", "far", "--rate", "20M", "--delay", "20ms", "--queue", "1000 packets"]);
@@ -40,7 +40,7 @@ impl Transfer {
         Self { server, client }
     }
 
-    /// What iperf3 says of it in the end.
+    /// The final results of iperf3.
     fn end(self) -> Value {
         let output = self.client.wait_with_output().expect("a child of ours");
         assert!(output.status.success(), "{}", said(&output));
@@ -49,13 +49,13 @@ impl Transfer {
     }
 }
 
-/// Bits a second that came.
+/// Received bits per second.
 fn received_bps(told: &Value) -> f64 {
     assert_eq!(told["end"]["sender_tcp_congestion"], "symbiosis", "{told}");
     told["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate")
 }
 
-/// If it fails, an operator who loads a new version stops what runs over the old one.
+/// If it fails, loading a new version interrupts connections that use the old one.
 #[test]
 #[ignore = "real time: 17 s, alone on the machine"]
 fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_again() {
@@ -76,7 +76,7 @@ fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_agai
     assert_eq!(child.interrupt(), Some(0));
     assert_eq!(link.interrupt(), Some(0));
     let (many, new) = (received_bps(&many), received_bps(&new));
-    // Each alone gets about 2 Mbit/s through such loss; 32 fill the link.
+    // With this loss, one connection gets about 2 Mbit/s; 32 connections fill the link.
     assert!(many > 8e6, "32 connections: {many} bit/s");
     assert!(new > 0.1e6, "one over the reloaded program: {new} bit/s");
 }
@@ -97,7 +97,7 @@ fn unrest() -> f64 {
     (windows.iter().map(|window| (window - mean).powi(2)).sum::<f64>() / count).sqrt() / mean
 }
 
-/// Kodama 2009, Eq. 18 with m = 1: within a second the window wanders by tens of per cent.
+/// Kodama 2009, Eq. 18 with m = 1: within a second the window varies by tens of per cent.
 #[test]
 #[ignore = "real time: 18 s, alone on the machine"]
 fn a_window_that_oscillates_wanders_and_the_connection_still_gets_its_link() {

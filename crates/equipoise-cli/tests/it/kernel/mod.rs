@@ -1,4 +1,4 @@
-//! `equipoise kernel`: a congestion control that comes, carries traffic across namespaces, and goes without a trace.
+//! `equipoise kernel`: a congestion control that is loaded, carries traffic across namespaces, and is removed completely.
 
 mod iperf;
 
@@ -23,13 +23,13 @@ fn is_registered() -> bool {
     names.split_whitespace().any(|name| name == "symbiosis")
 }
 
-/// Waits until it is gone, a moment after its last holder has let go.
+/// Waits until it is unregistered, shortly after its last holder has released it.
 fn goes() {
     eventually("symbiosis is gone", || (!is_registered()).then_some(()));
 }
 
-/// A running `kernel load`, for a test that has the machine alone: there is one congestion control of its name for the whole
-/// machine. `None`, with the reason printed, where there can be none.
+/// A running `kernel load`, for a test that runs alone on the machine: there is one congestion control of its name for the whole
+/// machine. `None`, with the reason printed, if it cannot be loaded.
 fn load(_machine: &Machine) -> Option<Running> {
     let mut child = Running::start(equipoise().args(["kernel", "load"]).stderr(Stdio::piped()));
     if child.line().is_some_and(|line| line.contains("until Ctrl-C")) {
@@ -57,7 +57,7 @@ fn ends(status: &Value) -> Vec<Value> {
     connections(status).iter().map(|connection| connection["local"].clone()).collect()
 }
 
-/// The fast one of the kernel's family.
+/// The fast test of the kernel's congestion control.
 #[test]
 fn it_is_loaded_once_set_and_gone_with_its_loader_however_that_ends() {
     let machine = Machine::alone();
@@ -76,14 +76,14 @@ fn it_is_loaded_once_set_and_gone_with_its_loader_however_that_ends() {
     goes();
     let gone = run(&["kernel", "set", "--gamma", "0.5"]);
     assert!(gone.status.code() == Some(4) && said(&gone).contains("kernel load"), "{}", said(&gone));
-    // A loader that is killed leaves nothing either.
+    // A loader that is killed leaves nothing behind either.
     let mut child = load(&machine).expect("it was loaded a moment ago");
     assert!(is_registered());
     child.kill();
     goes();
 }
 
-/// Pins are in a mount namespace of the test's own, so that it needs no BPF file system and leaves none.
+/// Pins are in a separate mount namespace, so that the test needs no BPF file system and leaves none behind.
 #[test]
 fn a_pinned_one_outlives_its_loader_and_is_unloaded_by_name() {
     let machine = Machine::alone();
@@ -141,7 +141,7 @@ fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {
     assert!((0.2 * LINK_BPS..LINK_BPS).contains(&goodput), "{flow}");
 }
 
-/// If it fails, somebody without the right or on another kernel is left with a number.
+/// If it fails, users without the permission or on another kernel only see an error number.
 #[test]
 fn what_is_missing_is_named_with_the_way_out() {
     let _machine = Machine::alone();
@@ -171,15 +171,15 @@ fn what_is_missing_is_named_with_the_way_out() {
 
 const END: &str = "kernel::one_end_of_a_transfer";
 const ROLE: &str = "EQUIPOISE_KERNEL";
-/// The second connection begins so long after the first; both end together.
+/// The second connection begins this time after the first; both end together.
 const JOIN: Duration = Duration::from_secs(10);
-/// What counts is the end of the time together.
+/// Only the end of their common time is evaluated.
 const COUNTED_FROM: Duration = Duration::from_secs(22);
 const END_OF_BOTH: Duration = Duration::from_secs(30);
 const COUNTED_S: f64 = 8.0;
 const LINK_BPS: f64 = 20e6;
 
-/// Nothing on its own; within a namespace, one end of the transfer below.
+/// Does nothing by itself; within a namespace, it is one end of the transfer below.
 #[test]
 fn one_end_of_a_transfer() {
     match std::env::var(ROLE).as_deref() {
@@ -189,7 +189,7 @@ fn one_end_of_a_transfer() {
     }
 }
 
-/// Sends over two connections, as fast as it goes.
+/// Sends over two connections, as fast as possible.
 fn near_end() {
     let begin = Instant::now();
     let senders = [Duration::ZERO, JOIN].map(|wait| {
@@ -206,7 +206,7 @@ fn near_end() {
     }
 }
 
-/// Writes what came: bits a second of the first alone, and of both in the time that counts.
+/// Writes the received bits per second: of the first connection alone, and of both in the evaluated time.
 fn far_end(file: &str) {
     let listener = TcpListener::bind("10.9.3.2:7000").expect("a free port");
     let (first, _) = listener.accept().expect("a sender");
@@ -219,7 +219,7 @@ fn far_end(file: &str) {
     fs::write(file, format!("[{alone}, {first}, {second}]")).expect("writable");
 }
 
-/// Bits a second before the second one joins, and in the time that counts.
+/// Bits per second before the second connection joins, and in the evaluated time.
 fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     let (mut buffer, mut alone, mut together) = (vec![0; 65536], 0, 0);
     while let Ok(length @ 1..) = stream.read(&mut buffer) {
@@ -233,13 +233,13 @@ fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     (alone as f64 * 8.0 / (JOIN / 2).as_secs_f64(), together as f64 * 8.0 / COUNTED_S)
 }
 
-/// Reno would fill the queue of a thousand packets: 600 ms. If it fails, so does what Symbiosis is for.
+/// Reno would fill the queue of 1000 packets: 600 ms. If it fails, Symbiosis does not serve its purpose.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_place() {
     let machine = Machine::alone();
     let Some(mut child) = load(&machine) else { return };
-    // Those of an earlier test may still be closing, to nobody.
+    // Connections of an earlier test may still be closing.
     let earlier = ends(&status());
     let Some(places) = Places::new(&machine, &ADDRESSES) else { return };
     let sysctl = "ip netns exec NEAR sysctl -q -w net.ipv4.tcp_congestion_control=symbiosis";
@@ -255,7 +255,7 @@ fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_plac
     sleep(Duration::from_secs(8));
     let alone = status();
     sleep(Duration::from_secs(3));
-    // Unloaded in use: the connections go on with it.
+    // Unloaded in use: existing connections continue to use it.
     child.kill();
     goes();
     sleep(Duration::from_secs(16));

@@ -1,4 +1,4 @@
-//! Verdicts from results made by hand, what is measured of packets made by hand, and the choice of cases.
+//! Verdicts from handmade results, measurements of handmade packets, and the choice of cases.
 
 use std::collections::BTreeSet;
 
@@ -117,7 +117,7 @@ fn a_law_is_ahead_unless_its_queue_is_twice_as_long() {
     assert_eq!([of(0.949, 0.001), of(0.96, 0.040), of(0.96, 0.039)], [Some(true), Some(true), Some(false)]);
 }
 
-/// A packet of 1250 B each 10 ms from 1 s until 10 s: 1 Mbit/s.
+/// A packet of 1250 bytes every 10 ms from 1 s to 10 s: 1 Mbit/s.
 fn steady() -> Packets {
     let mut packets = Packets::default();
     for number in 0..900u64 {
@@ -194,7 +194,7 @@ fn an_unknown_name_is_refused_with_the_most_similar_one() {
     assert!(variant.contains("5.6 has no variant `50ms-rno`; a similar one exists: `50ms-reno`"), "{variant}");
 }
 
-/// Otherwise one value could be taken for another.
+/// Otherwise values could be confused with each other.
 #[test]
 fn every_name_and_every_key_of_a_variant_is_of_its_own_and_every_scenario_is_right() {
     let catalogue = Catalogue::default();
