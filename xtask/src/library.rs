@@ -53,10 +53,13 @@ pub(crate) fn headers(workspace: &Workspace) -> Result<Vec<(String, String)>, Er
 
 /// Builds the library and installs it, its headers and its pkg-config file below `prefix`.
 pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Result<(), Error> {
-    let cargo = workspace.cargo(["build", "--package", "equipoise-c"]);
     let folder = match build {
-        Build::Debug => cargo.run().map(|()| workspace.target("debug"))?,
-        Build::Release => cargo.argument("--release").run().map(|()| workspace.target("release"))?,
+        // With the libraries of all default members, those below have the same features as in the tests.
+        Build::Debug => workspace.cargo(["build", "--lib"]).run().map(|()| workspace.target("debug"))?,
+        Build::Release => {
+            workspace.cargo(["build", "--release", "--package", "equipoise-c"]).run()?;
+            workspace.target("release")
+        }
         Build::For(machine) => machine.build(workspace, "equipoise-c", &[])?,
     };
     let version = version(workspace)?;

@@ -9,11 +9,11 @@ const END: &str = "<!-- end of results -->";
 
 /// Each chapter whose paper has results, with its up-to-date content.
 pub(crate) fn chapters(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
-    let chapter = ["run", "--quiet", "--package", "equipoise-papers", "--example", "chapter", "--"];
+    let chapter = workspace.build_example("chapter")?;
     let mut chapters = Vec::new();
     for path in workspace.files(FOLDER, "json")? {
         let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let results = workspace.cargo(chapter).argument(&path).output()?;
+        let results = workspace.program(&chapter).argument(&path).output()?;
         let page = format!("docs/src/{name}.md");
         let content = with_results(&workspace::read(&workspace.path(&page))?, &name, &results);
         let content = content.ok_or_else(|| Error::NoPlace { page: page.clone(), name })?;
@@ -43,8 +43,7 @@ fn suite(workspace: &Workspace, (page, tables): &SuitePage) -> Result<(String, S
         if !file.exists() {
             continue;
         }
-        let table = ["run", "--quiet", "--package", "equipoise-lab", "--example", "suite", "--"];
-        let results = workspace.cargo(table).argument(&file).output()?;
+        let results = workspace.program(workspace.build_example("suite")?).argument(&file).output()?;
         let made = with_results(&content, name, results.trim_end());
         content = made.ok_or_else(|| Error::NoPlace { page: page.clone(), name: (*name).to_owned() })?;
     }

@@ -71,6 +71,12 @@ impl Workspace {
         Ok(self.target.join("debug/equipoise"))
     }
 
+    /// Builds an example of a default member, with the features as in the tests too, and returns its path.
+    pub(crate) fn build_example(&self, name: &str) -> Result<PathBuf, Error> {
+        self.cargo(["build", "--quiet", "--example", name]).run()?;
+        Ok(self.target("debug/examples").join(name))
+    }
+
     /// All files below `folder` whose name ends in `.extension`, in order of their paths.
     pub(crate) fn files(&self, folder: &str, extension: &str) -> Result<Vec<PathBuf>, Error> {
         let mut found = Vec::new();

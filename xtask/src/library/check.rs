@@ -134,8 +134,7 @@ impl Stage<'_> {
         link.push(self.folder.join("lib/libequipoise.a").display().to_string());
         link.extend(SYSTEM_LIBRARIES.split(' ').map(str::to_owned));
         let by_static = self.compile("clang", "examples/flow_pair.c", &[], &link)?;
-        self.workspace.cargo(["build", "--quiet", "--package", "equipoise-net", "--example", "flow_pair"]).run()?;
-        let rust = self.workspace.target("debug/examples/flow_pair");
+        let rust = self.workspace.build_example("flow_pair")?;
         self.exchange(("C", &by_shared), ("Rust", &rust))?;
         self.exchange(("Rust", &rust), ("C", &by_static))
     }
