@@ -41,12 +41,15 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
+/// x = clamp(ln(C/r), 0, 1.8); z follows (dq - T)/1.8 ms within 3 s        own share, by rate and by queue
 /// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown    predicted queue
 /// e = T - q - T max(0, 2 m - 1)
-/// B ← B exp(dt (e/(0.9 D²) + w (e/T)² G (1 - r/A)))    e > 0, and what is granted is used
-///   ← B exp(dt max(e, -T)/(0.9 D²))                     otherwise
+/// f = e + 1.8 ms · x
+/// B ← B exp(dt 0.4 min(1, x/ln 2) (x - z))               where C is known
+/// B ← B exp(dt (f/(0.9 D²) + w (e+/T)² G (1 - r/A)))   f > 0, and what is granted is used
+///   ← B exp(dt max(f, -T)/(0.9 D²))                     otherwise
 ///   ← B (R/B)^(dt / 0.12 s)                              where R is known
-/// r = B min(1.1, exp(1.4 min(e, T)/D))
+/// r = B min(1.1, exp(1.4 min(f, T)/D))
 ///   ≤ R (1 - (q - T)/0.7 s)                             dl > T + 40 ms: overshoot
 /// ```
 ///
@@ -55,6 +58,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `dq`, `dl` | smallest delay above the base in a report, and that of its last packet | s |
 /// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
 /// | `R` | rate of service of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
+/// | `C` | capacity of the bottleneck ([`Capacity`](crate::measure::packets::Capacity)) | bit/s |
 /// | `A` | rate of packet trains ([`Trains`](crate::measure::packets::Trains)) | bit/s |
 /// | `n` | roughness of delays ([`Roughness`](crate::measure::packets::Roughness)) | s |
 /// | `m` | smoothed share of ECN marks | |
@@ -62,7 +66,9 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `k`, `w` | factor of priority and newcomer; 1.2 before the first queue, 1 after it | |
 ///
 /// **Why flows are equal**: all flows of a bottleneck share one queue, and the target strictly decreases with a flow's
-/// own rate. In equilibrium all have one rate, whatever their round trips; N flows hold 5 ms · N / C\[Mbit/s\].
+/// own rate. In equilibrium all have one rate, whatever their round trips; N flows hold 5 ms · N / C\[Mbit/s\]. That pull
+/// is slow on long paths. So the flows also measure the capacity, by gauges, and the own rate is pulled until its share
+/// of the capacity and the queue indicate the same number of flows, at a speed that does not depend on the round trip.
 ///
 /// **Losses without a queue** come from a lossy link or a policer; a test at nine tenths of the rate tells which. **A
 /// standing queue** that persists although the own rate fell belongs to a rival or to a longer path. A constant delay
@@ -78,8 +84,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// a wide link, each three times as fast as the rate proved so far.
 ///
 /// Limits: a flow that starts while a queue stands takes that queue for the empty path, until the queue empties once.
-/// Above 2.5 Mbit/s per flow the target is at its floor, and flows on long or rough paths do not reach equal shares
-/// within half a minute. In competition with short TCP flows, a seventh of what they leave is lost while the rate
+/// On rough paths, and on slow ones where packets take long, flows may not reach equal shares within half a minute. In
+/// competition with short TCP flows, a seventh of what they leave is lost while the rate
 /// recovers from their bursts.
 #[derive(Clone, Debug)]
 pub struct Equipoise {
