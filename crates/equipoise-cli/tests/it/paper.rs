@@ -42,8 +42,8 @@ fn a_part_that_is_simulated_only_cannot_be_asked_for_live() {
     for (parts, refused) in [
         (&["kodama2009", "fig3"][..], "fig3 can only be simulated; --live supports fig5"),
         (&["kodama2009", "fig5", "fig3"], "fig3 can only be simulated"),
-        (&["subramanya2003", "fig6"], "--live is for table1, table4, table6"),
-        (&["tobe1999", "fig3"], "--live is for fig10"),
+        (&["subramanya2003", "fig6"], "--live supports table1, table4, table6"),
+        (&["tobe1999", "fig3"], "--live supports fig10"),
     ] {
         let output = run(&[&["paper"], parts, &["--live"]].concat());
         assert!(output.status.code() == Some(2) && said(&output).contains(refused), "{}", said(&output));
