@@ -54,8 +54,11 @@ pub(crate) fn headers(workspace: &Workspace) -> Result<Vec<(String, String)>, Er
 /// Builds the library and installs it, its headers and its pkg-config file below `prefix`.
 pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Result<(), Error> {
     let folder = match build {
-        // With the libraries of all default members, those below have the same features as in the tests.
-        Build::Debug => workspace.cargo(["build", "--lib"]).run().map(|()| workspace.target("debug"))?,
+        // With the libraries of all default members and an example, those below have the same features as in the tests.
+        Build::Debug => {
+            workspace.cargo(["build", "--lib", "--example", "scenario"]).run()?;
+            workspace.target("debug")
+        }
         Build::Release => {
             workspace.cargo(["build", "--release", "--package", "equipoise-c"]).run()?;
             workspace.target("release")
