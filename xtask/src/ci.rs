@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::workspace::{self, Workspace};
-use crate::{book, generate, library, lint, package, portable, python, scenarios, smoke, test};
+use crate::{book, generate, library, lint, package, portable, python, scenarios, smoke, test, web};
 
 type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 
-const STEPS: [(&str, Step); 12] = [
+const STEPS: [(&str, Step); 13] = [
     ("lint", |workspace, _| lint::run(workspace)),
     ("portable", |workspace, told| told.portable(workspace)),
     // The command from the README, so that the README is tested.
@@ -17,6 +17,8 @@ const STEPS: [(&str, Step); 12] = [
     ("test --slow", |workspace, told| told.tests(workspace, &["test", "--slow"])),
     ("adapters", |workspace, told| told.tests(workspace, &["test", "--adapters"])),
     ("generate --check", |workspace, _| generate::check(workspace)),
+    // Before the book, which embeds it.
+    ("playground", |workspace, _| web::check_page(workspace).map(drop)),
     ("book", |workspace, _| book::build(workspace).map(drop)),
     ("scenarios", |workspace, _| scenarios::check(workspace)),
     ("smoke", |workspace, _| smoke::run(workspace)),
