@@ -46,6 +46,32 @@ fn laws_by_packet_use_a_path_and_leave_its_queue_nearly_empty() {
     }
 }
 
+/// Rates of two flows of our own law on a path of 12 Mbit/s, in Mbit/s; the second one starts 10 s later.
+fn shares(keys: [&str; 2]) -> [f64; 2] {
+    let flow = |number: usize, keys: &str| {
+        format!(
+            "[[flow]]\nname = \"F{number}\"\npath = [\"way\"]\npacket_size = \"1200 B\"\nreport_interval = \"100 ms\"\n\
+             start = \"{} s\"\ncontroller = {{ name = \"equipoise\", max_rate = \"20 Mbit/s\"{keys} }}\n\
+             source = {{ kind = \"encoder\", max_rate = \"20 Mbit/s\" }}\n",
+            number * 10
+        )
+    };
+    let link = LINK.replace("rate = \"1 Mbit/s\"", "rate = \"12 Mbit/s\"").replace("\"20 s\"", "\"30 s\"");
+    let run = run(&format!("{link}{}{}", flow(0, keys[0]), flow(1, keys[1])));
+    [0, 1].map(|flow: usize| run.flows[flow].delivered_rate_bps.expect("media came") / 1e6)
+}
+
+/// If it fails, a flow that starts later stays the smaller one where the target is at its floor, or the pull to equal shares ignores
+/// priorities.
+#[test]
+fn flows_of_our_own_law_have_rates_in_the_ratio_of_their_priorities() {
+    for (keys, wanted) in [(["", ""], 1.0), ([", priority = 2", ""], 2.0), (["", ", priority = 2"], 0.5)] {
+        let [first, second] = shares(keys);
+        assert!((0.8..1.25).contains(&(first / second / wanted)), "{keys:?}: {first} and {second} Mbit/s");
+        assert!(first + second > 11.0, "{keys:?}: {first} and {second} Mbit/s");
+    }
+}
+
 /// If it fails, a comparison runs a law with feedback that it was not made for.
 #[test]
 fn feedback_by_packet_is_there_where_it_is_needed_or_asked_for() {

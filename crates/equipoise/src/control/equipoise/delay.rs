@@ -41,8 +41,8 @@ pub(super) struct Situation {
     /// `D`, from a decision to the report on it, in s.
     pub(super) loop_s: f64,
     pub(super) service: Option<Service>,
-    /// `C`, the measured capacity of the bottleneck.
-    pub(super) capacity_bps: Option<f64>,
+    /// `p C`, the measured capacity of the bottleneck times the priority.
+    pub(super) weighted_bps: Option<f64>,
     /// The current rate.
     pub(super) rate_bps: f64,
     pub(super) min_bps: f64,
@@ -192,7 +192,7 @@ impl DelayMode {
         self.recall(seen);
         let error_s =
             target_s - Self::predicted_s(seen, service) - target_s * ((seen.marked - MARKED) / (1.0 - MARKED)).max(0.0);
-        let share = self.sharing.step(seen, situation.capacity_bps, (situation.rate_bps, target_s));
+        let share = self.sharing.step(seen, situation.weighted_bps, (situation.rate_bps, target_s));
         let shared_error_s = error_s + share.longer_s;
         if !situation.has_rival {
             self.base_bps *= libm::exp(share.pull);

@@ -41,7 +41,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
-/// x = clamp(ln(C/r), 0, 1.8); z follows (dq - T)/1.8 ms within 3 s        own share, by rate and by queue
+/// x = clamp(ln(p C/r), 0, 1.8); z follows (dq - T)/1.8 ms within 3 s        own share, by rate and by queue
 /// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown    predicted queue
 /// e = T - q - T max(0, 2 m - 1)
 /// f = e + 1.8 ms · x
@@ -63,6 +63,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `n` | roughness of delays ([`Roughness`](crate::measure::packets::Roughness)) | s |
 /// | `m` | smoothed share of ECN marks | |
 /// | `B`, `r` | base rate, and rate | bit/s |
+/// | `p` | priority | |
 /// | `k`, `w` | factor of priority and newcomer; 1.2 before the first queue, 1 after it | |
 ///
 /// **Why flows are equal**: all flows of a bottleneck share one queue, and the target strictly decreases with a flow's
@@ -248,11 +249,12 @@ impl Equipoise {
         if self.delay.has_slowed() {
             self.probing.forget();
         }
+        let capacity_bps = self.probing.capacity_bps().filter(|_| self.losses.cap_bps().is_none());
         let situation = Situation {
             target_s,
             loop_s: seen.loop_s(),
             service: self.service(target_s),
-            capacity_bps: self.probing.capacity_bps().filter(|_| self.losses.cap_bps().is_none()),
+            weighted_bps: capacity_bps.map(|capacity| self.target.priority * capacity),
             rate_bps: self.rate_bps,
             min_bps: self.limits.min().as_bps_f64(),
             max_bps: self.limits.max().as_bps_f64(),

@@ -6,14 +6,14 @@ use super::path::Seen;
 /// which all of them measure.
 ///
 /// ```text
-/// x = clamp(ln(C/r), 0, 1.8)                          by the own rate; ln N in equilibrium
+/// x = clamp(ln(p C/r), 0, 1.8)                        by the own rate; ln N in equilibrium
 /// z ← z + dt/(3 s) (clamp((dq - T)/s, 0, 1.8) - z)    by the queue
 /// B ← B exp(dt k u min(1, x/ln 2) (x - z))            and the queue's target becomes T + s x
 /// ```
 ///
 /// The target `T + s x` is the same for all flows of equal rate, and `s ln N` longer than without sharing. The queue
 /// alone pulls too slowly on long paths, by `1/D²`. The own rate is known at once, so that its pull `k` does not depend
-/// on the round trip. In equilibrium `x` and `z` are equal and nothing pulls. If the capacity is unknown, nothing
+/// on the round trip. In equilibrium `x` and `z` are equal and nothing pulls. A flow of the priority `p` counts as `p` flows. If the capacity is unknown, nothing
 /// changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sharing {
@@ -47,12 +47,12 @@ impl Sharing {
         Self { others: 0.0 }
     }
 
-    /// Applies a report. `capacity_bps` is `C`, `rate_bps` the own rate, and `target_s` the target without sharing.
-    pub(super) fn step(&mut self, seen: &Seen, capacity_bps: Option<f64>, (rate_bps, target_s): (f64, f64)) -> Share {
+    /// Applies a report. `weighted_bps` is `p C`, `rate_bps` the own rate, and `target_s` the target without sharing.
+    pub(super) fn step(&mut self, seen: &Seen, weighted_bps: Option<f64>, (rate_bps, target_s): (f64, f64)) -> Share {
         let told = ((seen.least_s - target_s) / LONGER_S).clamp(0.0, MOST);
         self.others += (seen.elapsed_s / OTHERS_S).min(1.0) * (told - self.others);
-        let Some(capacity_bps) = capacity_bps else { return Share::default() };
-        let own = libm::log(capacity_bps / rate_bps.max(1.0)).clamp(0.0, MOST);
+        let Some(weighted_bps) = weighted_bps else { return Share::default() };
+        let own = libm::log(weighted_bps / rate_bps.max(1.0)).clamp(0.0, MOST);
         let shared = (own / core::f64::consts::LN_2).min(1.0);
         let apart = (own - self.others).clamp(-MOST_APART, MOST_APART);
         // A rate that is not used is not the flow's share.
