@@ -58,7 +58,7 @@ fn summarise(times: &[(&str, Duration)]) {
 /// Information from the output of tests.
 #[derive(Debug, Default)]
 struct Told {
-    /// The counts of each run.
+    /// The last result line of each test run: the numbers of passed, failed, ignored and skipped tests.
     counts: Vec<String>,
     /// The number of skipped tests for each reason.
     skipped: BTreeMap<String, u32>,

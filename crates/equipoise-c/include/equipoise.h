@@ -549,7 +549,8 @@ eq_error eq_pacer_idle(struct eq_pacer *pacer,
 // Returns EQ_OK, EQ_E_SYSTEM if the address is not available, EQ_E_KEY or EQ_E_ARGUMENT.
 //
 // # Safety
-// `address` is a text, `options` begins with its size and has texts, `receiver` is writable; each may be null.
+// `address` and the strings in `options` end with a zero byte, `options` begins with its size, and `receiver` is
+// writable. Each pointer may be null.
 eq_error eq_receiver_open(const char *address,
                           const struct eq_receiver_options *options,
                           struct eq_receiver **receiver);
@@ -656,7 +657,8 @@ void eq_session_close(struct eq_session *session);
 // EQ_E_SYSTEM.
 //
 // # Safety
-// `address` is a text, `options` begins with its size and has texts, `sender` is writable; each may be null.
+// `address` and the strings in `options` end with a zero byte, `options` begins with its size, and `sender` is
+// writable. Each pointer may be null.
 eq_error eq_sender_open(const char *address,
                         const struct eq_sender_options *options,
                         struct eq_sender **sender);

@@ -209,7 +209,8 @@ impl eq_session {
 /// Returns EQ_OK, EQ_E_SYSTEM if the address is not available, EQ_E_KEY or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// `address` is a text, `options` begins with its size and has texts, `receiver` is writable; each may be null.
+/// `address` and the strings in `options` end with a zero byte, `options` begins with its size, and `receiver` is
+/// writable. Each pointer may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_receiver_open(
     address: *const c_char,

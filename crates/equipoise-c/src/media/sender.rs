@@ -324,7 +324,8 @@ impl From<Summary> for eq_sender_summary {
 /// EQ_E_SYSTEM.
 ///
 /// # Safety
-/// `address` is a text, `options` begins with its size and has texts, `sender` is writable; each may be null.
+/// `address` and the strings in `options` end with a zero byte, `options` begins with its size, and `sender` is
+/// writable. Each pointer may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_sender_open(
     address: *const c_char,

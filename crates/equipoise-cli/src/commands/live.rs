@@ -120,13 +120,13 @@ impl Watched<'_> {
         self.run * self.scenario.flows.len() as u64 + flow as u64
     }
 
-    /// The flows that have intervals, by number.
+    /// The flows whose measurements are reported interval by interval, each with its number.
     fn told(&self) -> impl Iterator<Item = (usize, &Flow)> {
         let has_intervals = |flow: &Flow| matches!(flow.kind, FlowKind::Session { .. } | FlowKind::Multipath(_));
         self.scenario.flows.iter().enumerate().filter(move |(_, flow)| has_intervals(flow))
     }
 
-    /// Announces the flows that have intervals.
+    /// Announces to the views each flow whose measurements will follow interval by interval.
     fn begin(&self) {
         for (flow, it) in self.told() {
             let name = if self.run > 0 { format!("{}, run {}", it.name, self.run + 1) } else { it.name.clone() };

@@ -9,7 +9,8 @@ use equipoise::control::window::symbiosis::fixed::{FixedLaw, FixedNoise, FixedPa
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
-/// The results of the C functions for these lines.
+/// Compiles `arithmetic.c` and gives it `lines`, each with the letter of a function and its arguments. Returns the
+/// result of each line.
 fn answers(lines: &str) -> Vec<u64> {
     let folder = std::env::temp_dir().join(format!("equipoise-arithmetic-{}-{}", std::process::id(), lines.len()));
     fs::create_dir_all(&folder).expect("a temporary folder");

@@ -129,7 +129,7 @@ pub struct BridgeSample {
 const SAMPLES: usize = 64;
 
 impl Sampling {
-    /// A sample each `interval` after `start`, for the reader that is given with it.
+    /// Sampling once per `interval`, first at `start + interval`. The samples are sent to the returned receiver.
     pub(super) fn new(start: Time, interval: Span) -> (Self, Receiver<BridgeSample>) {
         let (post, samples) = sync_channel(SAMPLES);
         (Self { interval, next: start + interval, post }, samples)

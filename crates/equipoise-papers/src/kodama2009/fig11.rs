@@ -126,12 +126,13 @@ struct Outcome {
     round_trips: Lines,
 }
 
-/// The end of the time with this number of connections, while connections join, and while they leave.
+/// The part that is evaluated of the stretch with `count` connections while connections join: its start and end, in s.
 fn joining(count: usize) -> (f64, f64) {
     let end = EVERY_S * count as f64;
     (end - SETTLED_S, end)
 }
 
+/// As [`joining`], while connections leave.
 fn leaving(count: usize) -> (f64, f64) {
     joining(2 * CONNECTIONS - count)
 }

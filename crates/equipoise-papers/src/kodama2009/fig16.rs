@@ -15,11 +15,11 @@ const LARGEST: f64 = 0.5;
 const UNSEEN: f64 = 0.1;
 /// Twice the thesis' rates: a bandwidth-delay product of 2000 packets.
 const SCALE: u32 = 2;
-/// Small buffers relative to it, in packets: a quarter and a half.
+/// Buffers that are small for this product, in packets: a quarter and a half of it.
 const SMALL_BUFFERS: [u32; 2] = [500, 1000];
-/// The m that is compared with zero for them: that of Fig. 14.
+/// The m that is compared with zero at the small buffers: that of Fig. 14.
 const STRENGTH: f64 = 0.3;
-/// Runs of each drop, m and buffer for them.
+/// Number of runs for each drop, m and small buffer.
 const RUNS: u32 = 50;
 
 pub(super) const CLAIMS: &[Spec] = &[FALLS, SMALL, LARGE, CROSSING, LARGE_BDP];

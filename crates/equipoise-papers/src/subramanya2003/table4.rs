@@ -10,7 +10,8 @@ use equipoise_lab::sim::SimError;
 const RUNS: u32 = 30;
 pub(super) const PAPER: Printed =
     Printed { table: "Table 4", values: [[0.087, 0.2783, 16.5701], [0.443, 0.4110, 11.2162]] };
-/// 138.3 Mbit: 43.83 are sent before 27 s, the rest at 10 Mbit/s: `(27 + 9.447) / 30 - 1`.
+/// The transmission delay due to the cuts of Link0's rate alone, as a share of the length of the contents, 30 s.
+/// Of their 138.3 Mbit, 43.83 Mbit are sent before 27 s; the rest takes 9.447 s at 10 Mbit/s: `(27 + 9.447) / 30 - 1`.
 pub(super) const LEAST_DELAY: f64 = 0.2149;
 /// The time in which Link0 has its lowest rate, in s.
 const LEAST: (f64, f64) = (6.0, 24.0);

@@ -31,7 +31,7 @@ pub struct DeliveryTrace {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {kind}")]
 pub struct TraceError {
-    /// The line, from 1; for an empty text, its end.
+    /// The number of the line, from 1. If the text ends too early to be a trace, that of its last line, or 1.
     pub line: usize,
     /// The error in that line.
     pub kind: TraceErrorKind,

@@ -86,8 +86,10 @@ pub(crate) struct Arrivals {
     round_trip: Option<Span>,
     /// The receiver's count, with wraps; `None` before the first packet.
     count: Option<u32>,
-    /// Packets that have not arrived, and their maximum so far; late packets were reported as lost before.
+    /// Number of packets sent that have not arrived.
     lost: u64,
+    /// The largest `lost` so far. Only a rise above it is news: a packet that arrives late lowers `lost`, but was
+    /// already reported as lost.
     most: u64,
     /// The receiver's counter of discarded packets.
     discarded: u32,

@@ -59,9 +59,10 @@ impl ReceiverConfig {
 
 /// The receiving end of a session: measures one-way delay and loss, and answers each request with a report.
 ///
-/// Source: Waki 2013, Sec. 5.1. It counts the packets received so far that left after the rate of the interval took
-/// effect, which is when the last report reached the sender: `t + 2(r - t)`. Here t is the time in the request, and r -
-/// t is the one-way delay of the request sent at t (Eq. 13) or, if that was lost, of this request (Eq. 14).
+/// Source: Waki 2013, Sec. 5.1. A report covers the packets received so far that left at the sender's current rate.
+/// That rate took effect when the previous report reached the sender. The receiver estimates this time as `t + 2d`: t,
+/// which the request contains, is when the previous request left, and d is the one-way delay of that previous request
+/// (Eq. 13) or, if it was lost, of the present one (Eq. 14).
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,

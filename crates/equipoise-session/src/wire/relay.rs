@@ -230,7 +230,9 @@ mod tests {
 
     #[test]
     fn other_elements_of_either_form_stay() {
-        // Empty ones; one-byte form: an audio level under 1 and padding; two-byte form: five bytes under 3 and an empty one under 4.
+        // An empty extension of the one-byte form, and one of the two-byte form. Then, in the one-byte form, an element
+        // with ID 1 (an audio level) and padding; in the two-byte form, an element of five bytes with ID 3, an empty
+        // element with ID 4, and padding.
         let extensions: [&[u8]; 4] = [
             &[0xBE, 0xDE, 0, 0],
             &[0x10, 0x00, 0, 0],

@@ -213,7 +213,7 @@ impl Endpoint for WebNear {
                 && let Some(segment) = connection.sender.poll(self.handled)
             {
                 self.encoded = segment.encode().tagged(connection.tag);
-                // The number of places is below the number of path numbers.
+                // The cast loses nothing: there is a place for each path, and paths are numbered in 16 bits.
                 let path = PathId(place as u16);
                 return Some(Output::Transmit { path, transmit: self.encoded.transmit() });
             }

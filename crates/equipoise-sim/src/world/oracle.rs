@@ -22,7 +22,7 @@ pub struct BandwidthOracle {
     pub interval: Span,
     /// The error added to each measurement.
     pub noise: WhiteNoise,
-    /// The cell from which the near end reads it.
+    /// The cell to which measurements are written, and from which the near end reads them.
     pub told: KnownBandwidth,
 }
 
