@@ -326,9 +326,9 @@ fn lateness(folder: &Folder, is_watched: bool) -> f64 {
         (lines, metrics)
     });
     let through = line.split(' ').nth(1).and_then(|address| address.rsplit(':').next()).expect("an address");
-    let mut sender = Running::start(&mut send(through, "4M", &["-t", "5", "-q"]));
+    let mut sender = Running::start(&mut send(through, "4M", &["-t", "3", "-q"]));
     if let Some((_, metrics)) = &following {
-        for _ in 0..4 {
+        for _ in 0..2 {
             thread::sleep(Duration::from_secs(1));
             assert!(body(*metrics, "/metrics").ends_with("# EOF\n"));
         }
@@ -337,7 +337,7 @@ fn lateness(folder: &Folder, is_watched: bool) -> f64 {
     receiver.finish();
     link.interrupt();
     if let Some((lines, _)) = following {
-        assert!(lines.join().expect("no panic") > 50, "the page was told");
+        assert!(lines.join().expect("no panic") > 30, "the page was told");
     }
     let report = report_in(&report);
     // A machine that is always busy has stalls all the time.
@@ -347,7 +347,7 @@ fn lateness(folder: &Folder, is_watched: bool) -> f64 {
 
 /// Ten runs each, alternating.
 #[test]
-#[ignore = "real time: 2 min"]
+#[ignore = "real time: 80 s, alone on the machine"]
 fn departures_are_as_punctual_with_a_page_and_a_scraper_as_without() {
     /// The 97.5th percentile of Student's t with 9 degrees of freedom.
     const T: f64 = 2.262;
