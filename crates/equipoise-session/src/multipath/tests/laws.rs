@@ -14,7 +14,7 @@ use crate::rtp::{Delays, Payload, SenderConfig, SessionError, StreamConfig};
 use crate::wire::feedback::{ArrivalTime, PacketArrival, PacketStatus, encode_congestion_feedback};
 use crate::wire::rtcp::{ReportBlock, encode_receiver_report, encode_subflow};
 use crate::{DropReason, Ecn, Event, Input, PathChange, PathId};
-use equipoise::control::{Allowance, Cbr, Controller, Entry, Feedback, Needs, Snapshot, find};
+use equipoise::control::{Allowance, Cbr, Controller, Entry, Feedback, Needs, find};
 use equipoise::units::{Instant, Rate, ReceiverClock, Schedule, SenderClock, Span};
 use equipoise_path::link::{FifoLink, LinkConfig, Passage, QueueLimit};
 
@@ -53,10 +53,6 @@ impl Controller for Steady {
 
     fn is_held_to_proof(&self) -> bool {
         false
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        Cbr::new(self.0).snapshot()
     }
 }
 

@@ -86,8 +86,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// Limits: a flow that starts while a queue stands takes that queue for the empty path, until the queue empties once.
 /// On rough paths, and on slow ones where packets take long, flows may not reach equal shares within half a minute. In
-/// competition with short TCP flows, a seventh of what they leave is lost while the rate
-/// recovers from their bursts.
+/// competition with short TCP flows, a seventh of what they leave is not used, while the rate recovers from their bursts.
 #[derive(Clone, Debug)]
 pub struct Equipoise {
     limits: RateLimits,

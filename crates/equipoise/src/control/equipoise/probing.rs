@@ -141,13 +141,12 @@ impl Probing {
             return;
         }
         let packets = (bits / PACKET_BITS) as u32;
-        self.gauged_s = now_s;
-        self.is_gauge = true;
+        let Some(rate) = Rate::from_bps_f64(FURTHER * capacity_bps) else { return };
+        (self.gauged_s, self.is_gauge) = (now_s, true);
         self.count += 1;
         // The packets of a frame have nearly one size, so that their number ends the gauge.
         let size = Size::from_bytes((f64::from(packets) * SMALLER * PACKET_BITS / 8.0) as u64);
-        self.wanted =
-            Rate::from_bps_f64(FURTHER * capacity_bps).map(|rate| Probe::new(self.count, rate, packets, size));
+        self.wanted = Some(Probe::new(self.count, rate, packets, size));
     }
 
     /// Applies a report, in a flow of the rate `own_bps`: returns the rate in bit/s that a finished probe has proved.
@@ -192,5 +191,56 @@ impl Probing {
         self.count += 1;
         let size = Size::from_bytes((bps * LENGTH_S / 8.0) as u64);
         self.wanted = Rate::from_bps_f64(bps).map(|rate| Probe::new(self.count, rate, PACKETS, size));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Probing whose start is over, in a flow of 1 Mbit/s.
+    fn started() -> Probing {
+        let mbps = |rate: u64| Rate::from_bps(rate * 1_000_000);
+        let mut probing = Probing::new(RateLimits::within(mbps(1), mbps(10)));
+        probing.wanted = None;
+        probing
+    }
+
+    /// If it fails, every frame is sent as a burst, or the start of a flow is.
+    #[test]
+    fn a_gauge_is_due_after_the_start_and_not_with_every_frame() {
+        let mut probing = started();
+        probing.on_frame(FIRST_GAUGE_S - 0.1, 40_000.0, 1e6);
+        assert_eq!(probing.wanted(), None);
+        probing.on_frame(FIRST_GAUGE_S, 40_000.0, 1e6);
+        let gauge = probing.wanted().expect("a gauge");
+        assert_eq!((gauge.rate, gauge.packets), (Rate::from_bps(3_000_000), 2));
+        probing.wanted = None;
+        probing.on_frame(FIRST_GAUGE_S + 0.9 * GAUGE_EVERY_S, 40_000.0, 1e6);
+        assert_eq!(probing.wanted(), None);
+    }
+
+    /// If it fails, a flow of small frames sends mostly padding.
+    #[test]
+    fn a_frame_that_is_too_small_becomes_a_gauge_when_its_padding_is_a_small_share() {
+        let mut probing = started();
+        probing.gauged_s = FIRST_GAUGE_S;
+        // The gauge's two packets and half a one, less the frame, are 14 kbit: 3 % of 1 Mbit/s within 0.47 s.
+        for (after_s, is_sent) in [(0.4, false), (0.5, true)] {
+            probing.on_frame(FIRST_GAUGE_S + after_s, 10_000.0, 1e6);
+            assert_eq!(probing.wanted().is_some(), is_sent, "{after_s}");
+        }
+    }
+
+    /// If it fails, a receiver that reports impossible times makes a gauge of more than a frame.
+    #[test]
+    fn a_gauge_is_no_longer_than_the_frame_whatever_the_reports_say() {
+        let mut probing = started();
+        for train in 0..8 {
+            probing.capacity.push(f64::from(train), 1e9, (1e-6, 0.0), 1e6);
+        }
+        assert!(probing.capacity_bps().expect("eight trains") > 1e12);
+        probing.on_frame(100.0, 48_000.0, 1e6);
+        assert!(probing.wanted().is_some_and(|gauge| gauge.packets <= 5 && gauge.size.as_bits() <= 48_000));
     }
 }

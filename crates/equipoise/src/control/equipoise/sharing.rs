@@ -13,8 +13,8 @@ use super::path::Seen;
 ///
 /// The target `T + s x` is the same for all flows of equal rate, and `s ln N` longer than without sharing. The queue
 /// alone pulls too slowly on long paths, by `1/D²`. The own rate is known at once, so that its pull `k` does not depend
-/// on the round trip. In equilibrium `x` and `z` are equal and nothing pulls. A flow of the priority `p` counts as `p` flows. If the capacity is unknown, nothing
-/// changes.
+/// on the round trip. In equilibrium `x` and `z` are equal and nothing pulls. A flow of the priority `p` counts as `p`
+/// flows. If the capacity is unknown, nothing changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sharing {
     /// `z`.
