@@ -65,6 +65,7 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
         ["test", "--adapters"] => test::run(&workspace, Tier::Adapters),
         ["lint"] => lint::run(&workspace),
         ["dist"] => dist::run(&workspace).map(drop),
+        ["dist", "wheels"] => dist::wheels(&workspace),
         ["package"] => package::check(&workspace, true),
         ["cites"] => cites::run(&workspace),
         ["generate"] => generate::write(&workspace),

@@ -67,7 +67,11 @@ impl Part {
                 book::check(workspace)?;
                 Ok("all links lead somewhere, no serious fault found by axe-core".to_owned())
             }
-            Self::Dist => dist::run(workspace),
+            Self::Dist => {
+                let sizes = dist::run(workspace)?;
+                dist::wheels(workspace)?;
+                Ok(sizes)
+            }
             Self::Fuzz(target) => {
                 fuzz::run_target(workspace, target, FUZZ_SECONDS)?;
                 Ok(format!("nothing found in {FUZZ_SECONDS} s"))

@@ -55,8 +55,9 @@ pub(crate) fn run(workspace: &Workspace, profile: Profile, take: impl FnMut(&str
     whole.tests(&[]).variable("EQUIPOISE_COMMAND", command).run_lines(take)
 }
 
-/// Builds the wheel for a machine with the profile of distributions, into a folder that is removed first. Rust's target must be installed.
+/// Builds the wheel for a machine with the profile of distributions, into a folder that is removed first.
 pub(crate) fn distribute(workspace: &Workspace, machine: Machine, out: &Path) -> Result<PathBuf, Error> {
+    machine.install_target(workspace)?;
     let tools = Environment::kept(workspace, &found(workspace)?, "tools")?;
     tools.pip(["install", "--quiet", MATURIN]).run()?;
     let maturin = tools.program("maturin").arguments(["build", "--profile", PROFILE, "--target", &machine.target()]);

@@ -59,14 +59,20 @@ impl Machine {
 
     /// Builds the release of a package, and returns its folder.
     pub(crate) fn build(self, workspace: &Workspace, package: &str, arguments: &[&str]) -> Result<PathBuf, Error> {
+        self.install_target(workspace)?;
         let target = self.target();
-        if !self.is_here() {
-            workspace.program("rustup").arguments(["target", "add", &target]).run()?;
-        }
         let cargo =
             workspace.cargo(["build", "--profile", PROFILE, "--locked", "--package", package, "--target", &target]);
         self.compilers(cargo.arguments(arguments)).run()?;
         Ok(workspace.target(target).join(PROFILE))
+    }
+
+    /// Installs Rust's standard library for another machine than this one.
+    pub(crate) fn install_target(self, workspace: &Workspace) -> Result<(), Error> {
+        if self.is_here() {
+            return Ok(());
+        }
+        workspace.program("rustup").arguments(["target", "add", &self.target()]).run()
     }
 
     /// A program that builds for the machine, configured with its compilers.

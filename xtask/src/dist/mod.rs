@@ -1,4 +1,5 @@
-//! Files that are installed without a compiler: archives, Debian packages, container images, the library for C and wheels for Python.
+//! Files that are installed without a compiler: archives, Debian packages, container images and the library for C; and, by a command of
+//! its own, wheels for Python.
 //!
 //! Everything is built on this machine, so that it needs no newer C library than this machine has: run it on Debian 12.
 
@@ -24,6 +25,9 @@ const NEWEST_GLIBC: (u32, u32) = (2, 36);
 /// Maximum size of a stripped command in bytes.
 const MOST: u64 = 15_000_000;
 
+/// File with the checksums of all others.
+const SUMS: &str = "SHA256SUMS";
+
 /// The folders and the metadata of a distribution.
 #[derive(Debug)]
 struct Dist<'a> {
@@ -43,6 +47,9 @@ struct Dist<'a> {
 /// system. Returns the sizes of the commands as text.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, Error> {
     let dist = Dist::new(workspace)?;
+    for folder in [&dist.out, &dist.work] {
+        make_anew(folder)?;
+    }
     // This machine first, because its command writes the manual pages for all.
     let others = Machine::ALL.into_iter().filter(|machine| *machine != dist.here);
     for machine in iter::once(dist.here).chain(others) {
@@ -55,14 +62,22 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, Error> {
     Ok(sizes.join(", "))
 }
 
+/// Builds the packages for Python for both machines, next to the other files, and tries that of this machine in an empty environment.
+pub(crate) fn wheels(workspace: &Workspace) -> Result<(), Error> {
+    let dist = Dist::new(workspace)?;
+    fs::create_dir_all(&dist.out).map_err(|source| Error::File { verb: "create", path: dist.out.clone(), source })?;
+    for machine in Machine::ALL {
+        println!("\n== {}", machine.name());
+        dist.wheel(machine)?;
+    }
+    dist.list()
+}
+
 impl<'a> Dist<'a> {
     fn new(workspace: &'a Workspace) -> Result<Self, Error> {
         let here = Machine::here().ok_or(Error::OtherMachine { found: std::env::consts::ARCH })?;
         // Cargo uses the folder with the profile's name.
         let (out, work) = (workspace.target("distributions"), workspace.target("dist-work"));
-        for folder in [&out, &work] {
-            make_anew(folder)?;
-        }
         let date = workspace.program("git").arguments(["log", "-1", "--format=%ct"]).output()?.trim().to_owned();
         let version = library::version(workspace)?;
         Ok(Self { workspace, here, out, work, version, date })
@@ -81,8 +96,7 @@ impl<'a> Dist<'a> {
         container::image(self, machine, &tree)?;
         let library = self.work.join(format!("libequipoise-{}-{}", self.version, machine.name()));
         library::install(self.workspace, Build::For(machine), &library)?;
-        self.archive(&library)?;
-        self.wheel(machine)
+        self.archive(&library)
     }
 
     /// The package for Python.
@@ -135,6 +149,9 @@ impl<'a> Dist<'a> {
         println!("\n== {}", self.out.display());
         for entry in fs::read_dir(&self.out).map_err(failed)? {
             let entry = entry.map_err(failed)?;
+            if entry.file_name() == SUMS {
+                continue;
+            }
             let size = entry.metadata().map_err(failed)?.len();
             names.push((entry.file_name(), size));
         }
@@ -144,7 +161,7 @@ impl<'a> Dist<'a> {
         }
         let sums =
             Process::new("sha256sum").arguments(names.iter().map(|(name, _)| name)).folder(&self.out).output()?;
-        let path = self.out.join("SHA256SUMS");
+        let path = self.out.join(SUMS);
         fs::write(&path, sums).map_err(|source| Error::File { verb: "write", path, source })
     }
 }
