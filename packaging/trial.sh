@@ -1,5 +1,6 @@
 #!/bin/sh
-# Run as root on a Debian that has nothing else: whether what is distributed can be installed, works, and goes without a trace.
+# Run as root on a bare Debian: checks that the distributed files can be installed, work, and are removed without a
+# trace.
 #   trial.sh VERSION MACHINE ARCHITECTURE, in the folder of the files
 set -eux
 
@@ -22,13 +23,13 @@ tar --extract --file "equipoise-$version-$machine.tar.gz"
 "equipoise-$version-$machine/bin/equipoise" sim "equipoise-$version-$machine/$scenario" --quiet --json archive.json
 cmp package.json archive.json
 
-# The library: examples by both compilers, under the sanitizers of one, and a file from the command to C.
+# The library: examples built by both compilers, by gcc with sanitizers, and a file sent from the command to C.
 tar --extract --file "libequipoise-$version-$machine.tar.gz" --strip-components=1 --directory /usr/local
 ldconfig
 export PKG_CONFIG_PATH=/usr/local/lib/pkgconfig
 flags=$(pkg-config --cflags --libs equipoise)
 for name in controller receive flow_pair; do
-    # Words, one a flag.
+    # Unquoted on purpose: each word is a flag.
     # shellcheck disable=SC2086
     gcc -g -fsanitize=address,undefined -o "$name-gcc" "$name.c" $flags -pthread
     # shellcheck disable=SC2086

@@ -1,4 +1,5 @@
-// Puts the page together: `node build.mjs FOLDER FILE`, where FOLDER has what wasm-bindgen made. One file, which asks for nothing else.
+// Builds the page: `node build.mjs FOLDER FILE`. FOLDER has the output of wasm-bindgen. The page is one file that loads
+// no other file.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -11,7 +12,7 @@ const [folder, file] = process.argv.slice(2);
 const here = dirname(fileURLToPath(import.meta.url));
 const source = (name) => join(here, "src", name);
 
-/** A script and what it imports, in one text that stands within HTML. */
+/** Bundles a script and its imports into one text that can be part of an HTML page. */
 async function bundled(name) {
   const made = await build({ entryPoints: [source(name)], bundle: true, minify: true, format: "iife", write: false });
   return made.outputFiles[0].text.replaceAll("</script", "<\\/script");

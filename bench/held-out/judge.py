@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Judges the law `equipoise` on the conditions that were held out (docs/src/held-out.md).
+"""Tests the control law `equipoise` under held-out conditions (docs/src/held-out.md).
 
     ./x python && target/python/tests/bin/python bench/held-out/judge.py SECRET --json held-out.json
 
-Prints the table of the suite's cases under drawn conditions. The random paths and the recorded links are runs of the command; with
---commands this prints what to run.
+Prints the table of the suite's cases under randomly drawn conditions. The random paths and the recorded links are run with the command
+`equipoise`; --commands prints these command lines.
 """
 
 import argparse
@@ -31,17 +31,17 @@ T_9 = 2.262
 
 
 def digest(name: str, secret: str) -> bytes:
-    """SHA-256 of a name and the secret."""
+    """Return the SHA-256 of a name and the secret."""
     return hashlib.sha256((name + secret).encode()).digest()
 
 
 def first_seed(name: str, secret: str) -> int:
-    """The first twelve hex digits of it."""
+    """Return the first twelve hex digits of the digest, as a number."""
     return int(digest(name, secret).hex()[:12], 16)
 
 
 def drawn(case: str, secret: str) -> dict[str, float]:
-    """The conditions of a case."""
+    """Draw the conditions of a case."""
     numbers = random.Random(digest(case, secret))
     return {
         "delay_ms": numbers.uniform(10, 150),
@@ -52,7 +52,7 @@ def drawn(case: str, secret: str) -> dict[str, float]:
 
 
 def scaled(value: Any, factor: float, key: str = "") -> Any:
-    """A part of a scenario with its rates times the factor; audio stays what it is."""
+    """Multiply the rates in a part of a scenario by the factor; audio is not changed."""
     if isinstance(value, dict):
         if value.get("kind") == "audio":
             return value
@@ -65,25 +65,25 @@ def scaled(value: Any, factor: float, key: str = "") -> Any:
 
 
 def bps(rate: str) -> float:
-    """A rate of a scenario, in bit/s."""
+    """Convert a rate of a scenario to bit/s."""
     number, unit = rate.split()
     return float(number) * UNITS[unit]
 
 
 def changed(text: str, draw: dict[str, float], law: str) -> dict[str, Any]:
-    """The case under its conditions and a law. The lowest rates stay: an encoder's lowest rate does not depend on the path."""
+    """Return the case with its conditions and a control law. Minimum rates are not changed: an encoder's does not depend on the path."""
     plain = tomllib.loads(text)
     scenario: dict[str, Any] = scaled(plain, draw["factor"])
     longest = max(path_ms(plain, flow) for flow in plain["flow"])
     for link in scenario["link"]:
         share = float(link["delay"].split()[0]) / longest if longest else 0.0
         link["delay"] = f"{share * draw['delay_ms']:.3f} ms"
-        # That of the way back is the same unless it is given.
+        # The reverse direction has the same delay if it sets none.
         link.get("back", {}).pop("delay", None)
         if "queue" in link:
             link["queue"] = f"{draw['queue_ms']:.3f} ms"
         if "aqm" in link:
-            # Its room is in bytes (RFC 8868, Sec. 4.3): at the first rate.
+            # The queue's length is in bytes (RFC 8868, Sec. 4.3), at the initial rate.
             link["queue"] = f"{draw['queue_ms'] / 8e3 * bps(link['rate']):.0f} B"
     for flow, before in zip(scenario["flow"], plain["flow"], strict=True):
         if "controller" in flow:
@@ -98,13 +98,13 @@ def changed(text: str, draw: dict[str, float], law: str) -> dict[str, Any]:
 
 
 def path_ms(scenario: dict[str, Any], flow: dict[str, Any]) -> float:
-    """The one-way delay of a flow's path."""
+    """Return the one-way delay of a flow's path, in ms."""
     delays = {link["name"]: float(link["delay"].split()[0]) for link in scenario["link"]}
     return sum(delays[name] for name in flow["path"])
 
 
 def estimate(values: list[float | None]) -> dict[str, float] | None:
-    """Mean and half of the 95 % interval over all runs; None if a run lacks the value."""
+    """Return mean and half of the 95 % confidence interval over all runs; None if a run lacks the value."""
     found = [value for value in values if value is not None]
     if len(found) < RUNS:
         return None
@@ -112,7 +112,7 @@ def estimate(values: list[float | None]) -> dict[str, float] | None:
 
 
 def judged(result: equipoise.Result) -> dict[str, Any]:
-    """What is compared, over the runs of a law."""
+    """Return the compared values over the runs of a control law."""
     runs = result.summary["runs"]
     sessions = [[flow for flow in run["flows"] if flow.get("video")] for run in runs]
     return {
@@ -124,17 +124,17 @@ def judged(result: equipoise.Result) -> dict[str, Any]:
 
 
 def longest(flows: list[dict[str, Any]]) -> float | None:
-    """The largest 95th percentile of frame delay; None if a flow has no complete frame."""
+    """Return the largest 95th percentile of frame delay; None if a flow has no complete frame."""
     delays = [(flow["video"]["delay"] or {}).get("p95_s") for flow in flows]
     return None if None in delays else max(delays)
 
 
 def verdicts(laws: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
-    """The bars (a) and (b) of the book: the comparators by which each is missed."""
+    """Return the control laws that are better in the bars (a) and (b) of the book, so that the bar is missed."""
     ours = laws["equipoise"]
 
     def mean(law: dict[str, Any], key: str) -> float:
-        # What was not measured counts against our law: comparisons with NaN are false.
+        # Values that were not measured count against our control law, because comparisons with NaN are false.
         return float(law[key]["mean"]) if law[key] else math.nan
 
     slower, ahead = [], []
@@ -151,7 +151,7 @@ def verdicts(laws: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """The table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("secret", help="32 hex digits; any other than the one committed to makes a trial")
     parser.add_argument("--case", help="only those whose name begins so")
@@ -185,7 +185,7 @@ def main() -> None:
 
 
 def row(name: str, result: dict[str, Any]) -> str:
-    """A line of the table: used in %, p95 of queueing and of frames in ms."""
+    """Return a row of the table: used capacity in %, 95th percentiles of queueing and of frame delay in ms."""
     draw = result["conditions"]
     cells = [name, "{delay_ms:.0f} ms, {feedback_ms:.0f} ms, × {factor:.2f}, {queue_ms:.0f} ms".format(**draw)]
     for law in result["laws"].values():

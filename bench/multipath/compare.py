@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Delay of a constant stream's messages over two links at once: `equipoise send --path` beside the kernel's MPTCP.
+"""Message delay of a constant-rate stream over two links at once: `equipoise send --path` compared with the kernel's MPTCP.
 
-Two namespaces with two interfaces each, joined by two emulated links (`equipoise link`). The same program sends the same
-messages, each with its time, into either: as RTP packets through a session, in order, or as records on an MPTCP connection
-with a subflow on each link. Namespaces share a clock, so the receiver knows every message's delay.
+Two namespaces with two interfaces each are joined by two emulated links (`equipoise link`). This program sends the same
+messages, each with its time, in both ways: as RTP packets through a session, delivered in order, or as records on an MPTCP
+connection with a subflow on each link. Namespaces share a clock, so the receiver knows every message's delay.
 Needs root, iproute2 and a kernel with MPTCP. Usage: compare.py EQUIPOISE [SECONDS]
 """
 import os, socket, statistics, struct, subprocess, sys, time
@@ -11,23 +11,23 @@ import os, socket, statistics, struct, subprocess, sys, time
 NEAR, MIDDLE, FAR, TARGET = "eq-mp-near", "eq-mp-middle", "eq-mp-far", "198.18.9.9"
 KEY, RESULT = "/dev/shm/eq-mp.key", "/dev/shm/eq-mp.delays"
 IPPROTO_MPTCP = 262
-# Rate in Mbit/s, delay one way and longest queue in ms of each link.
+# Rate in Mbit/s, one-way delay in ms and maximum queueing delay in ms of each link.
 LINKS = [(6, 10, 200), (4, 40, 200)]
-# Bytes of a message; with the headers of RTP, UDP and IP, security and the times it is a packet of 1072.
+# Bytes of a message. With the headers of RTP, UDP and IP, encryption and timestamps, the packet has 1072 bytes.
 MESSAGE = 1000
-# What is left out at the beginning: the split settles, and TCP finds its window.
+# Time that is left out at the beginning, in s: the scheduler settles, and TCP finds its window.
 SETTLING = 30.0
 
 
 def emit(rate_mbps, seconds, give):
-    """Gives a message at even distances: its number and its time."""
+    """Sends messages at regular intervals, each with its number and its time."""
     gap = MESSAGE * 8 / rate_mbps / 1e6
     start = time.clock_gettime(time.CLOCK_MONOTONIC)
     for number in range(int(seconds / gap)):
         due = start + number * gap
         while (wait := due - time.clock_gettime(time.CLOCK_MONOTONIC)) > 0:
             time.sleep(wait)
-        # A message is as old as it should be: who cannot take it in time makes it late.
+        # A message has its due time, so a sender that cannot accept it in time makes it late.
         give(number, due)
 
 
@@ -40,13 +40,13 @@ def source(kind, rate_mbps, seconds, control):
         out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         head = lambda number: struct.pack("!BBHII", 0x80, 96, number & 0xFFFF, number & 0xFFFFFFFF, 0x5EED)
         give = lambda number, due: out.sendto(head(number + 1) + message(number, due), ("127.0.0.1", 5006))
-        give(-1, time.clock_gettime(time.CLOCK_MONOTONIC))  # which opens the session
+        give(-1, time.clock_gettime(time.CLOCK_MONOTONIC))  # this opens the session
         time.sleep(1)
         emit(rate_mbps, seconds, give)
     else:
         out = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP)
         out.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Of all subflows; the namespace's default may be any.
+        # For all subflows, because the namespace's default may be any control.
         out.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
         out.connect((TARGET, 5010))
         time.sleep(1)  # for the second subflow
@@ -55,7 +55,7 @@ def source(kind, rate_mbps, seconds, control):
 
 
 def sink(kind, seconds):
-    """Writes each message's number, time and delay."""
+    """Writes the number, time and delay of each message."""
     now, found = lambda: time.clock_gettime(time.CLOCK_MONOTONIC), []
 
     def take(payload):
@@ -109,7 +109,7 @@ def wire():
             sh(f"ip -n {namespace} link set eth{path} up")
             sh(f"ip -n {MIDDLE} link set {end}{path} up")
         sh(f"ip -n {NEAR} route add {TARGET} via 198.18.{path}.2 dev eth{path} metric {path + 1}")
-        # A subflow from the second address has to leave by the second interface.
+        # A subflow from the second address must use the second interface.
         sh(f"ip -n {NEAR} rule add from 198.18.{path}.1 table {path + 10}")
         sh(f"ip -n {NEAR} route add {TARGET} via 198.18.{path}.2 dev eth{path} table {path + 10}")
     for namespace in (NEAR, FAR):
@@ -128,7 +128,7 @@ def links(equipoise):
 
 
 def octets():
-    """What has left by each interface so far."""
+    """Returns the number of bytes sent by each interface so far."""
     read = lambda path: subprocess.run(
         ["ip", "netns", "exec", NEAR, "cat", f"/sys/class/net/eth{path}/statistics/tx_bytes"], capture_output=True, text=True
     )
@@ -167,7 +167,7 @@ def main(seconds):
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for rate in (3, 7):
         for split in ("ap", "equal"):
-            # The stream has a rate of its own; this is what it may have after a stall.
+            # The stream has its own rate; this is its maximum rate, which it needs after a stall.
             total = f"{rate * 1.25:.2f}M"
             send = [EQUIPOISE, "send", TARGET, "--key", KEY, "--path", "eth0", "--path", "eth1", "--scheduler", split]
             send += ["--rtp", "5006", "-b", total, "--delay", "one-way", "-t", "0", "-q"]

@@ -1,4 +1,4 @@
-/* The least that even spacing costs: for each packet one sleep until it is due and one sendto, and nothing else.
+/* The minimum cost of even packet spacing: for each packet only one sleep until its time, and one sendto.
  * Usage: bare ADDRESS PORT PAYLOAD_BYTES GAP_NS SECONDS
  */
 #define _GNU_SOURCE

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Spacing of packets and processor time of `equipoise send` and `iperf3 -u`, from captures between two network namespaces.
+"""Packet spacing and processor time of `equipoise send` and `iperf3 -u`, from captures between two network namespaces.
 
-Beside them a bare loop of one sleep and one sendto for each packet (bare.c): what even spacing costs at least.
+For comparison, a bare loop of one sleep and one sendto for each packet (bare.c) shows the minimum cost of even spacing.
 Needs root, iproute2, iperf3, dumpcap (tshark) and a C compiler. Usage: compare.py EQUIPOISE [SECONDS]
 """
 import os, statistics, struct, subprocess, sys, time
@@ -9,7 +9,7 @@ import os, statistics, struct, subprocess, sys, time
 EQUIPOISE, SECONDS = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10
 NEAR, FAR, PCAP = "eq-pace-near", "eq-pace-far", "/dev/shm/eq-pace.pcap"
 BARE = "/dev/shm/eq-pace-bare"
-# Rate in Mbit/s and size of IP packets in bytes.
+# Rate in Mbit/s, and size of IP packets in bytes.
 RATES = [(3, 1000), (30, 1200), (300, 1200)]
 
 
@@ -22,7 +22,7 @@ def inside(namespace, command):
 
 
 def gaps(size):
-    """Distances in seconds between the packets of this IP size in the capture (classic pcap, nanoseconds)."""
+    """Returns the intervals in s between the packets of this IP size in the capture (classic pcap, ns)."""
     data = open(PCAP, "rb").read()
     magic = struct.unpack("<I", data[:4])[0]
     unit = 1e9 if magic == 0xA1B23C4D else 1e6
@@ -32,7 +32,7 @@ def gaps(size):
         if length == size + 14:
             times.append(seconds * int(unit) + fraction)
         at += 16 + kept
-    # The first and the last half second are left out.
+    # Leave out the first and the last half second.
     times = [t for t in times if times[0] + unit / 2 <= t <= times[-1] - unit / 2]
     return [(b - a) / unit for a, b in zip(times, times[1:])]
 

@@ -3,7 +3,7 @@
 
 usage: tcp-equipoise.py EQUIPOISE [SEEDS]
 
-EQUIPOISE is the command. For every setting a scenario is written and run; what it prints is laid beside the peers' rows.
+EQUIPOISE is the command. For every setting a scenario is written and run; the output can be compared with the peers' rows.
 """
 
 import json
@@ -21,7 +21,8 @@ SETTINGS = [
     (100, 120, 1000, 200),
     (100, 30, 100, 100),
 ]
-# Window law and recovery of each variant: the first two are the simulators', the others the kernel's, of 30 s.
+# Window law and loss recovery of each variant. The first two are the variants of the simulators, the others of the
+# kernel (for runs of 30 s).
 VARIANTS = {
     "newreno": ("reno", "newreno"),
     "sack": ("reno", "sack"),
@@ -39,7 +40,7 @@ COLUMNS = (
 
 
 def scenario(variant, rate, rtt, queue, flows, seed, seconds):
-    """The dumbbell: access links of 1 Gbit/s without delay, the whole propagation time at the bottleneck."""
+    """Returns the scenario of the dumbbell: access links of 1 Gbit/s without delay, the whole propagation delay at the bottleneck."""
     text = [
         f'name = "tcp-{variant}-{rate}-{rtt}-{queue}-{flows}"',
         f'duration = "{seconds} s"',

@@ -3,12 +3,12 @@
 
   tcp-kernel.py VARIANT RATE_MBPS RTT_MS QUEUE_PACKETS FLOWS SEED SECONDS
 
-VARIANT is `reno` or `cubic`, with `-nosack` behind it without selective acknowledgements. RTT_MS is the propagation time
-there and back, QUEUE_PACKETS the room for waiting packets beside the one in service. SEED is the link's, which here leaves
-nothing to it: it numbers the repeats. Prints one row; `README.md` names its columns.
+VARIANT is `reno` or `cubic`; the suffix `-nosack` turns off selective acknowledgements. RTT_MS is the round-trip propagation
+time, QUEUE_PACKETS the number of packets that can wait in addition to the one being sent. SEED is the link's seed; nothing is
+random here, so it only numbers the repetitions. Prints one row; `README.md` names its columns.
 
-Wants root, iproute2, iperf3 and the command `equipoise`, or its path in the variable EQUIPOISE. Namespaces, interfaces and
-settings are the script's own and go with it.
+Needs root, iproute2, iperf3 and the command `equipoise`, or its path in the variable EQUIPOISE. The script creates its
+namespaces, interfaces and settings, and removes them at its end.
 """
 
 import json
@@ -19,20 +19,20 @@ import sys
 import tempfile
 import time
 
-# The second measurement begins here.
+# Start of the second measurement, in s.
 WARM_UP_S = 10
-# Both buffers of a flow may grow to this: far above every window of the settings.
+# Maximum size of both buffers of a flow, far above every window of the settings.
 BUFFER_BYTES = 64 << 20
-# For the way back, which is not to lose anything.
+# Queue of the return path, which must not drop packets.
 UNLIMITED_PACKETS = 100_000
-# For the server to listen, for programs to end: closing sockets can take long on a busy machine.
+# Time limit in s for the server to listen and for programs to end: closing sockets can take long on a busy machine.
 PATIENCE_S = 60
 PIPED = {"stdout": subprocess.PIPE, "text": True}
 
 SYSCTLS = {
-    # As in the simulators: 40 bytes of header.
+    # As in the simulators: TCP and IP headers have 40 bytes together.
     "net.ipv4.tcp_timestamps": "0",
-    # Not the metrics of the flow before.
+    # Do not reuse metrics of an earlier flow.
     "net.ipv4.tcp_no_metrics_save": "1",
     "net.ipv4.tcp_rmem": f"4096 {BUFFER_BYTES // 4} {BUFFER_BYTES}",
     "net.ipv4.tcp_wmem": f"4096 {BUFFER_BYTES // 4} {BUFFER_BYTES}",
@@ -41,7 +41,7 @@ SYSCTLS = {
 
 
 def run(*words):
-    """Runs a command to its end; its output, or the end of the script over its errors."""
+    """Runs a command until it ends and returns its output; if it fails, ends the script with the command's errors."""
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"`{' '.join(words)}` failed: {done.stderr.strip() or done.stdout.strip()}")
@@ -49,7 +49,7 @@ def run(*words):
 
 
 class Namespaces:
-    """Sender, link and receiver, each with a namespace of its own: `eth0 - left`, `right - eth0`."""
+    """Sender, link and receiver, each in its own namespace: `eth0 - left`, `right - eth0`."""
 
     def __init__(self, sack):
         self.names = [f"peer{os.getpid()}{end}" for end in "slr"]
@@ -76,11 +76,11 @@ class Namespaces:
         sender, link, receiver = self.names
         for name, end, far in ((sender, "left", 1), (receiver, "right", 2)):
             run("ip", "-n", name, "link", "add", "eth0", "type", "veth", "peer", "name", end, "netns", link)
-            # One segment in a packet, so that none comes in bunches that a link of this rate would not have.
+            # One segment per packet, so that packets do not arrive in bursts that a link of this rate would not have.
             run("ip", "-n", name, "link", "set", "eth0", "gso_max_segs", "1", "up")
             run("ip", "-n", name, "addr", "add", f"10.0.0.{far}/24", "dev", "eth0")
             run("ip", "-n", link, "link", "set", end, "up")
-            # RFC 6298: no timeout shorter than 1 s; the kernel's own bound is 200 ms.
+            # RFC 6298: no timeout is shorter than 1 s; the kernel's own minimum is 200 ms.
             run("ip", "-n", name, "route", "change", "10.0.0.0/24", "dev", "eth0", "src", f"10.0.0.{far}", "rto_min", "1s")
             for key, value in (SYSCTLS | {"net.ipv4.tcp_sack": self.sack}).items():
                 run("ip", "netns", "exec", name, "sysctl", "-q", "-w", f"{key}={value}")
@@ -91,7 +91,7 @@ class Namespaces:
         return process
 
     def counters(self):
-        """Timeouts, recoveries begun and segments sent again by the sender's kernel."""
+        """Returns timeouts, recoveries begun and retransmitted segments, as counted by the sender's kernel."""
         lines = run("ip", "netns", "exec", self.names[0], "cat", "/proc/net/netstat", "/proc/net/snmp").splitlines()
         found = {}
         for heads, values in zip(lines[::2], lines[1::2]):
@@ -102,7 +102,7 @@ class Namespaces:
 
 
 def wait_for(holds, what):
-    """Waits until it holds; ends the script where it does not."""
+    """Waits until `holds` returns true; ends the script if that takes too long."""
     end = time.monotonic() + PATIENCE_S
     while not holds():
         if time.monotonic() > end:
@@ -111,7 +111,7 @@ def wait_for(holds, what):
 
 
 def goodput(intervals, begin_s, end_s):
-    """Sum over the flows in Mbit/s and Jain's index, from the receiver's seconds."""
+    """Returns the sum over the flows in Mbit/s and Jain's index, from the receiver's values per second."""
     flows = {}
     for interval in intervals:
         middle = (interval["sum"]["start"] + interval["sum"]["end"]) / 2
@@ -124,7 +124,7 @@ def goodput(intervals, begin_s, end_s):
 
 
 def measure(law, sack, rate, rtt_ms, queue, flows, seed, seconds):
-    """Runs the flows; what the receiver's iperf3, the link and the sender's kernel counted."""
+    """Runs the flows; returns what the receiver's iperf3, the link and the sender's kernel counted."""
     folder = tempfile.TemporaryDirectory()
     link_file = os.path.join(folder.name, "link.json")
     with folder, Namespaces(sack) as net:
@@ -146,7 +146,7 @@ def measure(law, sack, rate, rtt_ms, queue, flows, seed, seconds):
             counted = net.counters()
             received = json.loads(server.communicate(timeout=PATIENCE_S)[0])
         finally:
-            # `ip netns exec` and `nice` become the command: the process is the link's own.
+            # `ip netns exec` and `nice` replace themselves with the command, so the link itself receives the signal.
             link.send_signal(signal.SIGINT)
             link.wait(timeout=PATIENCE_S)
         with open(link_file, encoding="utf-8") as file:
@@ -171,10 +171,10 @@ def main(words):
     steady_mbps, steady_jain = goodput(intervals, WARM_UP_S, seconds)
     there = link["forward"]
     dropped = there["packets_dropped_full"]
-    # The link ran a little longer than the flows, with nothing in its queue.
+    # The link ran slightly longer than the flows, with an empty queue.
     waiting = there["mean_queue_packets"] * link["lasted_s"] / seconds
     stalled_ms = 1e3 * sum(stall["end_s"] - stall["start_s"] for stall in link["stalls"])
-    # Link and kernel count from beginning to end only: of what is measured later on, these columns stay empty.
+    # Link and kernel count only over the whole run, so these columns stay empty for the second measurement.
     print(
         f"kernel,{','.join(words)},{all_mbps:.6f},{dropped / there['packets_in']:.6e},{','.join(map(str, counted))},"
         f"{waiting:.4f},{all_jain:.6f},on,{steady_mbps:.6f},,,,,,{steady_jain:.6f},{stalled_ms:.0f}"
@@ -182,6 +182,6 @@ def main(words):
 
 
 if __name__ == "__main__":
-    # Killed, too, it takes its namespaces along.
+    # Also if it is killed by SIGTERM, the script removes its namespaces.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("killed"))
     main(sys.argv[1:])

@@ -2,8 +2,9 @@
 //
 //   tcp VARIANT RATE_MBPS RTT_MS QUEUE_PACKETS FLOWS SEED SECONDS DELAYED_ACKS
 //
-// VARIANT is `newreno`, `sack` or `sack-prr`, RTT_MS the propagation time there and back, QUEUE_PACKETS the room for
-// waiting packets beside the one in service, DELAYED_ACKS `on` or `off`. Prints one row; `README.md` names its columns.
+// VARIANT is `newreno`, `sack` or `sack-prr`, RTT_MS the round-trip propagation time, QUEUE_PACKETS the number of
+// packets that can wait in addition to the one being sent, DELAYED_ACKS `on` or `off`. Prints one row; `README.md`
+// names its columns.
 
 #include <ns3/core-module.h>
 #include <ns3/internet-module.h>
@@ -23,39 +24,40 @@ using namespace ns3;
 namespace {
 
 constexpr uint32_t SEGMENT_BYTES = 1460;
-// On the wire: 20 bytes of TCP and 20 of IPv4 come on top, and 2 of PPP that ns-2 does not have.
+// Packet size on the link: 20 bytes of TCP and 20 bytes of IPv4 are added. ns-3 also adds 2 bytes of PPP, which ns-2
+// does not.
 constexpr double PACKET_BYTES = SEGMENT_BYTES + 40;
 constexpr double PPP_BYTES = 2;
-// Of both sockets of a flow, far above every window of the settings: 11 000 segments.
+// Buffers of both sockets of a flow, far above every window of the settings: 11 000 segments.
 constexpr uint32_t BUFFER_BYTES = 1 << 24;
-// For the queues that are not the bottleneck's.
+// Size of all queues except the bottleneck's.
 constexpr uint32_t UNLIMITED_PACKETS = 1000000;
 // Access links, at both ends of the bottleneck.
 constexpr double ACCESS_MBPS = 1000;
 constexpr double ACCESS_MS = 1;
-// The second measurement begins here.
+// Start of the second measurement, in s.
 constexpr double WARM_UP_S = 10;
-// Flow i begins at a random time of [i, i + 1) times this.
+// Flow i begins at a random time between i and i + 1 times this.
 constexpr double START_STEP_S = 0.1;
 constexpr int64_t START_STREAM = 1;
 constexpr uint16_t PORT = 9;
 
-// What counts, from the beginning on.
+// Counters since the beginning.
 struct Counters {
     uint64_t arrived = 0;
     uint64_t dropped = 0;
-    // Packets times seconds of waiting.
+    // The sum over packets of their waiting times, in s.
     double waiting = 0.0;
     uint64_t timeouts = 0;
     uint64_t fast_retransmits = 0;
     uint64_t retransmitted = 0;
-    // Of each flow, handed to the application in order.
+    // Bytes of each flow that were delivered to the application in order.
     std::vector<uint64_t> bytes;
 };
 
 Counters g_counters;
 
-// NewReno of ns-3 that counts: the socket tells it of each timeout and each beginning of a recovery.
+// ns-3's NewReno with counters: the socket notifies it of each timeout and each start of a recovery.
 class CountingNewReno : public TcpNewReno {
   public:
     static TypeId GetTypeId() {
@@ -73,7 +75,7 @@ class CountingNewReno : public TcpNewReno {
     }
 };
 
-// The integral of the bottleneck's queue.
+// The integral of the bottleneck's queue length over time.
 class Waiting {
   public:
     void Change(uint32_t, uint32_t packets) {
@@ -100,7 +102,7 @@ void OnDrop(Ptr<const Packet>) {
     g_counters.dropped += 1;
 }
 
-// One bulk flow: a sender that always has something to send, a receiver that reads at once.
+// One bulk flow: a sender that always has data to send, and a receiver that reads at once.
 class Flow {
   public:
     Flow(Ptr<Node> from, Ptr<Node> to, Ipv4Address address, std::size_t number, double start_s)
@@ -155,13 +157,13 @@ struct Link {
 Link Join(Ptr<Node> a, Ptr<Node> b, double mbps, double ms) {
     static Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
     PointToPointHelper link;
-    // Faster by the bytes of PPP: a full packet takes as long as 1500 bytes do.
+    // The rate is higher by the bytes of PPP, so that a full packet takes as long as 1500 bytes.
     const double bps = mbps * 1e6 * (PACKET_BYTES + PPP_BYTES) / PACKET_BYTES;
     link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(std::llround(bps))));
     link.SetChannelAttribute("Delay", TimeValue(NanoSeconds(std::llround(ms * 1e6))));
     link.SetQueue("ns3::DropTailQueue", "MaxSize",
                   QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, UNLIMITED_PACKETS)));
-    // Without flow control no queueing discipline is put on top: the device's queue is the only one.
+    // Without flow control, ns-3 adds no queueing discipline, so the device's queue is the only one.
     link.DisableFlowControl();
     const auto devices = link.Install(a, b);
     const auto ends = addresses.Assign(devices);
@@ -169,7 +171,7 @@ Link Join(Ptr<Node> a, Ptr<Node> b, double mbps, double ms) {
     return {devices.Get(0), ends.GetAddress(1)};
 }
 
-// The device's own queue: so many packets wait beside the one in service.
+// Sets the device's own queue: `packets` packets can wait in addition to the one being sent.
 void Observe(Ptr<NetDevice> device, uint32_t packets) {
     const auto queue = DynamicCast<PointToPointNetDevice>(device)->GetQueue();
     queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, packets));
@@ -178,7 +180,7 @@ void Observe(Ptr<NetDevice> device, uint32_t packets) {
     queue->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Waiting::Change, &g_waiting));
 }
 
-// What TCP does alike in both simulators.
+// Sets the properties of TCP that are the same in both simulators.
 void Configure(const std::string& variant, bool delayed_acks) {
     const bool prr = variant == "sack-prr";
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(CountingNewReno::GetTypeId()));
@@ -189,13 +191,13 @@ void Configure(const std::string& variant, bool delayed_acks) {
     Config::SetDefault("ns3::TcpSocketBase::WindowScaling", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::LimitedTransmit", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::UseEcn", EnumValue(TcpSocketState::Off));
-    // RFC 6298: a first timeout of 1 s, none shorter than 1 s, a clock of 1 ms.
+    // RFC 6298: the first timeout is 1 s, no timeout is shorter than 1 s, the clock has a resolution of 1 ms.
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(1)));
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(1)));
     Config::SetDefault("ns3::RttEstimator::InitialEstimation", TimeValue(Seconds(1)));
     Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(SEGMENT_BYTES));
-    // RFC 6928.
+    // Initial window of 10 segments (RFC 6928).
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(BUFFER_BYTES));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(BUFFER_BYTES));
@@ -203,13 +205,13 @@ void Configure(const std::string& variant, bool delayed_acks) {
     Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(MilliSeconds(200)));
 }
 
-// The counters now.
+// Returns the current counters.
 Counters Read() {
     g_waiting.Advance();
     return g_counters;
 }
 
-// The measured columns between two moments.
+// Returns the measured columns between two times.
 std::string Columns(const Counters& before, const Counters& after, double span_s) {
     double sum = 0.0, squares = 0.0;
     for (std::size_t i = 0; i < after.bytes.size(); ++i) {
@@ -229,7 +231,7 @@ std::string Columns(const Counters& before, const Counters& after, double span_s
     return text;
 }
 
-// Ends the program over an argument that is not what it has to be.
+// Ends the program because of an invalid argument.
 [[noreturn]] void Refuse(const char* name, const char* text, const char* want) {
     std::fprintf(stderr, "%s is `%s`; it has to be %s\n", name, text, want);
     std::exit(2);

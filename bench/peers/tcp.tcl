@@ -2,8 +2,8 @@
 #
 #   ns tcp.tcl VARIANT RATE_MBPS RTT_MS QUEUE_PACKETS FLOWS SEED SECONDS DELAYED_ACKS
 #
-# VARIANT is `newreno` or `sack`, RTT_MS the propagation time there and back, QUEUE_PACKETS the room for waiting packets
-# beside the one in service, DELAYED_ACKS `on` or `off`. Prints one row; `README.md` names its columns.
+# VARIANT is `newreno` or `sack`, RTT_MS the round-trip propagation time, QUEUE_PACKETS the number of packets that can
+# wait in addition to the one being sent, DELAYED_ACKS `on` or `off`. Prints one row; `README.md` names its columns.
 
 if {$argc != 8} {
     puts stderr "usage: ns tcp.tcl VARIANT RATE_MBPS RTT_MS QUEUE_PACKETS FLOWS SEED SECONDS DELAYED_ACKS"
@@ -12,17 +12,17 @@ if {$argc != 8} {
 lassign $argv variant rate_mbps rtt_ms queue_packets flows seed seconds delayed_acks
 
 set segment_bytes 1460
-# Far above every window of the settings; ns-2 begins with ssthresh at this value.
+# Far above every window of the settings; this is also ns-2's initial ssthresh.
 set unlimited_packets 1000000
 # Access links, at both ends of the bottleneck.
 set access_mbps 1000
 set access_ms 1.0
-# The second measurement begins here.
+# Start of the second measurement, in s.
 set warm_up_s 10.0
-# Flow i begins at a random time of [i, i + 1) times this.
+# Flow i begins at a random time between i and i + 1 times this.
 set start_step_s 0.1
 
-# Speed: a packet carries only the headers that this scenario touches.
+# For speed, a packet has only the headers that this scenario uses.
 remove-all-packet-headers
 add-packet-header Flags IP TCP
 
@@ -44,7 +44,8 @@ if {$bottleneck_ms < 0} {
     exit 2
 }
 
-# A drop-tail queue with room for so many packets beside the one in service. In ns-2 a queue of limit n takes n - 1.
+# Gives a drop-tail queue room for this number of packets in addition to the one being sent. In ns-2 a queue with limit
+# n holds n - 1.
 proc room {from to packets} {
     global ns
     $ns queue-limit $from $to [expr {$packets + 1}]
@@ -76,13 +77,13 @@ for {set i 0} {$i < $flows} {incr i} {
     join $from $e0 $access_mbps $access_ms
     join $e1 $to $access_mbps $access_ms
 
-    # The header comes on top: 40 bytes, `tcpip_base_hdr_size_`.
+    # The header is added: 40 bytes, `tcpip_base_hdr_size_`.
     set sender [new $sender_class]
     $sender set packetSize_ $segment_bytes
     $sender set window_ $unlimited_packets
-    # RFC 6928.
+    # Initial window of 10 segments (RFC 6928).
     $sender set windowInit_ 10
-    # RFC 6298: a first timeout of 1 s, none shorter than 1 s, a clock of 1 ms.
+    # RFC 6298: the first timeout is 1 s, no timeout is shorter than 1 s, the clock has a resolution of 1 ms.
     $sender set rtxcur_init_ 1.0
     $sender set minrto_ 1.0
     $sender set tcpTick_ 0.001
@@ -99,11 +100,11 @@ for {set i 0} {$i < $flows} {incr i} {
     lappend senders $sender
 }
 
-# All counters now: arrivals, drops, packets times seconds of waiting, timeouts, fast retransmits, retransmitted segments,
-# and of each flow the acknowledged segments.
+# Returns all current counters: arrivals, drops, the sum of the packets' waiting times in s, timeouts, fast retransmits,
+# retransmitted segments, and the acknowledged segments of each flow.
 proc counters {} {
     global ns monitor waiting senders
-    # An integral ends at its last change; this brings it up to now.
+    # The integral is known up to its last change; this updates it to the current time.
     $waiting newpoint [$ns now] [$waiting set lasty_]
     set timeouts 0
     set cuts 0
@@ -113,16 +114,16 @@ proc counters {} {
         incr timeouts [$sender set nrexmit_]
         incr cuts [$sender set ncwndcuts_]
         incr retransmitted [$sender set nrexmitpack_]
-        # Segment 0 is the SYN, so the number of the last one acknowledged is their count.
+        # Segment 0 is the SYN, so the number of the last acknowledged segment is the number of data segments.
         set last [$sender set ack_]
         lappend acknowledged [expr {$last > 0 ? $last : 0}]
     }
-    # A window is cut at a timeout or at a fast retransmit, without ECN at nothing else.
+    # Without ECN, a window is reduced only at a timeout or a fast retransmit.
     return [list [$monitor set parrivals_] [$monitor set pdrops_] [$waiting set sum_] \
         $timeouts [expr {$cuts - $timeouts}] $retransmitted $acknowledged]
 }
 
-# The measured columns between two moments.
+# Returns the measured columns between two times.
 proc columns {before after span_s} {
     global segment_bytes
     lassign $before arrived0 dropped0 waiting0 timeouts0 fast0 again0 acknowledged0

@@ -2,8 +2,8 @@
 //
 //   waki2013-fig7 RATE_MBPS SEED SECONDS
 //
-// prints `ns-3,RATE,SEED,packets,mean_s,variance_s2`: CBR of RATE_MBPS from S1 to D1 beside Poisson traffic of 9 Mbit/s
-// from S2 to D2. Counted are all packets that session 1 sends in [0, SECONDS) and that arrive.
+// It prints `ns-3,RATE,SEED,packets,mean_s,variance_s2`. CBR traffic of RATE_MBPS from S1 to D1 shares the path with
+// Poisson traffic of 9 Mbit/s from S2 to D2. All packets count that session 1 sends in [0, SECONDS) and that arrive.
 
 #include <ns3/core-module.h>
 #include <ns3/internet-module.h>
@@ -21,21 +21,21 @@ using namespace ns3;
 
 namespace {
 
-// Every link serialises exactly 1000 bytes a packet, as in ns-2. A point-to-point device adds 2 bytes of PPP, below
-// them lie 20 of IPv4 and 8 of UDP; what is left is the payload. Preamble and gap do not exist on such a link.
+// Every link transmits exactly 1000 bytes per packet, as in ns-2: the payload, 8 bytes of UDP, 20 of IPv4, and 2 of PPP
+// that the point-to-point device adds. The link has no preamble and no gap between packets.
 constexpr uint32_t PACKET_BYTES = 1000;
 constexpr uint32_t PAYLOAD_BYTES = PACKET_BYTES - 2 - 20 - 8;
 constexpr double BACKGROUND_MBPS = 9.0;
 constexpr uint16_t PORT = 9;
 
-// Streams of the generator; the number of the run is the seed.
+// Streams of the random generator; the run number is the seed.
 constexpr int64_t PHASE_STREAM = 1;
 constexpr int64_t GAP_STREAM = 2;
 
 // Mean time between packets at this rate.
 double IntervalSeconds(double mbps) { return 8e-6 * PACKET_BYTES / mbps; }
 
-// When a packet left its application. A tag is no byte of the packet: it takes no time on a link.
+// The time at which a packet left its application. A tag has no bytes in the packet, so it takes no time on a link.
 class DepartureTag : public Tag {
   public:
     DepartureTag() = default;
@@ -57,7 +57,7 @@ class DepartureTag : public Tag {
     uint64_t m_ticks = 0;
 };
 
-// A sender of equal datagrams at times that `Next` gives.
+// A sender of datagrams of equal size; `Next` returns the intervals between them.
 class Source {
   public:
     Source(Ptr<Node> node, Ipv4Address to, double end_s)
@@ -68,11 +68,12 @@ class Source {
     }
     virtual ~Source() = default;
 
-    // Waits for the next departure, which is `Next` after the last one.
+    // Waits until the next departure, which is `Next` after the last one.
     void Wait() {
         m_at_s += Next();
         if (m_at_s < m_end_s) {
-            // From the sum, not from the last departure: rounding to nanoseconds does not add up.
+            // Use the sum of the intervals, not the last departure, so that rounding to nanoseconds does not
+            // accumulate.
             Simulator::Schedule(NanoSeconds(std::llround(m_at_s * 1e9)) - Simulator::Now(), &Source::Send, this);
         }
     }
@@ -94,7 +95,7 @@ class Source {
     double m_at_s = 0.0;
 };
 
-// Constant bit rate with a random phase; its packets say when they left.
+// Constant bit rate with a random phase; its packets carry their departure times.
 class Cbr : public Source {
   public:
     Cbr(Ptr<Node> node, Ipv4Address to, double end_s, double mbps)
@@ -113,7 +114,7 @@ class Cbr : public Source {
     double m_next_s;
 };
 
-// Exponential times between departures.
+// Exponentially distributed times between departures.
 class Poisson : public Source {
   public:
     Poisson(Ptr<Node> node, Ipv4Address to, double end_s, double mbps)
@@ -148,7 +149,7 @@ class Delays {
     double m_squares = 0.0;
 };
 
-// Opens a socket at `node` that hands what arrives to `take`.
+// Opens a socket at `node` that passes received packets to `take`.
 Ptr<Socket> Listen(Ptr<Node> node, Callback<void, Ptr<Socket>> take) {
     auto socket = Socket::CreateSocket(node, UdpSocketFactory::GetTypeId());
     socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), PORT));
@@ -172,21 +173,21 @@ void TakeBackground(Ptr<Socket> socket) {
     }
 }
 
-// Joins two nodes by a link and returns the address of the second one's end.
+// Joins two nodes by a link, and returns the address at the second node.
 Ipv4Address Join(Ptr<Node> a, Ptr<Node> b, const char* rate, const char* delay) {
     static Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
     PointToPointHelper link;
     link.SetDeviceAttribute("DataRate", StringValue(rate));
     link.SetChannelAttribute("Delay", StringValue(delay));
     link.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1000p"));
-    // Without flow control no queueing discipline is put on top: the device's queue is the only one.
+    // Without flow control, ns-3 adds no queueing discipline, so the device's queue is the only one.
     link.DisableFlowControl();
     auto ends = addresses.Assign(link.Install(a, b));
     addresses.NewNetwork();
     return ends.GetAddress(1);
 }
 
-// Reads a positive number; ends the program where it is none.
+// Reads a positive number; ends the program if the text is not one.
 double Positive(const char* text, const char* name) {
     char* end = nullptr;
     const double value = std::strtod(text, &end);
@@ -217,7 +218,7 @@ int main(int argc, char** argv) {
     NodeContainer nodes(6);
     const auto s1 = nodes.Get(0), s2 = nodes.Get(1), e0 = nodes.Get(2);
     const auto e1 = nodes.Get(3), d1 = nodes.Get(4), d2 = nodes.Get(5);
-    // Speed: no IPv6, and no list of routing protocols to ask in turn.
+    // For speed: no IPv6, and no list of several routing protocols.
     InternetStackHelper stack;
     stack.SetIpv6StackInstall(false);
     stack.SetRoutingHelper(Ipv4GlobalRoutingHelper());
@@ -236,7 +237,7 @@ int main(int argc, char** argv) {
     session1.Wait();
     session2.Wait();
 
-    // It ends by itself: once both sources have stopped and the queues have drained, no event is left.
+    // The simulation ends by itself: after both sources have stopped and the queues are empty, no event is left.
     Simulator::Run();
     std::printf("ns-3,%s,%s,%lu,%.9g,%.9g\n", argv[1], argv[2], static_cast<unsigned long>(g_delays.Count()),
                 g_delays.Mean(), g_delays.Variance());

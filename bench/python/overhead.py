@@ -1,9 +1,9 @@
-"""What a run costs from Python over the library's own, and how many feedbacks a second a law written in Python takes.
+"""Measures the extra cost of a run from Python, and how many feedback calls per second a law written in Python handles.
 
     cargo build --release -p equipoise-lab --example clocked
     python bench/python/overhead.py target/release/examples/clocked [ROUNDS]
 
-Runs of both are interleaved; the import is left out. The scenario is 400 s long.
+Runs from Python and from the library alternate; the import is not measured. The scenario lasts 400 s.
 """
 
 import statistics
@@ -17,13 +17,13 @@ SCENARIO = "scenarios/waki2013/fig7.toml"
 
 
 def processor_s(pid: int) -> float:
-    """Time that the first thread of a process has had of a processor."""
+    """Return the processor time of a process's first thread, in s."""
     with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
         return int(file.read().split()[0]) / 1e9
 
 
 def overhead(program: str, rounds: int) -> None:
-    """Time the same run in turn here and there, by the clock and by the processor's time, which a busy machine moves less."""
+    """Time the same run alternately from Python and from the library: elapsed time, and processor time, which other load affects less."""
     with subprocess.Popen([program, SCENARIO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
         assert peer.stdin and peer.stdout
         here: list[tuple[float, float]] = []
@@ -45,7 +45,7 @@ def overhead(program: str, rounds: int) -> None:
 
 
 class Steady:
-    """Keeps its rate, and counts."""
+    """A law that keeps its rate, and counts its feedback."""
 
     feedbacks = 0
 
@@ -62,7 +62,7 @@ class Steady:
 
 
 def feedbacks() -> None:
-    """Time a law in sessions that report often, against the same sessions under a law of ours."""
+    """Time a law in sessions with frequent reports, compared with the same sessions with a built-in law."""
     flow = {"path": ["l"], "packet_size": "200 B", "report_interval": "20 ms"}
     flows = [flow | {"name": f"media {number}", "controller": {"name": "mine"}} for number in range(16)]
     link = {"name": "l", "rate": "100 Mbit/s", "delay": "5 ms", "queue": "300 ms"}

@@ -1,10 +1,10 @@
-"""How much faster a sweep is on two threads than on one, what it costs, and its memory.
+"""Measures how much faster a sweep is with two threads than with one, its processor time, and its memory.
 
     cargo build --release -p equipoise-cli
     python3 bench/sweep/threads.py target/release/equipoise [RUNS]
 
-Runs of `scenarios/demo.toml`, 10,000 without RUNS, each time into a folder of their own. Processor times are printed in addition to the elapsed time,
-which is only meaningful on a machine that does nothing else.
+Each sweep runs `scenarios/demo.toml` RUNS times, 10,000 by default, into a new folder. Processor times are printed in addition to the
+elapsed times, which are only meaningful on a machine without other load.
 """
 
 import os
@@ -15,7 +15,7 @@ import time
 
 
 def sweep(program: str, runs: int, threads: int) -> tuple[float, float]:
-    """Seconds by the clock and of processors, printed with the memory."""
+    """Return elapsed time and processor time in s, and print them with the memory."""
     with tempfile.TemporaryDirectory() as folder:
         asked = [program, "sweep", "scenarios/demo.toml", "--runs", str(runs), "--out", f"{folder}/out", "--threads", str(threads), "--quiet"]
         begun = time.monotonic()
@@ -31,7 +31,7 @@ def sweep(program: str, runs: int, threads: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print each, and both ratios."""
+    """Print the results of one and of two threads, and both ratios."""
     program = sys.argv[1]
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
     print(f"load before: {os.getloadavg()[0]:.1f}, processors: {len(os.sched_getaffinity(0))}")

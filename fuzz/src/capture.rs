@@ -1,6 +1,6 @@
 use equipoise_papers::capture::{AckRule, Options, RtpOptions, analyse, analyse_rtp};
 
-/// Any bytes can be analysed as a capture, in whole or in part, or are refused. Results are within the input.
+/// Any bytes are analysed as a capture, in whole or in part, or are refused. Results do not exceed the input.
 ///
 /// # Panics
 /// If one of these does not hold.

@@ -48,7 +48,7 @@ pub fn congestion_feedback(body: &[u8]) {
     }
 }
 
-/// Encodes a report on a stream; returns whether all of it fits.
+/// Encodes a report on a stream; returns whether the whole report fits.
 fn write(writer: &mut StreamWriter<'_>, ssrc: u32, begin: u16, packets: &[PacketStatus]) -> bool {
     if packets.is_empty() {
         return writer.nothing_new(ssrc, begin).is_ok();

@@ -27,7 +27,7 @@ pub fn delay_report(bytes: &[u8]) {
     }
 }
 
-/// Encodes and parses statistics.
+/// Encodes statistics and parses the result.
 fn carry(sent: DelaySummary) {
     let found = DelayReport::parse(&DelayReport::agreed(Some(sent)).to_bytes());
     let is_sound = sent.mean_s.abs() <= 100.0 && (1e-12..=1e4).contains(&sent.variance_s2) && sent.samples >= 2;
@@ -39,7 +39,8 @@ fn carry(sent: DelaySummary) {
     }
 }
 
-/// The time found is within half an era of the reference, as far as the clock reaches, and has this timestamp.
+/// Checks that the time found is within half an era of the reference, as far as the clock's range permits, and has this
+/// timestamp.
 fn near(time: NtpTime, reference: u64) {
     const HALF_AN_ERA_NS: u64 = 1_000_000_000 << 31;
     let found = time.to_instant_near(Instant::from_nanos(reference)).as_nanos();
@@ -47,7 +48,7 @@ fn near(time: NtpTime, reference: u64) {
         return;
     }
     assert!(found.abs_diff(reference) <= HALF_AN_ERA_NS, "{found} is not near {reference}");
-    // A nanosecond is 4.3 units of the fraction: the timestamp is exact to half of that.
+    // A nanosecond is 4.3 units of the timestamp's fraction, so the timestamp is exact to half of that.
     let again = NtpTime::from_instant(Instant::from_nanos(found)).as_bits();
     let apart = again.wrapping_sub(time.as_bits()).cast_signed().unsigned_abs();
     assert!(apart <= 3, "{time:?} became {again:#018x}");

@@ -6,7 +6,7 @@ use equipoise::units::Span;
 use equipoise_net::dtls_srtp::{Arrival, DtlsSrtp, Identity, PeerConfig, Setup};
 use equipoise_net::{Clock, Time};
 
-/// Whatever happens to the datagrams between two ends of DTLS-SRTP, and whatever is inserted: neither end panics, its
+/// For any changes to the datagrams between two ends of DTLS-SRTP, and any inserted datagrams: neither end panics, its
 /// memory is bounded, and it outputs no packet that the other end has not sent.
 ///
 /// The input is a list of operations: a datagram arrives, or is lost, damaged, truncated or repeated; noise arrives,
@@ -25,7 +25,7 @@ pub fn dtls_srtp(mut operations: &[u8]) {
     }
 }
 
-/// Created once, because that takes longer than most runs.
+/// Created only once, because that takes longer than most runs.
 fn identities() -> &'static [Identity; 2] {
     static IDENTITIES: OnceLock<[Identity; 2]> = OnceLock::new();
     IDENTITIES.get_or_init(|| [Identity::generate(), Identity::generate()])
@@ -67,7 +67,7 @@ impl Ends {
                 assert_eq!(to, place(1 - at), "it speaks to somebody else");
                 self.under_way[1 - at].push_back(datagram);
             }
-            // The network holds at most this many.
+            // The network holds at most this many datagrams.
             self.under_way[1 - at].truncate(64);
         }
     }
@@ -88,7 +88,7 @@ impl Ends {
         let (argument, after) = rest.split_first().map_or((0, rest), |(first, after)| (*first, after));
         let (noise, left) = after.split_at(usize::from(argument).min(after.len()));
         match operation >> 4 {
-            // All datagrams in flight arrive, and so do the answers.
+            // All datagrams in flight arrive, and so do the answers to them.
             0..=2 => {
                 for turn in 0..12 {
                     let at = (turn + at) % 2;

@@ -15,9 +15,9 @@ const MOST_OUTPUTS: usize = 64;
 
 /// Any order of calls, bytes, datagrams and times is safe for both ends of a flow pair.
 ///
-/// The bytes are first parsed as the wire formats of flow pairs. Then they are a list of operations: a timer, an ADU's
-/// bytes, TCP's state, bytes of its stream, unchanged or noise, the other end's last datagram, unchanged, damaged or
-/// repeated, an end of the stream, a stop. In all cases ADUs are delivered in order, missing ones are counted, a
+/// The bytes are first parsed as the wire formats of flow pairs. Then they are a list of operations: a timer; an ADU's
+/// bytes; TCP's state; bytes of its stream, unchanged or noise; the other end's last datagram, unchanged, damaged or
+/// repeated; an end of the stream; a stop. In all cases ADUs are delivered in order, missing ADUs are counted, a
 /// wake-up lies in the future, and the number of outputs is bounded.
 ///
 /// # Panics
@@ -31,7 +31,7 @@ pub fn flow_pair(operations: &[u8]) {
     }
 }
 
-/// Parsed values are encoded to the same bytes.
+/// Checks that parsed values are encoded to the same bytes.
 fn formats(bytes: &[u8]) {
     if let Some(first) = bytes.first_chunk() {
         if let Ok(hello) = PairHello::parse(*first) {
@@ -55,7 +55,7 @@ struct Ends {
     now_ns: u64,
     /// The latest datagrams of the sender and of the receiver.
     sent: [Vec<u8>; 2],
-    /// Written to TCP, but not read yet.
+    /// Bytes that were written to TCP, but not read yet.
     stream: VecDeque<u8>,
     written: u64,
     /// The lowest possible number of the next ADU.
@@ -148,7 +148,7 @@ impl Ends {
         after
     }
 
-    /// Reports that TCP has sent all but `unsent` bytes, and had them acknowledged.
+    /// Reports that TCP has sent all but `unsent` bytes, and that the sent bytes were acknowledged.
     fn tell_tcp(&mut self, unsent: u8) {
         let state = TcpState {
             acknowledged: self.written.saturating_sub(unsent.into()),
@@ -162,7 +162,7 @@ impl Ends {
         self.handle(true, Input::Timer);
     }
 
-    /// Lets TCP accept at most this many bytes.
+    /// Lets TCP accept at most `most` bytes.
     fn write(&mut self, most: usize) {
         let pending = self.sender.tcp_pending();
         let taken = pending.len().min(most);
@@ -172,7 +172,7 @@ impl Ends {
         self.handle(true, Input::Timer);
     }
 
-    /// Offers the receiver at most this many bytes.
+    /// Offers the receiver at most `most` bytes.
     fn read(&mut self, most: usize) {
         let bytes: Vec<_> = self.stream.iter().copied().take(most).collect();
         let taken = self.receiver.tcp_received(self.now(), &bytes);
@@ -191,7 +191,7 @@ impl Ends {
             self.drain_receiver();
             self.receiver.wake().map(|wake| wake.at.as_nanos())
         };
-        // At the end of the time range there is no future.
+        // At the end of the clock's range there is no later time.
         let is_ahead = wake.is_none_or(|wake| wake > self.now_ns || self.now_ns == u64::MAX);
         assert!(
             is_ahead || !matches!(input, Input::Timer | Input::Datagram(_)),
@@ -217,7 +217,7 @@ impl Ends {
         let mut outputs = 0;
         while let Some(output) = self.receiver.poll() {
             outputs += 1;
-            // All ADUs that waited for a missing one may come at once, each with an event.
+            // All ADUs that waited for a missing ADU may be delivered at once, each with an event.
             assert!(outputs <= MOST_OUTPUTS * 256, "a receiver that does not stop talking");
             if let Output::Transmit(transmit) = output {
                 keep(&mut self.sent[1], transmit.head);

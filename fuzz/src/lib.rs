@@ -1,10 +1,10 @@
 //! Properties that hold for any bytes, one function for each fuzz target.
 //!
-//! The functions are ordinary ones: `tests/corpus.rs` runs them over the seeds on stable Rust, `fuzz_targets/` passes
-//! them to the fuzzer. They panic if a property does not hold, and only then.
+//! The functions are ordinary ones: `tests/corpus.rs` runs them with the seeds on stable Rust, and `fuzz_targets/`
+//! passes them to the fuzzer. They panic only if a property does not hold.
 //!
-//! A new target: a module here, a line in [`TARGETS`], a file in `fuzz_targets/` with its entry in the manifest, seeds in
-//! [`seeds`], and `cargo run --example seeds`.
+//! A new target needs a module here, a line in [`TARGETS`], a file in `fuzz_targets/` with its entry in the manifest,
+//! seeds in [`seeds`], and a run of `cargo run --example seeds`.
 #![forbid(unsafe_code)]
 
 pub mod seeds;
@@ -54,7 +54,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("transport_feedback", transport_feedback),
 ];
 
-/// Runs a target over the files on the command line, to examine a finding without the fuzzer.
+/// Runs a target with the files on the command line, to examine a finding without the fuzzer.
 ///
 /// # Panics
 /// If a file cannot be read, or if the target panics.

@@ -30,7 +30,7 @@ struct Ends {
     next: u64,
     /// Numbers of packets sent.
     sent: Vec<u64>,
-    /// The state of the latest numbers before the last report.
+    /// The state of the latest packet numbers before the last report.
     before: Vec<(u64, Option<Outcome>)>,
 }
 

@@ -8,7 +8,7 @@ use equipoise_session::wire::rtcp::{
 /// Parses any bytes as an RTCP datagram.
 ///
 /// # Panics
-/// If a packet holds more than its count allows, if an encoded packet is not parsed as the same, or if a packet
+/// If a packet holds more than its count allows, if an encoded packet is not parsed to an equal packet, or if a packet
 /// appended to the datagram changes how the datagram is parsed.
 pub fn rtcp(datagram: &[u8]) {
     let Ok(compound) = parse_compound(datagram) else { return };
@@ -16,7 +16,7 @@ pub fn rtcp(datagram: &[u8]) {
     let packets: Vec<_> = compound.collect();
     assert!(!packets.is_empty() && packets.len() <= datagram.len() / 4);
     packets.iter().for_each(check);
-    // Nothing may follow padding: then the longer datagram is refused.
+    // Nothing may follow padding, so a longer datagram with padding in the middle is refused.
     let mut longer = datagram.to_vec();
     encode_goodbye(7, &mut longer);
     if let Ok(found) = parse_compound(&longer) {
@@ -108,7 +108,7 @@ fn check_asked(ssrc: u32, asked: AskedOf) {
     assert!(feedback.ssrc == ssrc && feedback.asked().eq([asked]));
 }
 
-/// The only packet of a datagram that we encoded.
+/// The only packet of a datagram that was encoded here.
 fn only(datagram: &[u8]) -> RtcpPacket<'_> {
     let mut packets = parse_compound(datagram).expect("what we write is well formed");
     let packet = packets.next().expect("a datagram has a packet");

@@ -2,8 +2,8 @@ use equipoise_session::wire::relay::Stamp;
 use equipoise_session::wire::rtp::{RtpPacket, Subflow};
 use equipoise_session::wire::{NtpTime, relay};
 
-/// Parses any bytes as a media packet, and as another program's packet that is stamped with its sending time and its
-/// sub-flow.
+/// Parses any bytes as a media packet, and as another program's packet, to which a sending time and a sub-flow are
+/// added.
 ///
 /// # Panics
 /// If a stamped packet is not restored, if the payload is not a part of the datagram after the fixed header, or if an

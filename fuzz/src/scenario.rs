@@ -1,7 +1,7 @@
 use equipoise_lab::scenario::Scenario;
 
-/// Any text is a valid scenario or is refused with an error. A valid one can be explained, and does not change when
-/// written and read again.
+/// Any text is a valid scenario or is refused with an error. A valid scenario can be explained, and does not change
+/// when it is written and read again.
 ///
 /// # Panics
 /// If one of these does not hold.

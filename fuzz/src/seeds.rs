@@ -1,4 +1,4 @@
-//! The seeds in `corpus/`: data that Equipoise itself sends, and inputs that are typical errors of parsers.
+//! The seeds in `corpus/`: data that Equipoise sends, and inputs that typically cause errors in parsers.
 
 use equipoise::measure::DelaySummary;
 use equipoise::units::{Instant, Span};
@@ -13,7 +13,7 @@ use equipoise_session::wire::rtcp::{
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 use equipoise_session::wire::{DelayReport, NtpTime, ReportRequest};
 
-/// Every seed: its target, its name without the suffix, its bytes.
+/// Every seed: its target, its name without the extension, and its bytes.
 pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let of = |target| move |(name, bytes)| (target, name, bytes);
     let capture = capture().into_iter().map(of("capture"));
@@ -204,7 +204,7 @@ fn delay_report() -> Seeds {
     ]
 }
 
-/// Arrival times by the receiver's clock, in microseconds after a reference; consecutive numbers from `begin` on.
+/// Arrival times by the receiver's clock, in µs after a reference, with consecutive packet numbers from `begin` on.
 fn arrivals(begin: u16, micros: &[Option<i64>]) -> Vec<PacketStatus> {
     let arrival = |micros: i64| {
         let time = ArrivalTime::At(Instant::from_nanos(1_795_449_600_000_000_000) + Span::from_micros(micros));
@@ -217,7 +217,7 @@ fn arrivals(begin: u16, micros: &[Option<i64>]) -> Vec<PacketStatus> {
     micros.iter().enumerate().map(status).collect()
 }
 
-/// The body after the RTCP header.
+/// Bodies of RTCP packets, after the RTCP header.
 fn congestion_feedback() -> Seeds {
     let body = |streams: &[&[PacketStatus]]| {
         let at = Instant::from_nanos(1_795_449_609_000_000_000);
@@ -247,7 +247,7 @@ fn congestion_feedback() -> Seeds {
     ]
 }
 
-/// The body after the RTCP header.
+/// Bodies of RTCP packets, after the RTCP header.
 fn transport_feedback() -> Seeds {
     let body = |base: u16, micros: &[Option<i64>]| {
         let head = TransportHead { ssrc: 1, media_ssrc: 2, number: 255, at: Instant::ZERO };
@@ -340,7 +340,7 @@ fn session() -> Seeds {
         _ => [&packet(number)[..], &[SENDER_TIMER]].concat(),
     };
     let repaired = [&[2][..], &(1..60).flat_map(lossy).collect::<Vec<u8>>()].concat();
-    // With the highest bit of the variant there may be a second source.
+    // The highest bit of the variant permits a second source.
     let two_sources =
         |number: u8| [&of(1, number)[..], &of(2, number), &[SENDER_TIMER, TO_RECEIVER, SENDER_TIMER]].concat();
     let two_sources = [&[0x80][..], &(1..60).flat_map(two_sources).collect::<Vec<u8>>()].concat();
@@ -366,7 +366,7 @@ fn flow_pair() -> Seeds {
     const TO_RECEIVER: u8 = 48;
     const TO_SENDER: u8 = 0xB0;
     const DAMAGED_TO_RECEIVER: [u8; 2] = [64, 30];
-    // 60 bytes, after which an ADU ends; and as many after which it continues.
+    // 60 bytes after which an ADU ends, and 60 bytes after which the ADU continues.
     const ADU: [u8; 2] = [0xD3, 20];
     const PART: [u8; 2] = [0x53, 20];
     const WRITE: [u8; 2] = [96, 0xFF];
@@ -424,7 +424,7 @@ fn server() -> Seeds {
     ]
 }
 
-/// Operations of a network between two ends of DTLS-SRTP, in the target's format.
+/// Operations of a network between two DTLS-SRTP ends, in the target's format.
 fn dtls_srtp() -> Seeds {
     const ALL_ARRIVES: [u8; 1] = [0];
     const MEDIA: [u8; 5] = [0xE0, 96, b'o', b'k', b'!'];

@@ -5,9 +5,9 @@ use equipoise_net::ServerBench;
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 
-/// Any datagrams from anywhere are safe for a server whose kernel sends nothing.
+/// Any datagrams from any address are safe for a server whose kernel sends nothing.
 ///
-/// The first byte says whether there is a key. The rest is a list of operations: time passes; noise; a session is
+/// The first byte selects whether there is a key. The rest is a list of operations: time passes; noise; a session is
 /// opened or reopened by the complete exchange, to send or to receive; the last datagram again, damaged or truncated;
 /// media and reports protected with the key; another address; another error of the kernel. In all cases the server
 /// continues, its sessions, paths and timers are bounded, and only a peer that has requested a session correctly gets
@@ -61,7 +61,7 @@ impl Peer {
                 return left;
             }
             64..=95 => {
-                // One of its messages is chosen to be sent again, damaged or from elsewhere.
+                // One of the peer's messages is chosen, to be sent again, damaged or from elsewhere.
                 let said = self.bench.call(self.from, ssrc, argument & 15);
                 self.last = said.into_iter().nth(usize::from(argument >> 4)).unwrap_or_default();
             }

@@ -16,9 +16,10 @@ const MOST_OUTPUTS: usize = 16;
 /// Any order of calls, datagrams and times is safe for both ends of a session.
 ///
 /// The first byte selects what the session carries, its clocks, and the ECN field of its packets. The rest is a list of
-/// operations: a timer, payload, noise, a datagram of the other end, unchanged, damaged or repeated, a jump of the
-/// clock forward or back, a change of a path, a request for a key frame, a stop. In all cases the rate stays within its
-/// limits, a wake-up lies in the future, heads stay within their maximum size, and the number of outputs is bounded.
+/// operations: a timer; payload; noise; a datagram of the other end, unchanged, damaged or repeated; a jump of the
+/// clock forwards or backwards; a change of a path; a request for a key frame; a stop. In all cases the rate stays
+/// within its limits, a wake-up lies in the future, packet headers stay within their maximum size, and the number of
+/// outputs is bounded.
 ///
 /// # Panics
 /// If one of these does not hold.
@@ -81,7 +82,7 @@ impl Ends {
                 self.handle(to_sender, Input::Timer);
             }
             16..=31 => {
-                // Directly to the next timer: otherwise few inputs would reach a report.
+                // Advance to the next timer; otherwise few inputs would reach a report.
                 let wake = if to_sender {
                     self.sender.wake().map(|wake| wake.at.as_nanos())
                 } else {
@@ -146,7 +147,7 @@ impl Ends {
 fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
     let mut outputs = 0;
     while let Some(output) = end.poll() {
-        // All payload that waited for a missing packet may come at once; its bytes are bounded.
+        // All payload that waited for a missing packet may be delivered at once; its bytes are bounded.
         outputs += usize::from(!matches!(output, Output::Payload { .. }));
         assert!(outputs <= MOST_OUTPUTS, "an end that does not stop talking");
         match output {
@@ -164,7 +165,7 @@ fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
         }
     }
     if let Some(wake) = end.wake() {
-        // At the end of the time range there is no future.
+        // At the end of the clock's range there is no later time.
         assert!(wake.at.as_nanos() > now || now == u64::MAX, "a wake-up at {:?}, handled at {now}", wake.at);
     }
 }

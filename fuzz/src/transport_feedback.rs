@@ -9,7 +9,7 @@ const NEAR: u64 = 1_795_449_600_000_000_000;
 ///
 /// # Panics
 /// If its numbers are not consecutive, if their count does not match, or if a report, encoded in as many packets as
-/// necessary, is not parsed as the same.
+/// necessary, is not parsed to an equal report.
 pub fn transport_feedback(body: &[u8]) {
     let near = Instant::from_nanos(NEAR);
     let feedback = match TransportFeedback::parse(body) {
@@ -34,7 +34,7 @@ pub fn transport_feedback(body: &[u8]) {
             let found = TransportFeedback::parse(&out[4..]).expect("what we write is well formed");
             assert!(taken > 0 && usize::from(found.count) == taken && out.len() <= limit);
             assert_eq!((found.ssrc, found.media_ssrc, found.number), (feedback.ssrc, feedback.media_ssrc, number));
-            // Times far from the reference wrap: use the last known one as the reference.
+            // Times far from the reference wrap, so the last known time is used as the reference.
             let near = packets[again.len()..].iter().find_map(|status| status.arrival?.time.measured()).unwrap_or(near);
             again.extend(found.report(near).packets);
             number = number.wrapping_add(1);

@@ -1,4 +1,4 @@
-//! The fuzz targets over their seeds, on stable Rust.
+//! Runs the fuzz targets with their seeds, on stable Rust.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -58,7 +58,7 @@ export class Charts {
   #plot(id, series) {
     const holder = document.getElementById(id);
     holder.replaceChildren();
-    // If no law reports its estimates, the chart would be empty.
+    // Without estimates of a control law, the chart would be empty.
     holder.closest("figure").hidden = id === "chart-belief" && series.every(({ label }) => label === "capacity");
     const axis = { stroke: color("--ink"), grid: { stroke: color("--grid"), width: 1 }, ticks: { show: false } };
     const options = {
@@ -121,7 +121,7 @@ export class Charts {
   }
 }
 
-/** The part of a series between two moments; for a stepped series, also its values at both moments. */
+/** The part of a series between two times; for a stepped series, also its values at both times. */
 function seen({ at, values, isStepped }, from, now) {
   const first = after(at, from);
   const end = after(at, now);
@@ -139,7 +139,7 @@ function seen({ at, values, isStepped }, from, now) {
   return [seenAt, seenValues];
 }
 
-/** The index of the first moment after `time`, in sorted moments. */
+/** The index of the first entry of the sorted `moments` that is after `time`. */
 function after(moments, time) {
   let [low, high] = [0, moments.length];
   while (low < high) {
@@ -150,12 +150,12 @@ function after(moments, time) {
   return low;
 }
 
-/** The estimates of a lane's law for the observed flow, over time. */
+/** The estimates over time of a lane's control law for the observed flow. */
 export function beliefs(lane, flow) {
   return lane.report.runs[0].flows.find(({ name }) => name === flow)?.beliefs ?? [];
 }
 
-/** The index of the last moment that is not after `now`. */
+/** The index of the last entry of the sorted `moments` that is not after `now`. */
 export function lastAt(moments, now) {
   return after(moments, now) - 1;
 }

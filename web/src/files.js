@@ -6,7 +6,7 @@ export function save(name, type, content) {
   link.href = URL.createObjectURL(new Blob([content], { type }));
   link.download = name;
   link.click();
-  // The browser reads it after this task of the event loop.
+  // The browser reads the URL after this task of the event loop.
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 

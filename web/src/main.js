@@ -1,4 +1,4 @@
-// The page: a setup, a moment of its run, and its display.
+// The page: a setup, the current time of its run, and the display.
 
 import { read, written } from "./address.js";
 import { Charts, lastAt } from "./charts.js";
@@ -9,25 +9,25 @@ import { Pulls } from "./pulls.js";
 
 const by = (id) => document.getElementById(id);
 const MOST_CONTROLLERS = 3;
-/** A shorter run leaves no time to pull at anything. */
+/** Minimum duration: a shorter run leaves no time to change the link. */
 const LEAST_S = 60;
 
 const engine = new Engine();
 const charts = new Charts();
 
-/** The setup of the run. The name is that of the scenario of the page with which it started. */
+/** The setup of the run. `scenario` names the page's scenario; `pulls` are the link changes by hand. */
 const setup = { scenario: "", seed: 1, duration_s: null, controllers: [], pulls: [] };
-/** What came of it; null until the first run is there. */
+/** The result of the run; null before the first run is complete. */
 let played = null;
 let now = 0;
 let playing = false;
-/** While a run is calculated the clock stands: what follows a pull is not known yet. */
+/** While a run is calculated, the clock stops, because the effect of a change is not known yet. */
 let calculating = 0;
 
 const pulls = new Pulls({
   current: () => played && { played, now, pulls: setup.pulls },
   pull: (quantity, value) => {
-    // This pull replaces all later ones of the same quantity.
+    // This change replaces all later changes of the same quantity.
     const others = setup.pulls.filter((pull) => pull.quantity !== quantity || pull.at_s < now);
     setup.pulls = [...others, { at_s: Number(now.toFixed(3)), quantity, value }];
     run();
@@ -74,7 +74,7 @@ function draw() {
 
 let before = 0;
 function tick(at) {
-  // A page in the background gets no animation frames: it continues where it stopped.
+  // A page in the background gets no animation frames, so its run continues where it stopped.
   const passed = Math.min((at - before) / 1000, 0.25);
   before = at;
   if (playing && played !== null && calculating === 0) {

@@ -1,4 +1,4 @@
-// The sliders of the link: they follow the run, except while the user moves them.
+// The sliders that change the link by hand ("pulls"). They follow the run, except while the user moves them.
 
 import { lastAt } from "./charts.js";
 
@@ -21,7 +21,7 @@ const DELAY = {
   place: (seconds) => seconds * 1000,
   text: (seconds) => `${(seconds * 1000).toFixed(0)} ms`,
 };
-/** Per mille, up to a fifth: media cannot use a path with more loss. */
+/** In steps of 0.1 %, up to 20 %: media cannot use a path with more loss. */
 const LOSS = {
   value: (place) => place / 1000,
   place: (share) => share * 1000,
@@ -35,7 +35,7 @@ export class Pulls {
   #current;
   #held = new Set();
 
-  /** `current` returns the run, the moment and the pulls; `pull` is called with a new one. */
+  /** `current` returns the run, its current time and its pulls; `pull` is called with a new pull. */
   constructor({ current, pull }) {
     this.#current = current;
     for (const [quantity, scale] of Object.entries(QUANTITIES)) {

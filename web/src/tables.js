@@ -1,4 +1,4 @@
-// The current state of each controller, and the figures of the whole run.
+// The current state of each controller, and the key values of the whole run.
 
 import { beliefs, lastAt } from "./charts.js";
 
@@ -11,7 +11,7 @@ const mbps = (value) => scaled(value, 1e-6, 2, "Mbit/s");
 const ms = (value) => scaled(value, 1e3, 0, "ms");
 const percent = (value) => scaled(value, 100, 1, "%");
 
-/** One line per lane about the current moment: arrival rate, queueing, and the reason of the law's rate. */
+/** One line per lane about the current time: arrival rate, queueing, and the reason for the rate. */
 export function lanes(holder, played, now) {
   if (holder.children.length !== played.lanes.length) {
     holder.replaceChildren(

@@ -1,4 +1,5 @@
-// Runs the simulator in a worker, so that the page stays responsive. The text of wasm-bindgen's glue is inserted before this one.
+// Runs the simulator in a worker, so that the page stays responsive. The glue code of wasm-bindgen is inserted before
+// this text.
 const ready = new Promise((resolve) => {
   self.addEventListener("message", function begin({ data }) {
     if (!data.wasm) return;

@@ -1,5 +1,6 @@
-// Debian's Chromium reads the book: `node book.mjs SITE FOLDER`. Pages are opened as files, and every request for something else fails the
-// test. axe-core may find no serious fault in light or dark, on a wide screen and on a telephone's; pictures of each go to FOLDER.
+// Opens the book in Debian's Chromium: `node book.mjs SITE FOLDER`. Pages are opened as files, and every request for
+// anything else fails the test. axe-core must find no serious fault in light or dark, on a wide screen and on a
+// phone's; pictures of each go to FOLDER.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -10,9 +11,9 @@ import { pathToFileURL } from "node:url";
 import puppeteer from "puppeteer-core";
 
 const [site, folder] = process.argv.slice(2);
-/** One of each kind: prose with commands, a long page of code, large tables, a frame, a list of links. */
+/** One page of each kind: prose with commands, a long page of code, large tables, a frame, a list of links. */
 const PAGES = ["index", "tutorial", "command", "equipoise", "playground", "beside-others"];
-/** What the menu offers, besides what the reader's system asks for; on a page that has code, tables and links. */
+/** The themes of the menu, and a page with code, tables and links on which they are tested. */
 const THEMES = ["light", "rust", "coal", "navy", "ayu"];
 const THEMED = "library";
 const SIZES = [
@@ -49,7 +50,7 @@ try {
 assert.deepEqual(faults, []);
 console.log(`the book: ${PAGES.length} pages, all went well; pictures are in ${folder}`);
 
-/** A page as somebody has it before them, and whether everybody can use it so. */
+/** Opens a page with this size and colour scheme, and checks its accessibility. */
 async function reads(tab, page, size, scheme) {
   const name = `${page}-${size.width}-${scheme}`;
   await tab.setViewport(size);
@@ -65,13 +66,13 @@ async function reads(tab, page, size, scheme) {
 
 async function isAccessible(tab, name) {
   await tab.evaluate(axe);
-  // Without style sheets from elsewhere: they are files, which a page may not read.
+  // Without preloading style sheets: they are files, which a page may not read.
   const { violations } = await tab.evaluate(() => window.axe.run({ preload: false }));
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   faults.push(...serious.map(({ id, nodes }) => `${name}: ${id}, ${nodes.length} times: ${nodes[0].html.slice(0, 200)}`));
 }
 
-/** A search from a file leads to a page with the word. */
+/** The search works in a book opened as files: it leads to a page with the word. */
 async function finds(tab) {
   await tab.setViewport(SIZES[0]);
   await tab.goto(address("index"));

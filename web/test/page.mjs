@@ -1,5 +1,6 @@
-// Debian's Chromium uses the page as a person would: `node page.mjs PAGE COMMAND FOLDER`. The page is opened as a file, and every request
-// for something else fails the test. What the page says of a run has to be what COMMAND says of the scenario that the page exports.
+// Uses the page in Debian's Chromium like a user: `node page.mjs PAGE COMMAND FOLDER`. The page is opened as a file,
+// and every request for anything else fails the test. The page's values of a run must equal COMMAND's values for the
+// scenario that the page exports.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -10,7 +11,7 @@ import { pathToFileURL } from "node:url";
 import { inChromium, isAccessible, photographs } from "./browser.mjs";
 
 const [page, command, folder] = process.argv.slice(2);
-/** At ten times the real time, without a graphics processor; a busy machine has a third of it. */
+/** Frame rate at ten times real time, without a graphics processor; a busy machine may have a third of it. */
 const FRAMES_PER_S = { wanted: 30, least: 10 };
 
 const downloads = resolve(folder, "saved");
@@ -33,7 +34,7 @@ await inChromium(async (tab, browser) => {
 });
 console.log("the page: all went well");
 
-/** The run that was asked for is there. */
+/** Waits until the requested run is complete. */
 async function settled(tab) {
   await tab.waitForFunction(() => !document.body.hasAttribute("aria-busy") && document.querySelectorAll("#figures td").length > 1);
 }
@@ -54,7 +55,7 @@ async function set(tab, selector, value) {
   );
 }
 
-/** The demo goes on ten times as fast as in reality, and smoothly. */
+/** The demo runs smoothly at ten times real time. */
 async function runs(tab) {
   await set(tab, "#speed", 10);
   await tab.click("#play");
@@ -74,7 +75,7 @@ async function runs(tab) {
   assert.ok(passed > 5, `${passed} s passed in 2 s`);
 }
 
-/** A pull changes what follows, and nothing before it. */
+/** A change of the link affects only the time after it. */
 async function isPulledAt(tab) {
   await set(tab, "#moment", 20);
   const before = await series(tab);
@@ -91,7 +92,7 @@ async function isPulledAt(tab) {
   assert.notDeepEqual(after.slice(rows), before.slice(rows), "a pull changed nothing");
 }
 
-/** Two controllers on one seed. */
+/** Two controllers are compared on the same seed. */
 async function compares(tab) {
   for (const name of ["gcc", "equipoise"]) {
     await tab.click(`#controllers input[value=${name}]`);
@@ -102,7 +103,7 @@ async function compares(tab) {
   assert.deepEqual(names.toSorted(), ["equipoise", "gcc"]);
 }
 
-/** The results of the exported scenario by the command are those of the page, to the last digit. */
+/** The command's results for the exported scenario equal the page's, to the last digit. */
 async function saysWhatTheCommandSays(tab) {
   const scenario = await saved(tab, "#save-scenario", "scenario.toml");
   const results = JSON.parse(await saved(tab, "#save-results", "results.json"));
@@ -114,7 +115,7 @@ async function saysWhatTheCommandSays(tab) {
   await saved(tab, "#save-png", "charts.png");
 }
 
-/** Whoever opens the link sees the same. */
+/** A shared link shows the same run. */
 async function isShared(tab, browser) {
   const figures = await text(tab, "#figures");
   await tab.click("#share");
@@ -132,7 +133,7 @@ async function series(tab) {
   return (await saved(tab, "#save-csv", "series.csv")).split("\r\n");
 }
 
-/** What a button saves. */
+/** Clicks a button, and returns the file that it saves. */
 async function saved(tab, button, name) {
   const file = join(downloads, name);
   rmSync(file, { force: true });

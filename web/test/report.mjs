@@ -1,5 +1,6 @@
-// Debian's Chromium reads reports as a person would: `node report.mjs COMMAND SCENARIOS FOLDER`. COMMAND makes one of each kind. A chart
-// has to say the values that the JSON has, whichever part of it is seen, and the page has to stand without scripts.
+// Uses reports in Debian's Chromium like a user: `node report.mjs COMMAND SCENARIOS FOLDER`. COMMAND writes a report of
+// each kind. A chart must show the values of the JSON, whichever part of it is visible, and the page must work without
+// scripts.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -20,7 +21,7 @@ const KINDS = {
   suite: ["suite", "rfc8867", "5.1/50ms-link", "--runs", "2"],
 };
 const file = (kind, extension) => join(folder, `${kind}.${extension}`);
-/** Both worlds in one page, by the command that makes its own files. */
+/** Simulated and live results in one page, by `demo`, which chooses its own file names. */
 const demo = join(folder, "demo");
 
 await inChromium(async (tab) => {
@@ -39,7 +40,7 @@ await inChromium(async (tab) => {
 });
 console.log("the reports: all went well");
 
-/** On a desktop and on a phone, in light and in dark. */
+/** The report is correct on a desktop and on a phone, in light and dark. */
 async function looksWell(tab, kind, page) {
   await tab.goto(pathToFileURL(page).href);
   await photographs(tab, folder, kind, async (width) => {
@@ -48,7 +49,7 @@ async function looksWell(tab, kind, page) {
   });
 }
 
-/** Nothing is cut off within the page either. */
+/** Nothing within the page is cut off. */
 async function fits(tab, where) {
   const cut = await tab.$$eval(".scroll, .chart, pre, figure", (boxes) =>
     boxes.filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.getAttribute("aria-label") ?? box.className),
@@ -65,7 +66,7 @@ function middle({ start_s, end_s }) {
   return (start_s + end_s) / 2;
 }
 
-/** Points at a time in the chart of delays, of which so much is seen; gives what the chart says. */
+/** Points at a time in the delay chart, whose visible time is from `from` to `to`; returns the chart's text. */
 async function pointedAt(tab, time, [from, to]) {
   const { x, y, width, height } = await tab.$eval("#delay-0 .plot", (plot) => {
     plot.scrollIntoView({ block: "center" });
@@ -76,7 +77,7 @@ async function pointedAt(tab, time, [from, to]) {
   return tab.$eval("#delay-0 .readout", (readout) => ({ text: readout.innerText, isHidden: readout.hidden }));
 }
 
-/** Whether a text has the time and the mean delay of an interval. */
+/** Whether a text contains the time and the mean delay of an interval. */
 function tells(text, interval) {
   const number = (pattern) => Number(pattern.exec(text)?.[1]);
   const [time, delay] = [number(/time \(s\): ([\d.]+)/), number(/mean of each interval: ([\d.]+)/)];
@@ -97,7 +98,7 @@ function numbers(tab, id) {
   return tab.$$eval(`#${id} .across text`, (labels) => labels.map((label) => label.textContent));
 }
 
-/** A drag shows a part, in all charts over time, and a double click the whole. */
+/** Dragging shows a part of the time in all charts; a double click shows the whole time. */
 async function showsAPart(tab) {
   const whole = await numbers(tab, "rate-0");
   await pointedAt(tab, 4, [0, 10]);
@@ -122,7 +123,7 @@ async function middleOf(tab, selector) {
   });
 }
 
-/** The keys go from value to value, and a screen reader is told each. */
+/** The arrow keys move from value to value, and each value is announced to screen readers. */
 async function isReadByKeys(tab) {
   await tab.focus("#delay-0 .frame");
   for (const interval of intervals().slice(0, 3)) {
@@ -134,7 +135,7 @@ async function isReadByKeys(tab) {
   await tab.keyboard.press("0");
 }
 
-/** The table has all values. */
+/** The chart's table lists all values. */
 async function listsValues(tab) {
   await tab.click("#delay-0 summary");
   await tab.waitForSelector("#delay-0 .values tbody tr");
@@ -145,7 +146,7 @@ async function listsValues(tab) {
   await isAccessible(tab);
 }
 
-/** Without scripts a chart is a picture with all its labels; in print, too, without what needs a hand. */
+/** Without scripts, and in print, a chart is a picture with all its labels and without interactive controls. */
 async function standsWithoutScripts(tab) {
   const seen = () =>
     tab.$$eval(".plot", (plots) => plots.map((plot) => ({ paths: plot.querySelectorAll("path").length, height: plot.getBoundingClientRect().height })));

@@ -1,4 +1,4 @@
-//! The book as a site, with its links checked.
+//! Builds the book as a site, and checks its links.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::web;
 use crate::workspace::Workspace;
 
-/// Builds the site into `target/book`, with the playground if that was built before. Fails if a link is broken. Returns its path.
+/// Builds the site into `target/book`, with the playground if `web` has built it. Fails if a link is broken. Returns
+/// the site's path.
 pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
     let site = workspace.target("book");
     let book = workspace.path("docs/src");
@@ -17,7 +18,8 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
     Ok(site)
 }
 
-/// Builds the playground and the site, and checks some pages in Debian's Chromium, in light and dark, on a wide screen and on a phone's.
+/// Builds the playground and the site, and checks some pages in Debian's Chromium: in light and dark, on a wide screen
+/// and on a phone's screen.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     web::build(workspace)?;
     let site = build(workspace)?;

@@ -1,4 +1,4 @@
-//! All checks that a change has to pass.
+//! All checks that a change must pass.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 const STEPS: [(&str, Step); 13] = [
     ("lint", |workspace, _| lint::run(workspace)),
     ("portable", |workspace, told| told.portable(workspace)),
-    // The command from the README, so that the README is tested.
+    // This is the command from the README, so the README is tested, too.
     ("test", |workspace, told| told.tests(workspace, &["test"])),
     ("test --slow", |workspace, told| told.tests(workspace, &["test", "--slow"])),
     ("adapters", |workspace, told| told.tests(workspace, &["test", "--adapters"])),
     ("generate --check", |workspace, _| generate::check(workspace)),
-    // Before the book, which embeds it.
+    // The playground is built before the book, which embeds it.
     ("playground", |workspace, _| web::check_page(workspace).map(drop)),
     ("book", |workspace, _| book::build(workspace).map(drop)),
     ("scenarios", |workspace, _| scenarios::check(workspace)),
@@ -65,14 +65,14 @@ struct Told {
 }
 
 impl Told {
-    /// Runs tests with the documented command. In addition to a failed test, a test skipped for a reason that is not
-    /// listed is an error: CI must not pass on a machine on which nothing can be tested.
+    /// Runs tests with the documented command. It is an error if a test fails, or is skipped for a reason that is not
+    /// listed: CI must not pass on a machine on which nothing can be tested.
     fn tests(&mut self, workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
         let mut counts = String::new();
         let ran = workspace.program("./x").arguments(arguments).run_lines(|line| {
             self.line(line);
             if line.starts_with(test::RESULT) {
-                // The last line is the sum.
+                // The last of these lines has the sum.
                 line.clone_into(&mut counts);
             }
         });
@@ -109,7 +109,7 @@ impl Told {
         Ok(())
     }
 
-    /// The reasons that do not begin like a line of `list`.
+    /// The reasons of skipped tests that do not begin like any line of `list`.
     fn unlisted(&self, list: &str) -> Vec<String> {
         let listed: Vec<_> = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         let reason = |said: &str| said.strip_prefix(test::SKIPPED).unwrap_or(said).to_owned();

@@ -39,16 +39,16 @@ pub(crate) enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// Some cites are unknown or not in the standard form.
+    /// Cites are unknown or not in the standard form.
     #[error("{count} cites are unknown or malformed; the known ones are in xtask/src/cites/known.rs")]
     Cites {
-        /// Their number.
+        /// The number of these cites.
         count: usize,
     },
-    /// Some phrases are hard to read.
+    /// Phrases are hard to read.
     #[error("{count} phrases are hard to read; the list is in xtask/src/cites/words.rs")]
     Phrases {
-        /// Their number.
+        /// The number of these phrases.
         count: usize,
     },
     /// Generated pages are not up to date.
@@ -81,15 +81,15 @@ pub(crate) enum Error {
         /// The parser's error.
         source: serde_json::Error,
     },
-    /// The report lacks something.
+    /// The report lacks required data.
     #[error("{}: {missing}", path.display())]
     Report {
         /// The report.
         path: PathBuf,
-        /// What it lacks.
+        /// The description of the missing data.
         missing: &'static str,
     },
-    /// A test was skipped that must run on this machine.
+    /// A test was skipped for a reason that is not permitted on this machine.
     #[error("skipped, and not on the list in {list}:\n  {}", skipped.join("\n  "))]
     Skipped {
         /// The list of permitted reasons.
@@ -117,7 +117,7 @@ pub(crate) enum Error {
         /// The minimum amount for an encoder at its initial rate.
         least: u64,
     },
-    /// An example does not listen.
+    /// An example does not listen for connections.
     #[error("the {receiver} example does not listen on port {port}")]
     Deaf {
         /// The example.
@@ -136,7 +136,7 @@ pub(crate) enum Error {
     TooNew {
         /// The program.
         program: PathBuf,
-        /// The version it needs.
+        /// The version that the program needs.
         found: String,
         /// The newest permitted version.
         most: String,
@@ -146,15 +146,15 @@ pub(crate) enum Error {
     TooLarge {
         /// The file.
         file: PathBuf,
-        /// Its size in bytes.
+        /// The size of the file in bytes.
         size: u64,
-        /// The maximum size.
+        /// The maximum size in bytes.
         most: u64,
     },
-    /// Distributions are tested where they are built, and this machine has another architecture.
+    /// Distributions must be tested on the machine that builds them, and this machine has another architecture.
     #[error("distributions are for x86_64 and aarch64 and must be built on one of these; this machine is {found}")]
     OtherMachine {
-        /// Its architecture.
+        /// The architecture of this machine.
         found: &'static str,
     },
     /// The output of a distributed command differs from that on other machines.
@@ -168,7 +168,7 @@ pub(crate) enum Error {
     Tool {
         /// The task that needs it.
         task: &'static str,
-        /// What is missing.
+        /// The missing tool.
         tool: &'static str,
         /// The command that installs it.
         remedy: &'static str,
@@ -178,19 +178,19 @@ pub(crate) enum Error {
     Option {
         /// The option.
         option: String,
-        /// Its value.
+        /// The value of the option.
         found: String,
-        /// What would be correct.
+        /// The valid values.
         want: &'static str,
     },
-    /// A peer printed something other than one row.
+    /// Another simulator printed something other than one row.
     #[error("{peer} with `{arguments}` printed `{found}`: want one row of values, `{columns}` but the last")]
     PeerRow {
-        /// The peer.
+        /// The simulator.
         peer: &'static str,
-        /// Its arguments.
+        /// The simulator's arguments.
         arguments: String,
-        /// Its output.
+        /// The simulator's output.
         found: String,
         /// The columns of the CSV.
         columns: &'static str,

@@ -24,7 +24,7 @@ pub(crate) fn targets(workspace: &Workspace) -> Result<Vec<String>, Error> {
 
 /// Runs one target for `seconds`.
 pub(crate) fn run_target(workspace: &Workspace, target: &str, seconds: u32) -> Result<(), Error> {
-    // Rustup's proxy, not the cargo that runs this program: only the proxy understands `+nightly`.
+    // Use rustup's proxy, not the cargo that runs this program, because only the proxy understands `+nightly`.
     let cargo = |arguments: &[&str]| {
         let proxy = Process::new("cargo").folder(workspace.path("")).arguments(["+nightly"]).arguments(arguments);
         ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC"].into_iter().fold(proxy, Process::without)

@@ -39,7 +39,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     Ok(())
 }
 
-/// Every page with its content.
+/// Every generated page with its content.
 fn pages(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     let command = workspace.build_command()?;
     let mut pages = vec![
@@ -64,14 +64,14 @@ fn command_page(command: &Path) -> Result<String, Error> {
             page.push_str(&format!("\n## {}\n", words.join(" ")));
         }
         page.extend(["\n", &fenced(&help, &printed)]);
-        // This is a stack, so the order is reversed.
+        // `waiting` is a stack, so the order is reversed.
         let below = verbs(&printed).rev().map(|verb| [words.as_slice(), &[verb.to_owned()]].concat());
         waiting.extend(below);
     }
     Ok(page)
 }
 
-/// The subcommands that a help lists, in its order.
+/// The subcommands in a help text, in its order.
 fn verbs(help: &str) -> impl DoubleEndedIterator<Item = &str> {
     let section = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or(rest));
     // Continuation lines are indented further.

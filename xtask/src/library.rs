@@ -24,7 +24,7 @@ const HEADERS: [(&str, &str, &[&str]); 2] = [
     ),
     ("equipoise_pair.h", "cbindgen_pair.toml", &["pair/mod"]),
 ];
-/// The soname, as set by the library's build script.
+/// The soname, which the library's build script sets.
 const SONAME: &str = "libequipoise.so.0";
 /// System libraries needed by the static library (`rustc --print native-static-libs`).
 const SYSTEM_LIBRARIES: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl";
@@ -32,7 +32,7 @@ const SYSTEM_LIBRARIES: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl";
 /// Profile of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// As in the tests.
+    /// The profile of the tests.
     Debug,
     /// Optimised.
     Release,
@@ -54,7 +54,8 @@ pub(crate) fn headers(workspace: &Workspace) -> Result<Vec<(String, String)>, Er
 /// Builds the library and installs it, its headers and its pkg-config file below `prefix`.
 pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Result<(), Error> {
     let folder = match build {
-        // With the libraries of all default members and an example, those below have the same features as in the tests.
+        // The libraries of all default members and an example are built together, so their dependencies have the same
+        // features as in the tests.
         Build::Debug => {
             workspace.cargo(["build", "--lib", "--example", "scenario"]).run()?;
             workspace.target("debug")
@@ -93,7 +94,7 @@ pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Res
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    // A library that programs have mapped must not be overwritten, but replaced.
+    // Remove the old file first: overwriting a library would change it in programs that have mapped it.
     remove_if_there(to)?;
     fs::copy(from, to).map_err(|source| Error::File { verb: "copy", path: from.to_path_buf(), source })?;
     println!("{}", to.display());
@@ -119,7 +120,7 @@ fn remove_if_there(path: &Path) -> Result<(), Error> {
 /// The workspace's version.
 pub(crate) fn version(workspace: &Workspace) -> Result<String, Error> {
     let package = workspace.cargo(["pkgid", "--package", "equipoise-c"]).output()?;
-    // Such as `path+file:///…/crates/equipoise-c#0.1.0`.
+    // The output is, for example, `path+file:///…/crates/equipoise-c#0.1.0`.
     Ok(package.trim().rsplit(['#', '@']).next().unwrap_or_default().to_owned())
 }
 
@@ -138,7 +139,7 @@ fn package_config(version: &str) -> String {
     )
 }
 
-/// The flags that pkg-config prints for the library below `prefix`, and for others.
+/// The flags that pkg-config prints for `packages`, including the library below `prefix`.
 fn flags(prefix: &Path, asked: &[&str], packages: &[&str]) -> Result<Vec<String>, Error> {
     let run = Process::new("pkg-config").variable("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
     let said = run.arguments(asked).arguments(packages).output()?;

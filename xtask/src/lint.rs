@@ -4,21 +4,21 @@ use crate::cites;
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// Features of `equipoise-quic` that are not default.
+/// Non-default features of `equipoise-quic`.
 const BOTH_STACKS: &str = "equipoise-quic/quinn";
 
-/// Runs all of them.
+/// Runs all checks.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     workspace.cargo(["fmt", "--all", "--check"]).run()?;
-    // This includes examples that are built by name, and the fuzz targets without the fuzzer.
+    // This includes examples that are otherwise built only by name, and the fuzz targets without the fuzzer.
     let all = ["clippy", "--workspace", "--all-targets", "--features", BOTH_STACKS, "--", "-D", "warnings"];
     workspace.cargo(all).run()?;
     for features in ["papers", "live,papers"] {
         let bare = ["clippy", "-p", "equipoise-cli", "--bins", "--no-default-features", "--features", features];
         workspace.cargo(bare).arguments(["--", "-D", "warnings"]).run()?;
     }
-    // Only libraries for Rust: the command is documented by its help, C by its header, and both have the same name as
-    // the core.
+    // Only Rust libraries: the command is documented by its help, and the C library by its header. Both have the same
+    // name as the crate `equipoise`.
     let doc = ["doc", "--workspace", "--exclude", "equipoise-c", "--no-deps", "--lib", "--features", BOTH_STACKS];
     workspace.cargo(doc).variable("RUSTDOCFLAGS", "-D warnings").run()?;
     cites::run(workspace)

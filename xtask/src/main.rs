@@ -92,10 +92,10 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
     }
 }
 
-/// Builds the release command and replaces this process by it, so that Ctrl-C and the exit code are its own.
+/// Builds the release command and replaces this process by it, so that Ctrl-C and the exit code work as in the command.
 fn demo(workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
     let run = ["run", "--release", "--package", "equipoise-cli", "--bin", "equipoise", "--", "demo"];
     let manifest = workspace.path("Cargo.toml");
-    // In the caller's folder, so that `--out` is relative to it.
+    // Run in the caller's folder, so that `--out` is relative to it.
     workspace.cargo(run).option("--manifest-path", &manifest).arguments(arguments).in_callers_folder().become_it()
 }

@@ -1,5 +1,5 @@
-//! Checks that take too long for every change: whole papers, long fuzzing, the release command, distributions. The book shows
-//! the last result of each.
+//! Checks that take too long to run for every change: whole papers, long fuzzing, the release command, distributions.
+//! The book shows the last result of each check.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,9 +14,9 @@ use crate::{book, dist, fuzz, results, smoke, web};
 
 /// The page of the results.
 const PAGE: &str = "docs/src/nightly.md";
-/// How long each fuzz target runs.
+/// Duration of each fuzz target in s.
 const FUZZ_SECONDS: u32 = 600;
-/// How many random paths are run.
+/// Number of random paths.
 const PATHS: &str = "10000";
 const PAPERS: [&str; 5] = ["waki2013", "kodama2009", "subramanya2003", "tobe1999", "asvarujanon2014"];
 
@@ -27,7 +27,7 @@ enum Part {
     Demo,
     /// All experiments of a paper, simulated.
     Paper(&'static str),
-    /// Random paths under our own law.
+    /// Random paths with our own control law.
     Paths,
     /// The page that runs the simulator in a browser, used by a browser.
     Web,
@@ -40,7 +40,7 @@ enum Part {
 }
 
 impl Part {
-    /// The name, on the command line and in its row.
+    /// The name of the part, on the command line and in its row of the table.
     fn name(&self) -> String {
         match self {
             Self::Demo => "demo".to_owned(),
@@ -53,7 +53,7 @@ impl Part {
         }
     }
 
-    /// Runs it, and returns its result as text.
+    /// Runs the part, and returns its result as text.
     fn run(&self, workspace: &Workspace) -> Result<String, Error> {
         match self {
             Self::Demo => {
@@ -80,10 +80,10 @@ impl Part {
     }
 }
 
-/// Runs all parts whose name begins with `wanted`, continues after a failure, and writes each result into the book.
+/// Runs all parts whose name begins with `wanted`. Continues after a failure, and writes each result into the book.
 ///
 /// # Errors
-/// [`Error::Usage`] if no part has such a name, [`Error::Nightly`] if one failed.
+/// [`Error::Usage`] if no part has such a name, [`Error::Nightly`] if a part failed.
 pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
     let mut parts = vec![Part::Demo];
     parts.extend(PAPERS.map(Part::Paper));
@@ -119,7 +119,7 @@ fn release(workspace: &Workspace) -> Result<std::path::PathBuf, Error> {
     Ok(workspace.target("release/equipoise"))
 }
 
-/// Runs a paper's experiments, which are the source of its chapter, and counts the verdicts.
+/// Runs a paper's experiments, whose results are shown in its chapter, and counts the verdicts.
 fn run_paper(workspace: &Workspace, paper: &str) -> Result<String, Error> {
     let command = release(workspace)?;
     let path = workspace.path(format!("{}/{paper}.json", results::FOLDER));
@@ -129,7 +129,7 @@ fn run_paper(workspace: &Workspace, paper: &str) -> Result<String, Error> {
     Ok(verdicts(&claims))
 }
 
-/// Runs our own law over random paths. Too many bad paths are a result, not an error.
+/// Runs our own control law over random paths. Too many bad paths are a result, not an error.
 fn run_paths(workspace: &Workspace) -> Result<String, Error> {
     let arguments = ["suite", "paths", "--runs", PATHS];
     let text = Process::new(release(workspace)?).arguments(arguments).output()?;
@@ -151,7 +151,7 @@ fn in_words(time: Duration) -> String {
     if seconds < 100 { format!("{seconds} s") } else { format!("{} min", (seconds + 30) / 60) }
 }
 
-/// Writes a part's row into the book's table: replaces its old row, or appends a new one.
+/// Writes a part's row into the book's table. It replaces the part's old row, or is appended.
 fn enter(workspace: &Workspace, name: &str, cells: &[&str]) -> Result<(), Error> {
     let path = workspace.path(PAGE);
     let page = with_row(&workspace::read(&path)?, name, cells);
@@ -160,7 +160,7 @@ fn enter(workspace: &Workspace, name: &str, cells: &[&str]) -> Result<(), Error>
 
 fn with_row(page: &str, name: &str, cells: &[&str]) -> String {
     let head = format!("| {name} |");
-    // A row is one line, and a bar in it would add a cell.
+    // A row must be one line, and a `|` in a cell would begin another cell.
     let cells: Vec<_> = cells.iter().map(|cell| cell.replace('\n', " ").replace('|', "/")).collect();
     let row = format!("{head} {} |", cells.join(" | "));
     let mut lines: Vec<&str> = page.lines().collect();

@@ -1,4 +1,5 @@
-//! Runs other simulators on the same scenario: the programs of `bench/peers/`, with all rates and seeds, into one CSV.
+//! Runs other simulators ("peers") on the same scenario: the programs of `bench/peers/`, with all rates and seeds, into
+//! one CSV.
 
 mod peer;
 mod sheet;
@@ -12,7 +13,7 @@ use crate::workspace::Workspace;
 use peer::{Peer, peers};
 use sheet::{Run, Sheet, prepared};
 
-/// The columns printed by a peer, and the wall-clock time of its process, which is measured here.
+/// The columns that a peer prints, and the wall-clock time of its process, which this program measures.
 const COLUMNS: &str = "peer,rate_mbps,seed,packets,mean_s,variance_s2,wall_s";
 
 /// The name of the programs in `bench/peers/`: `.tcl` for ns-2, `.cc` for ns-3.
@@ -44,7 +45,7 @@ fn mbps(rate: Tenths) -> String {
     format!("{}.{}", rate / 10, rate % 10)
 }
 
-/// The runs.
+/// The requested runs.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     peers: Vec<Peer>,
@@ -56,7 +57,7 @@ struct Options {
 }
 
 impl Default for Options {
-    /// All of Waki 2013, Fig. 7, one process at a time.
+    /// The default is all of Waki 2013, Fig. 7, one process at a time.
     fn default() -> Self {
         Self { peers: Peer::ALL.to_vec(), rates: 1..=45, seeds: 10, seconds: 400, out: None, jobs: 1 }
     }

@@ -1,17 +1,17 @@
-//! Checks that code without a need for Linux compiles for other systems: the simulator, the papers, the report and the
-//! command without `live`.
+//! Checks that code that does not need Linux compiles for other systems: the simulator, the papers, the report and the
+//! command without the feature `live`.
 
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// A target for macOS and one for Windows.
+/// A macOS target and a Windows target.
 const TARGETS: [&str; 2] = ["aarch64-apple-darwin", "x86_64-pc-windows-gnu"];
 
-/// Checks all targets whose standard library can be installed; returns those that were skipped.
+/// Checks all targets whose standard library can be installed; returns the targets that were skipped.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<&'static str>, Error> {
     let mut missing = Vec::new();
     for target in TARGETS {
-        // Without rustup no target can be added; if it is installed already, this is fast.
+        // This fails without rustup. It is fast if the target is already installed.
         if !workspace.program("rustup").arguments(["target", "add", target]).succeeds() {
             missing.push(target);
             continue;

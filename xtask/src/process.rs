@@ -14,7 +14,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The program without arguments, in the caller's folder.
+    /// The program without arguments. It runs in the caller's folder.
     pub(crate) fn new(program: impl AsRef<OsStr>) -> Self {
         Self { program: program.as_ref().to_owned(), arguments: Vec::new(), command: Command::new(program) }
     }
@@ -62,14 +62,14 @@ impl Process {
         self
     }
 
-    /// Runs it until it ends.
+    /// Runs the program until it ends.
     pub(crate) fn run(mut self) -> Result<(), Error> {
         self.command.args(&self.arguments);
         let status = self.command.status().map_err(|source| self.start_error(source))?;
         if status.success() { Ok(()) } else { Err(Error::Failed { command: self.line(), status }) }
     }
 
-    /// Runs it until it ends, and passes every line of its standard output to `take`.
+    /// Runs the program until it ends, and passes every line of its standard output to `take`.
     pub(crate) fn run_lines(mut self, mut take: impl FnMut(&str)) -> Result<(), Error> {
         self.command.args(&self.arguments).stdout(Stdio::piped());
         let mut child = self.command.spawn().map_err(|source| self.start_error(source))?;
@@ -86,7 +86,7 @@ impl Process {
         if status.success() { Ok(()) } else { Err(Error::Failed { command: self.line(), status }) }
     }
 
-    /// Runs it without a terminal and returns its standard output.
+    /// Runs the program without a terminal and returns its standard output.
     pub(crate) fn output(mut self) -> Result<String, Error> {
         self.command.args(&self.arguments).stdin(Stdio::null());
         let output = self.command.output().map_err(|source| self.start_error(source))?;
@@ -96,12 +96,12 @@ impl Process {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Whether it can be run and succeeds; its output is discarded.
+    /// Whether the program can be run and succeeds; its output is discarded.
     pub(crate) fn succeeds(self) -> bool {
         self.output().is_ok()
     }
 
-    /// Replaces this process by it; returns only if it cannot be started.
+    /// Replaces this process by the program; returns only if the program cannot be started.
     pub(crate) fn become_it(mut self) -> Result<(), Error> {
         self.command.args(&self.arguments);
         let source = self.command.exec();

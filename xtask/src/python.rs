@@ -1,4 +1,4 @@
-//! The Python package: built as a wheel, and tested as installed.
+//! Builds the Python package as a wheel, and tests the installed wheel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,21 @@ use crate::workspace::Workspace;
 
 /// The tool that builds wheels.
 const MATURIN: &str = "maturin>=1.16,<2";
-/// The crate, which is the package.
+/// The folder of the package's crate.
 const PACKAGE: &str = "crates/equipoise-py";
 
-/// How the wheel is built.
+/// The profile with which the wheel is built.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Profile {
     /// For users.
     Release,
-    /// For CI, which has already built most of it with this profile.
+    /// For CI, which has already built most crates with this profile.
     Dev,
 }
 
-/// Builds the wheel into `target/wheels`; runs the README's code in an environment with only the wheel and the plotting library;
-/// then runs types, tests and notebooks in an environment that is kept. `take` receives each line of the tests' output.
+/// Builds the wheel into `target/wheels`. Runs the README's code in an environment with only the wheel and the plotting
+/// library; then checks types and runs tests and notebooks in an environment that is kept. `take` receives each line of
+/// the tests' output.
 pub(crate) fn run(workspace: &Workspace, profile: Profile, take: impl FnMut(&str)) -> Result<(), Error> {
     let python = found(workspace)?;
     let tools = Environment::kept(workspace, &python, "tools")?;
@@ -41,21 +42,21 @@ pub(crate) fn run(workspace: &Workspace, profile: Profile, take: impl FnMut(&str
 
     let whole = Environment::kept(workspace, &python, "tests")?;
     whole.pip(["install", "--quiet"]).argument(format!("{}[test]", wheel.display())).run()?;
-    // It has no wheels for some versions of Python; tests that need it are then skipped.
+    // Ray has no wheels for some versions of Python; tests that need Ray are then skipped.
     let _ = whole.pip(["install", "--quiet"]).argument(format!("{}[ray]", wheel.display())).succeeds();
-    // Reinstalled, because the version does not change with the code.
+    // Reinstall the wheel, because its version does not change with the code.
     whole.pip(["install", "--quiet", "--force-reinstall", "--no-deps"]).argument(&wheel).run()?;
     let checked = ["-m", "mypy", "-p", "equipoise"];
     whole.program("python").arguments(checked).folder(workspace.path(PACKAGE)).run()?;
     whole.program("python").arguments(["-m", "mypy", "tests"]).folder(workspace.path(PACKAGE)).run()?;
-    // In the folder of the sources, it would import those.
+    // Run elsewhere: in the folder of the sources, stubtest would import the sources instead of the wheel.
     whole.program("python").arguments(["-m", "mypy.stubtest", "equipoise"]).folder(workspace.target("python")).run()?;
-    // Its JSON is compared with that of the command.
+    // The tests compare the package's JSON with the command's.
     let command = workspace.build_command()?;
     whole.tests(&[]).variable("EQUIPOISE_COMMAND", command).run_lines(take)
 }
 
-/// Builds the wheel for a machine with the profile of distributions, into a folder that is removed first.
+/// Builds the wheel for a machine with the profile of distributions. The folder `out` is emptied first.
 pub(crate) fn distribute(workspace: &Workspace, machine: Machine, out: &Path) -> Result<PathBuf, Error> {
     machine.install_target(workspace)?;
     let tools = Environment::kept(workspace, &found(workspace)?, "tools")?;
@@ -64,7 +65,7 @@ pub(crate) fn distribute(workspace: &Workspace, machine: Machine, out: &Path) ->
     built(workspace, out, machine.compilers(maturin))
 }
 
-/// Checks that a wheel can be installed in an empty environment, and runs.
+/// Checks that a wheel can be installed in an empty environment and can run.
 pub(crate) fn try_alone(workspace: &Workspace, wheel: &Path) -> Result<(), Error> {
     let fresh = Environment::fresh(workspace, &found(workspace)?, "alone")?;
     fresh.pip(["install", "--quiet"]).argument(wheel).run()?;
@@ -72,7 +73,7 @@ pub(crate) fn try_alone(workspace: &Workspace, wheel: &Path) -> Result<(), Error
     fresh.program("python").arguments(["-c", code]).run()
 }
 
-/// Builds a wheel into a folder, which is removed first, and returns its path.
+/// Builds a wheel into a folder, which is emptied first, and returns the wheel's path.
 fn built(workspace: &Workspace, out: &Path, maturin: Process) -> Result<PathBuf, Error> {
     let _ = fs::remove_dir_all(out);
     maturin.arguments(["--quiet", "--locked", "--out"]).argument(out).folder(workspace.path(PACKAGE)).run()?;
@@ -82,7 +83,7 @@ fn built(workspace: &Workspace, out: &Path, maturin: Process) -> Result<PathBuf,
     wheel.ok_or(Error::NothingToCheck { folder: "target/wheels" })
 }
 
-/// A Python that is new enough and can create environments.
+/// Finds a Python that is new enough and can create environments.
 fn found(workspace: &Workspace) -> Result<PathBuf, Error> {
     let is_fit = |name: &&str| {
         let tried = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))";
@@ -104,7 +105,7 @@ struct Environment<'a> {
 }
 
 impl<'a> Environment<'a> {
-    /// An environment that is created if it does not exist.
+    /// Opens an environment, and creates it if it does not exist.
     fn kept(workspace: &'a Workspace, python: &Path, name: &str) -> Result<Self, Error> {
         let folder = workspace.target("python").join(name);
         if !folder.join("bin/pip").exists() {
@@ -121,7 +122,7 @@ impl<'a> Environment<'a> {
     }
 
     fn program(&self, name: &str) -> Process {
-        // Without the packages of the caller's environment.
+        // Do not use the packages of the caller's environment.
         self.workspace.program(self.folder.join("bin").join(name)).without("PYTHONPATH")
     }
 

@@ -1,4 +1,4 @@
-//! The results tables of the papers' chapters, generated from the committed results of full runs.
+//! Tables of results for the papers' chapters, generated from the committed results of full runs.
 
 use crate::error::Error;
 use crate::workspace::{self, Workspace};
@@ -7,7 +7,7 @@ use crate::workspace::{self, Workspace};
 pub(crate) const FOLDER: &str = "docs/results";
 const END: &str = "<!-- end of results -->";
 
-/// Each chapter whose paper has results, with its up-to-date content.
+/// Each chapter whose paper has results, with the new content of the chapter.
 pub(crate) fn chapters(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     let chapter = workspace.build_example("chapter")?;
     let mut chapters = Vec::new();
@@ -22,7 +22,7 @@ pub(crate) fn chapters(workspace: &Workspace) -> Result<Vec<(String, String)>, E
     Ok(chapters)
 }
 
-/// A page of the book with the suites whose tables it shows, and the file of their committed results.
+/// A page of the book, and the suites whose tables it shows, each with the file of its committed results.
 type SuitePage = (&'static str, &'static [(&'static str, &'static str)]);
 
 const SUITES: [SuitePage; 2] = [
@@ -30,7 +30,7 @@ const SUITES: [SuitePage; 2] = [
     ("docs/src/equipoise.md", &[("bars", "docs/suite/bars.json")]),
 ];
 
-/// The pages of suites with their tables; suites without committed results are left unchanged.
+/// The pages of suites with their tables. A suite without committed results is left unchanged.
 pub(crate) fn suites(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     SUITES.iter().map(|page| suite(workspace, page)).collect()
 }

@@ -19,7 +19,7 @@ pub(crate) fn demo(command: &Path, options: &[&str]) -> Result<(), Error> {
     let folder = std::env::temp_dir().join(format!("equipoise-smoke-{}", std::process::id()));
     let ran = Process::new(command).argument("demo").arguments(options).argument("--out").argument(&folder).run();
     let found = ran.and_then(|()| inspect(&folder));
-    // The folder is ours, so it is removed also after an error.
+    // This process created the folder, so it is removed, also after an error.
     let removed = fs::remove_dir_all(&folder);
     found?;
     removed.map_err(|source| Error::File { verb: "remove", path: folder, source })
@@ -37,16 +37,17 @@ fn inspect(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The packets of all parts of the demo together.
+/// The number of packets in all parts of the demo together.
 fn judge_all(reports: &Value) -> Result<u64, &'static str> {
     let reports = reports.as_array().filter(|all| all.len() == PARTS).ok_or("it is no list of the demo's two parts")?;
     reports.iter().map(judge).sum()
 }
 
-/// Number of parts: the session that holds its target, and our own law.
+/// Number of parts: a session that holds its target delay, and a session with our own control law.
 const PARTS: usize = 2;
 
-/// The packets received over all runs; an error if the simulated or the live run is missing or received nothing.
+/// The number of packets received in all runs. Returns an error if the simulated or the live run is missing or received
+/// nothing.
 fn judge(report: &Value) -> Result<u64, &'static str> {
     let runs = report["runs"].as_array().ok_or("it has no list `runs`")?;
     let mut packets = 0;

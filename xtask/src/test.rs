@@ -7,30 +7,30 @@ use crate::workspace::Workspace;
 pub(crate) const RESULT: &str = "test result: ";
 /// The beginning of a line with the reason why a test was skipped.
 pub(crate) const SKIPPED: &str = "skipped: ";
-/// Packages that bring our controllers to other stacks, and their examples.
+/// Packages that connect the controllers to other stacks (QUIC, WebRTC, GStreamer, browser), and their examples.
 const ADAPTERS: [&str; 5] = ["equipoise-quic", "equipoise-webrtc", "equipoise-gst", "equipoise-web", "browser"];
-/// Number of slow tests at the same time. Most of them sleep; those that need the whole machine wait for it.
+/// Number of slow tests at the same time. Most of them sleep; tests that need the whole machine wait for it.
 const SLOW_AT_ONCE: &str = "6";
 
 /// A set of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
-    /// All that run in simulated time or very briefly, and a short one of each slow family.
+    /// Tests in simulated time, very short tests, and a short test of each slow family.
     Fast,
-    /// Those with `#[ignore]`: real time across namespaces, and long simulations.
+    /// Tests with `#[ignore]`: real time across namespaces, and long simulations.
     Slow,
-    /// Both, one after the other.
+    /// Fast and slow tests, one after the other.
     All,
-    /// Both tiers of the adapters to other stacks, which are not default members.
+    /// Fast and slow tests of the adapters to other stacks, which are not default members.
     Adapters,
 }
 
-/// Runs the tests and prints the skipped ones and the counts.
+/// Runs the tests, and prints the skipped tests and the counts.
 pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
     let mut log = Log::default();
-    // The output of successful tests contains the reasons of skipped ones.
+    // The output of successful tests contains the reasons of skipped tests.
     let fast = workspace.cargo(["test", "--no-fail-fast", "--", "--show-output"]);
-    // Without doc tests: their ignored examples are not meant to run.
+    // Doc tests are excluded, because their ignored examples are not meant to run.
     let slow = workspace.cargo(["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--", "--show-output"]);
     let slow = slow.arguments(["--ignored", "--test-threads", SLOW_AT_ONCE]);
     let runs = match tier {
@@ -48,7 +48,7 @@ pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
             println!("{line}");
         }
     };
-    // If both tiers are requested, the second also runs after a failure of the first.
+    // If both tiers are requested, the second runs even if the first fails.
     let results: Vec<_> = runs.into_iter().map(|run| run.run_lines(&mut take)).collect();
     for reason in &log.skipped {
         println!("{reason}");
@@ -70,7 +70,7 @@ struct Log {
 }
 
 impl Log {
-    /// Handles the next line; returns it unless it is output of a successful test.
+    /// Handles the next line; returns the line unless it is output of a successful test.
     fn take<'a>(&mut self, line: &'a str) -> Option<&'a str> {
         if let Some(counts) = line.strip_prefix(RESULT) {
             self.in_successes = false;
@@ -105,7 +105,7 @@ impl Log {
         }
     }
 
-    /// The sum over all binaries, in the format of a single one.
+    /// The sum over all binaries, in the format of a single binary's result.
     fn total(&self) -> String {
         let verdict = if self.failed == 0 { "ok" } else { "FAILED" };
         let Self { passed, failed, ignored, binaries, skipped, .. } = self;

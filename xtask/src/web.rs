@@ -1,4 +1,4 @@
-//! Pages for the browser: the page that runs the simulator, and reports.
+//! Pages for the browser: the playground, which runs the simulator, and reports.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use crate::workspace::Workspace;
 
 /// Rust's target for browsers.
 const TARGET: &str = "wasm32-unknown-unknown";
-/// Maximum size of a page in bytes: some seconds of download on a phone.
+/// Maximum size of the page in bytes, which a phone downloads in some seconds.
 const MOST: u64 = 3_000_000;
 
 /// Path of the built page.
@@ -46,8 +46,8 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, String), Error> {
     Ok((page, words))
 }
 
-/// Builds the page, and uses it in Debian's Chromium as a person would; its values must be those of the command. Returns the page's
-/// size as text.
+/// Builds the page, and uses it in Debian's Chromium like a user. Its values must equal the command's. Returns the
+/// page's size as text.
 pub(crate) fn check_page(workspace: &Workspace) -> Result<String, Error> {
     let (page, size) = build(workspace)?;
     let test = workspace.program("node").argument(workspace.path("web/test/page.mjs")).argument(page);
@@ -55,7 +55,7 @@ pub(crate) fn check_page(workspace: &Workspace) -> Result<String, Error> {
     Ok(size)
 }
 
-/// Checks the page, and reads a report of each kind in Chromium. Returns the page's size as text.
+/// Checks the page, and reads each kind of report in Chromium. Returns the page's size as text.
 pub(crate) fn check(workspace: &Workspace) -> Result<String, Error> {
     let size = check_page(workspace)?;
     let test = workspace.program("node").argument(workspace.path("web/test/report.mjs"));

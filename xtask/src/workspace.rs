@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::process::Process;
 
-/// The folders of the project and of its build.
+/// The folders of the project and of its build results.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -13,13 +13,13 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// The workspace of this program.
+    /// Finds the workspace of this program.
     pub(crate) fn find() -> Result<Self, Error> {
-        // Cargo gives the package's folder at run time; the folder at build time may be another checkout.
+        // Cargo sets the package's folder at run time; the folder at build time may be another checkout.
         let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let path = Path::new(&package).join("..");
         let root = fs::canonicalize(&path).map_err(|source| Error::File { verb: "find", path, source })?;
-        // Children run in the root, but a relative folder is relative to the caller's folder.
+        // Child processes run in the root, but a relative `CARGO_TARGET_DIR` is relative to the caller's folder.
         let target = match std::env::var_os("CARGO_TARGET_DIR") {
             Some(target) => {
                 let path = PathBuf::from(target);
@@ -30,17 +30,17 @@ impl Workspace {
         Ok(Self { root, target })
     }
 
-    /// A path of the workspace.
+    /// A path in the workspace.
     pub(crate) fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
         self.root.join(relative)
     }
 
-    /// A path of the target folder.
+    /// A path in the target folder.
     pub(crate) fn target(&self, relative: impl AsRef<Path>) -> PathBuf {
         self.target.join(relative)
     }
 
-    /// A path relative to the root.
+    /// A path, relative to the root of the workspace.
     pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
@@ -54,8 +54,7 @@ impl Workspace {
     /// Any program, started in the root, with the workspace's target folder.
     ///
     /// Cargo's variables about this program's own package are removed. Build scripts that read them, such as ring's,
-    /// would otherwise run again, and their dependents would be compiled again, whenever cargo is also run by hand in
-    /// between.
+    /// would run again, and their dependents would be compiled again, whenever the user also runs cargo directly.
     pub(crate) fn program(&self, program: impl AsRef<OsStr>) -> Process {
         let process = Process::new(program).folder(&self.root).variable("CARGO_TARGET_DIR", &self.target);
         let told = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -63,21 +62,21 @@ impl Workspace {
         told.filter(of_package).fold(process, |process, name| process.without(&name))
     }
 
-    /// Builds the command as for the tests, and returns its path.
+    /// Builds the command with the profile of the tests, and returns its path.
     pub(crate) fn build_command(&self) -> Result<PathBuf, Error> {
-        // Built with all default members and an example, libraries have the same features as in the tests, so those
-        // builds are reused.
+        // All default members and an example are built together, so libraries have the same features as in the tests,
+        // and those builds are reused.
         self.cargo(["build", "--quiet", "--bin", "equipoise", "--example", "scenario"]).run()?;
         Ok(self.target.join("debug/equipoise"))
     }
 
-    /// Builds an example of a default member, with the features as in the tests too, and returns its path.
+    /// Builds an example of a default member, with the same features as in the tests, and returns its path.
     pub(crate) fn build_example(&self, name: &str) -> Result<PathBuf, Error> {
         self.cargo(["build", "--quiet", "--example", name]).run()?;
         Ok(self.target("debug/examples").join(name))
     }
 
-    /// All files below `folder` whose name ends in `.extension`, in order of their paths.
+    /// All files below `folder` whose names end in `.extension`, in the order of their paths.
     pub(crate) fn files(&self, folder: &str, extension: &str) -> Result<Vec<PathBuf>, Error> {
         let mut found = Vec::new();
         let mut folders = vec![self.path(folder)];

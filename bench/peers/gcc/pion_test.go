@@ -1,12 +1,13 @@
-// Pion's Google congestion control on feedback that another program makes: standard input has what was sent and reported, standard
-// output the target after each report. It runs as a test because only tests have a clock that can be set (testing/synctest): pion asks
-// the clock of its process. One processor, so that its goroutines take turns in one order.
+// Runs pion's Google congestion control with feedback from another program. Standard input contains sent packets and
+// reports; standard output is the target rate after each report. This is a test because only tests have a clock that
+// can be set (testing/synctest), and pion uses the clock of its process. One processor is used, so that goroutines run
+// in a fixed order.
 //
 //	go test -c -o pion && ./pion -test.run Targets < events
 //
 //	start INITIAL MIN MAX      bit/s
 //	sent NS NUMBER BYTES       time since the start
-//	report NS NUMBER ARRIVAL...  numbers from this one on; each arrival in µs of the receiver's clock, or "-" if the packet was lost
+//	report NS NUMBER ARRIVAL...  statuses of packets from NUMBER on: arrival in µs of the receiver's clock, or "-" if the packet was lost
 //
 // A line of the output is "target BPS".
 package gcc
@@ -31,7 +32,7 @@ import (
 const (
 	extension   = 1
 	transportCC = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
-	// Transport-wide feedback counts its reference time in these.
+	// Unit of the reference time in transport-wide feedback, in µs.
 	referenceUs = 64_000
 )
 
@@ -94,7 +95,7 @@ func newSender(t *testing.T, initial, least, most int64) *sender {
 	return &sender{t: t, began: time.Now(), estimator: estimator, writer: writer}
 }
 
-// Pion counts its goroutines' work as taking no time: the clock stands until all of them wait.
+// Pion's goroutines take no simulated time: the clock stops until all of them wait.
 func (s *sender) until(ns int64) {
 	time.Sleep(time.Until(s.began.Add(time.Duration(ns))))
 	synctest.Wait()

@@ -1,4 +1,4 @@
-"""One live run: sender and receiver in a network namespace each, `equipoise link` between them in a third, captures at both ends."""
+"""One live run: sender and receiver in two network namespaces, `equipoise link` between them in a third, captures at both ends."""
 
 import json
 import os
@@ -10,9 +10,9 @@ from problems import Failed, Unmeasured
 from senders import RECEIVER, SENDER
 
 DELAY_MS, QUEUE_MS = 50, 300
-# A browser starts, a receiver listens.
+# Start-up time in s of a browser and of a receiver.
 EARLY_S, LISTEN_S = 8, 1.5
-# How long a program may take to end by itself, and after it was told to.
+# Time limit in s for a program to end by itself, and after a signal.
 GRACE_S, STOP_S = 8, 5
 NEEDS = ("ip", "ethtool", "tcpdump", "iperf3", "chrt", "nice")
 
@@ -24,7 +24,7 @@ def run(*words):
 
 
 class Bed:
-    """Three namespaces, and the programs in them: both go with it."""
+    """Three namespaces and the programs in them; leaving the context removes them."""
 
     def __init__(self, out):
         self.out = out
@@ -54,11 +54,11 @@ class Bed:
             run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
             run("ip", "-n", name, "link", "set", "eth0", "up")
             run("ip", "-n", self.middle, "link", "set", end, "up")
-            # Whole packets in captures, and no bursts of 64 kB.
+            # Turn off offloads, so that captures have single packets, and there are no bursts of 64 kB.
             run("ip", "netns", "exec", name, "ethtool", "-K", "eth0", "tso", "off", "gso", "off", "gro", "off", "tx-udp-segmentation", "off")
 
     def start(self, name, where, words, priority=10, environment=None):
-        """Starts a program in real time, so that what else the machine does disturbs little; priority 0 for one that takes too much for that."""
+        """Starts a program with real-time priority, so that other load disturbs it little; priority 0 for one that needs too much time."""
         how = ["chrt", "-f", str(priority)] if priority else ["nice", "-n", "-10"]
         with open(f"{self.out}/{name}.log", "w", encoding="utf-8") as log:
             self.programs[name] = subprocess.Popen(
@@ -78,7 +78,7 @@ class Bed:
 
 
 def live(case, peer, tools, out):
-    """One run; what it leaves is in `out`: a.pcap, b.pcap, link.json, meta.json and what the programs said."""
+    """Runs a case once, and leaves its files in `out`: a.pcap, b.pcap, link.json, meta.json and the programs' logs."""
     os.makedirs(out, exist_ok=True)
     with open(f"{out}/rate.csv", "w", encoding="utf-8") as steps:
         steps.writelines(f"{at},{rate}\n" for at, rate in case.steps)
@@ -95,7 +95,7 @@ def live(case, peer, tools, out):
             bed.start("send", bed.near, send, 0, environment)
         time.sleep(EARLY_S if peer.early else LISTEN_S)
         begin = time.time()
-        # `--spin` keeps the link awake for the last 200 us before each departure only.
+        # `--spin` makes the link wait actively only for the last 200 us before each departure.
         bed.start("link", bed.middle, [
             *tools.words("{equipoise} link --between left right", out, 0), "--rate-csv", f"{out}/rate.csv", "--back-rate", "unlimited",
             "--delay", f"{DELAY_MS}ms", "--queue", f"{QUEUE_MS} ms", "--aqm", "droptail", "--spin", "-q", "-t", str(case.seconds + 12),
@@ -117,7 +117,7 @@ def live(case, peer, tools, out):
         for name in bed.programs:
             if name != "link" and not name.startswith("tcpdump"):
                 bed.stop(name)
-        # The last packets cross the link.
+        # Wait until the last packets have crossed the link.
         time.sleep(0.7)
         for name in ("link", "tcpdump-a", "tcpdump-b"):
             bed.stop(name)

@@ -1,11 +1,11 @@
-"""The two cases: what the path does, and what else is on it."""
+"""The two test cases: capacity of the path over time, and other traffic."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """Steps of the capacity as pairs of seconds and Mbit/s, length, one TCP flow from when to when, and the phases that are reported."""
+    """Steps of the capacity (s, Mbit/s), duration, start and end of a TCP flow, and the phases that are reported."""
 
     name: str
     steps: tuple
@@ -14,11 +14,11 @@ class Case:
     phases: tuple
 
     def capacity(self, at):
-        """In bit/s."""
+        """Returns the capacity at a time, in bit/s."""
         return [rate for begin, rate in self.steps if begin <= max(at, 0.0)][-1] * 1e6
 
     def bits(self, begin, end):
-        """What the capacity comes to in this time."""
+        """Returns the number of bits that the path can carry between two times."""
         edges = [at for at, _ in self.steps] + [float("inf")]
         rates = [rate for _, rate in self.steps]
         return sum(max(0.0, min(end, edges[i + 1]) - max(begin, edges[i])) * rate * 1e6 for i, rate in enumerate(rates))

@@ -1,4 +1,5 @@
-// Chromium as the sender: chromium.js CHROMIUM URL SECONDS STATS_JSON; it calls when it gets SIGUSR2. Needs puppeteer-core in NODE_PATH.
+// Chromium as the sender: chromium.js CHROMIUM URL SECONDS STATS_JSON. It starts the call after SIGUSR2. Needs
+// puppeteer-core in NODE_PATH.
 const puppeteer = require('puppeteer-core'), fs = require('fs');
 const [executablePath, url, seconds, out] = process.argv.slice(2);
 const MAX_BITRATE = 5_000_000;

@@ -1,7 +1,7 @@
 """Utilisation and queueing of one live run, by its two captures.
 
-A packet's queueing is its one-way delay between the captures, which share the kernel's clock, less the propagation delay and less its
-own time on the wire at the capacity of the moment. A packet belongs to the moment at which it left the bottleneck.
+A packet's queueing delay is its one-way delay between the captures, which share the kernel's clock, minus the propagation delay and minus
+its transmission time at the current capacity. A packet counts at the time at which it left the bottleneck.
 """
 
 import collections
@@ -14,17 +14,17 @@ from problems import Unmeasured
 from senders import SENDER
 
 PROPAGATION_S = DELAY_MS * 1e-3
-# pcap with nanoseconds, of this machine's byte order.
+# pcap with ns timestamps, in this machine's byte order.
 MAGIC = 0xA1B23C4D
 IPV4, UDP, TCP = b"\x08\x00", 17, 6
 
 Sent = collections.namedtuple("Sent", "at, key, size, is_tcp")
-# `left`: when it left the bottleneck; None if it was lost.
+# `left`: the time at which the packet left the bottleneck; None if it was lost.
 Packet = collections.namedtuple("Packet", "at, left, size, is_tcp")
 
 
 def frames(path):
-    """Seconds, nanoseconds and IP packet of each frame of a capture."""
+    """Yields seconds, nanoseconds and IP packet of each frame of a capture."""
     with open(path, "rb") as file:
         data = file.read()
     if len(data) < 24 or struct.unpack_from("<I", data)[0] != MAGIC:
@@ -39,7 +39,7 @@ def frames(path):
 
 
 def sent(path, begin_s):
-    """The sender's packets of a capture, by seconds since `begin_s`; a key that is the same at both ends."""
+    """Yields the sender's packets of a capture: time in s since `begin_s`, and a key that is the same in both captures."""
     whole, part = int(begin_s), begin_s % 1
     source = socket.inet_aton(SENDER)
     for seconds, nanoseconds, packet in frames(path):
@@ -48,14 +48,14 @@ def sent(path, begin_s):
         size, at = struct.unpack_from("!H", packet, 2)[0], seconds - whole + nanoseconds * 1e-9 - part
         body = packet[(packet[0] & 15) * 4 :]
         if packet[9] == UDP:
-            # Without the checksum, which the link fills in.
+            # Without the checksum, which the link may complete.
             yield Sent(at, (size, body[:6], body[8:]), size, False)
         elif packet[9] == TCP:
             yield Sent(at, (size, packet[4:6], body[:16]), size, True)
 
 
 def matched(near, far):
-    """Packets that were sent, with when each left the bottleneck."""
+    """Yields the sent packets, each with the time at which it left the bottleneck."""
     arrivals = collections.defaultdict(collections.deque)
     for packet in far:
         arrivals[packet.key].append(packet.at)
@@ -72,7 +72,7 @@ def rate_bps(packets, begin, end):
 
 
 def part(case, media, begin, end):
-    """What is reported of a stretch of time."""
+    """Returns the reported values of a phase."""
     got = [packet for packet in media if packet.left is not None and begin <= packet.left < end]
     waits = [max(0.0, packet.left - packet.at - 8 * packet.size / case.capacity(packet.left)) for packet in got]
     offered = [packet for packet in media if begin <= packet.at < end]
@@ -88,7 +88,7 @@ def part(case, media, begin, end):
 
 
 def lateness(path):
-    """How late the link itself was: this machine's part in the delays."""
+    """Returns how late the link itself was: the part of the delays that this machine causes."""
     with open(path, encoding="utf-8") as file:
         link = json.load(file)
     return {
@@ -99,7 +99,7 @@ def lateness(path):
 
 
 def measure(case, out):
-    """A live run by what `bed.live` left in `out`."""
+    """Returns the results of a live run from the files that `bed.live` left in `out`."""
     with open(f"{out}/meta.json", encoding="utf-8") as file:
         meta = json.load(file)
     packets = list(matched(*(list(sent(f"{out}/{end}.pcap", meta["begin_s"])) for end in "ab")))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Real congestion controls of media live beside our own, live and simulated: utilisation and queueing on one path.
+"""Compares other media congestion controls, live, with our own, live and simulated: utilisation and queueing on one path.
 
   run.py --equipoise PATH [--peers pion,chromium,scream,...] [--case 5.1|tcp] [--runs 3] [--worlds live,sim] [--out FILE] [--captures DIR]
 
-Live runs want root and a machine of which little else is asked. A run whose captures are there is measured, and not made again.
-`README.md` says what is compared, and what each peer needs.
+Live runs need root and a machine with little other load. A run whose captures exist is measured, but not run again.
+`README.md` describes the comparison, and what each peer needs.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def rounded(value):
 
 
 def span(runs, stretch, key, scale):
-    """Least and largest of the runs; `stretch` is a phase, or None for the whole."""
+    """Returns the smallest and the largest value of the runs; `stretch` is a phase, or None for the whole run."""
     found = [(run["phases"][stretch] if stretch else run["whole"])[key] for run in runs]
     found = [scale * value for value in found if value is not None]
     return (min(found), max(found)) if found else None
@@ -76,7 +76,7 @@ def cell(ends):
 
 
 def outside(live, simulated):
-    """How far the simulated runs' middle lies outside of the live ones."""
+    """Returns the distance of the simulated runs' middle from the range of the live runs."""
     if live is None or simulated is None:
         return "–"
     middle = sum(simulated) / 2

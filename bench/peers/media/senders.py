@@ -1,6 +1,6 @@
-"""Who sends: the foreign congestion controls, and our own laws; what each needs, and how each is started.
+"""The senders: other congestion controls and our own; the tools that each needs, and the commands that start it.
 
-Limits are the same for all, 0.1 to 5 Mbit/s, and so is the start, 0.3 Mbit/s. Chromium's lowest rate is its own, some 30 kbit/s.
+All have the same limits, 0.1 to 5 Mbit/s, and the same initial rate, 0.3 Mbit/s, except for Chromium's own minimum of about 30 kbit/s.
 """
 
 import dataclasses
@@ -17,20 +17,21 @@ PUPPETEER = "puppeteer-core@24.43.1"
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """A sender with its receiver: words in which {name} is filled in by `Tools.words`."""
+    """A sender with its receiver, as command lines in which `Tools.words` fills in {name}."""
 
     about: str
     receive: str
     send: str
     needs: tuple
-    # Our own law that it is to be compared with, and by which feedback.
+    # The control law of ours to compare it with, and the kind of feedback.
     law: str
-    # Started before the link, and told by SIGUSR2 to begin: a browser takes seconds to start, and more than a real-time share.
+    # Whether it is started before the link and waits for SIGUSR2: a browser takes seconds to start, and needs more time
+    # than a real-time process may use.
     early: bool = False
 
 
 def own(about, law, feedback, settings):
-    """A law of ours between hosts: packets at even distances, as much as it allows."""
+    """A control law of ours between hosts: evenly spaced packets at the allowed rate."""
     words = " ".join(f"--set {setting}" for setting in settings.split())
     send = (
         "{equipoise} send " + RECEIVER + " --insecure -q -J {out}/send.json -i 0.25 -t {seconds} -l 1200 --report-interval 200ms "
@@ -71,7 +72,7 @@ PEERS = {
 
 
 class Tools:
-    """The programs, found or built once."""
+    """The programs, each found or built once."""
 
     def __init__(self, equipoise, scream, chromium, work):
         self.given = {"equipoise": equipoise, "scream": scream, "chromium": chromium}
@@ -79,17 +80,17 @@ class Tools:
         self.found = {}
 
     def need(self, names):
-        """Finds or builds the tools of these names."""
+        """Finds or builds the tools with these names."""
         for name in names:
             if name not in self.found:
                 self.found[name] = getattr(self, f"find_{name}", lambda name=name: self.on_path(name))()
 
     def words(self, text, out, seconds):
-        """Words of a command."""
+        """Returns the words of a command line."""
         return text.format(**self.found, here=HERE, out=out, seconds=seconds).split()
 
     def environment(self):
-        """In which node finds its packages."""
+        """Returns the environment in which node finds its packages."""
         return dict(os.environ, NODE_PATH=self.found.get("puppeteer", ""))
 
     @staticmethod
@@ -131,7 +132,7 @@ class Tools:
         return self.built("pionreceive")
 
     def built(self, name):
-        """One of the two programs around pion, built by Go."""
+        """Builds one of the two programs that use pion, with Go."""
         go = shutil.which("go") or "/usr/local/go/bin/go"
         if not os.access(go, os.X_OK):
             raise Missing("go", "not on the PATH", "https://go.dev/dl/, 1.24 or newer")

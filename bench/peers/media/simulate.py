@@ -1,4 +1,4 @@
-"""The same case in `equipoise sim`: a law of ours, and what its session sends."""
+"""The same case in `equipoise sim`: one of our control laws, and what its session sends."""
 
 import json
 import os
@@ -12,7 +12,7 @@ LIMITS = 'initial_rate = "300 kbit/s", min_rate = "0.1 Mbit/s", max_rate = "5 Mb
 
 
 def law(name, format_, interval, more=""):
-    """Keys of the scenario's session: packets at even distances, as many as the law allows, as `equipoise send` has them."""
+    """Keys of the scenario's session: evenly spaced packets at the allowed rate, as in `equipoise send`."""
     return {
         "controller": f'{{ name = "{name}", {LIMITS}{more} }}',
         "feedback": f'{{ format = "{format_}", interval = "{interval}" }}',
@@ -20,7 +20,7 @@ def law(name, format_, interval, more=""):
 
 
 def frames(rate):
-    """Frames that follow the rate at once and are all alike, as the senders around pion and SCReAM make them."""
+    """Frames that follow the rate at once and have equal sizes, as from the senders with pion and SCReAM."""
     return (
         f'[{{ kind = "encoder", frame_rate = {rate}, min_rate = "90 kbit/s", max_rate = "5 Mbit/s", reaction = "0 s", burst = "0 B", '
         "interval_spread = 0, size_spread = 0 }]"
@@ -30,26 +30,28 @@ def frames(rate):
 DRAFT = law("gcc", "twcc", "100 ms", ', form = "draft"')
 LIBWEBRTC = law("gcc", "twcc", "50 ms", ', form = "libwebrtc"')
 SCREAM = law("scream", "rfc8888", "20 ms")
-# An encoder that follows with a delay, whose frames scatter: RFC 8593's example values except for its limits.
+# An encoder that follows the rate with a delay and varies its frame sizes: RFC 8593's example values except for its
+# limits.
 ENCODER = '[{ kind = "encoder", min_rate = "50 kbit/s", max_rate = "5 Mbit/s" }]'
 
-# By the name of the sender: our own law as it runs live, or in a foreign sender's place with its media.
+# By the sender's name: our own control law as in the live runs, or in place of another sender, with the other sender's
+# media.
 SESSIONS = {
     "gcc": LIBWEBRTC,
     "gcc-draft": DRAFT,
     "scream-ours": SCREAM,
     "nada": law("nada", "twcc", "100 ms"),
     "equipoise": law("equipoise", "twcc", "50 ms"),
-    # Its pacer's budget grows while it waits for a frame, so that a frame leaves at once.
+    # Pion's pacer accumulates budget while it waits for a frame, so a frame is sent at once.
     "pion": DRAFT | {"source": frames(30), "pacing": 100},
-    # Its pacer lets go of 40 ms at once.
+    # Chromium's pacer sends 40 ms of data at once.
     "chromium": law("gcc", "twcc", "50 ms", ', form = "libwebrtc", pacing = 100') | {"source": ENCODER},
     "scream": SCREAM | {"source": frames(50)},
 }
 
 
 def simulate(equipoise, case, settings, runs):
-    """Results of each run, with the keys of `measure`."""
+    """Returns the results of each run, with the keys of `measure`."""
     words = [word for key, value in settings.items() for word in ("--set", f"flow.media.{key}={value}")]
     with tempfile.TemporaryDirectory() as folder:
         command = [equipoise, "sim", f"{HERE}/case-{case.name}.toml", "--quiet", "--threads", "1", "--runs", str(runs), "--json", f"{folder}/out", *words]

@@ -1,5 +1,5 @@
-/* A controller in your own stack: packets over a link of 3 Mbit/s and a round trip of 40 ms, in simulated time. Each packet is
- * acknowledged by an array of one; a stack with RTCP passes its bytes to eq_controller_rtcp instead.
+/* A controller in your own stack. It sends packets over a link of 3 Mbit/s with a round-trip time of 40 ms, in simulated
+ * time. It reports each arrival in an array of one packet; a stack with RTCP passes RTCP to eq_controller_rtcp instead.
  *
  *   controller [NAME [PARAMETER=VALUE ...]]
  *
@@ -21,7 +21,7 @@ int main(int count, char **words) {
         fprintf(stderr, "%s: %s\n", eq_error_name(made), eq_last_error_message());
         return 1;
     }
-    static int64_t arrivals[UNDER_WAY]; /* by number */
+    static int64_t arrivals[UNDER_WAY]; /* arrival times by packet number */
     uint64_t sent = 0, told = 0;
     int64_t free_at = 0, next_line = 0;
     for (int64_t now = 0; now < SECONDS * 1000 * MS;) {

@@ -31,7 +31,7 @@ static AVCodecContext *open_encoder(int64_t rate_bps) {
     return avcodec_open2(encoder, encoder->codec, NULL) == 0 ? encoder : NULL;
 }
 
-static void paint(AVFrame *frame, int number) { /* moving waves with some noise, which needs bits */
+static void paint(AVFrame *frame, int number) { /* moving waves, with noise because noise needs a high bitrate */
     for (int plane = 1; plane < 3; plane++) memset(frame->data[plane], 128, (size_t)frame->linesize[plane] * HEIGHT / 2);
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++)

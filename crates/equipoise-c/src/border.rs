@@ -40,7 +40,7 @@ pub(crate) unsafe fn options<T: Growing>(from: *const T) -> Result<T, Fault> {
     Ok(whole)
 }
 
-/// Fills the caller's structure as far as it reaches.
+/// Copies `value` into the caller's structure, as far as the size of that structure allows.
 ///
 /// # Safety
 /// `to` is null, or begins with a `usize` and points to that many writable bytes.
@@ -143,9 +143,9 @@ pub(crate) unsafe fn hand_out<T>(to: *mut *mut T, make: impl FnOnce() -> Result<
     Ok(())
 }
 
-/// Maximum bytes of an IP packet: those of IPv6 with its header (RFC 8200, Sec. 3).
+/// Maximum size of an IP packet, in bytes: the longest IPv6 payload and its header (RFC 8200, Sec. 3).
 pub(crate) const LONGEST_PACKET: usize = 65_575;
-/// Maximum bytes of a frame, and of waiting data. Ours: far above real values, and sums cannot overflow.
+/// Maximum bytes of a frame, and of waiting data. Our choice: far above real values, and sums cannot overflow.
 pub(crate) const LONGEST_FRAME: usize = 1 << 31;
 /// A size given by the caller.
 pub(crate) fn bytes(count: usize, most: usize) -> Result<Size, Fault> {

@@ -125,7 +125,7 @@ impl Fault {
         Self { code, words: Chain(error).to_string() }
     }
 
-    /// Stores its text for [`eq_last_error_message`].
+    /// Stores the text of the error for [`eq_last_error_message`].
     fn tell(self) -> eq_error {
         // A zero byte would end the text.
         let words = CString::new(self.words.replace('\0', "\\0")).unwrap_or_default();
@@ -196,7 +196,7 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Fault>) -> eq_error {
     value(body).err().unwrap_or(EQ_OK)
 }
 
-/// Runs `body` for a value whose type differs from a code.
+/// Runs `body`, which returns a value instead of a code; returns any error, including a panic, as a code.
 pub(crate) fn value<T>(body: impl FnOnce() -> Result<T, Fault>) -> Result<T, eq_error> {
     let panicked = || Fault::new(EQ_E_INTERNAL, "a fault of the library's own: it panicked, and said where on stderr");
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| Err(panicked()));

@@ -4,8 +4,9 @@
 //! - [`media`]: sessions between hosts, as in `equipoise send` and `equipoise receive`, with descriptors to poll.
 //! - [`pair`]: flow pairs, in a separate header.
 //!
-//! Every call returns an [`eq_error`](error::eq_error) or a value that cannot be one; NULL is never dereferenced; no
-//! panic crosses into C. The documentation of the calls is in the headers, which are generated from these comments.
+//! Every call returns an [`eq_error`](error::eq_error) or a value that differs from every error; NULL is never
+//! dereferenced; no panic crosses into C. The documentation of the calls is in the headers, which are generated from
+//! these comments.
 
 #![expect(
     clippy::doc_markdown,

@@ -30,12 +30,12 @@ impl Signal {
     }
 
     pub(crate) fn raise(&self) {
-        // It fails only if its counter overflows, and then it is already raised.
+        // The write fails only if the counter would overflow; then the descriptor is already readable.
         let _ = self.0.write(1);
     }
 
     pub(crate) fn lower(&self) {
-        // It fails if it was not raised.
+        // The read fails if the descriptor was not raised; then nothing has to be done.
         let _ = self.0.read();
     }
 
@@ -44,7 +44,7 @@ impl Signal {
         self.0.as_fd().as_raw_fd()
     }
 
-    /// Waits until it is raised; false if that does not happen by `deadline`.
+    /// Waits until the descriptor is raised. Returns false if `deadline` passes first.
     fn wait(&self, deadline: Deadline) -> Result<bool, Fault> {
         loop {
             let mut polled = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
@@ -66,7 +66,7 @@ impl Wake for Signal {
     }
 }
 
-/// The time until which to wait; `None` waits forever.
+/// The time at which a wait ends; `None` waits forever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline(Option<Instant>);
 
@@ -77,7 +77,7 @@ impl Deadline {
         Self(wait.and_then(|wait| Instant::now().checked_add(wait)))
     }
 
-    /// The time, for a runtime's timer.
+    /// The deadline, for a timer of the runtime.
     pub(crate) const fn at(self) -> Option<Instant> {
         self.0
     }
@@ -95,11 +95,12 @@ impl Deadline {
     }
 }
 
-/// A source of items.
+/// A source of items, such as sessions or payloads.
 pub(crate) trait Source {
     /// The type of the items.
     type Item;
-    /// The next item, or `None` after the last; while it is pending, the context's waker is woken when there is one.
+    /// Returns the next item, or `None` after the last. If no item is available yet, the context's waker is woken
+    /// later.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Self::Item>>;
 }
 
@@ -136,7 +137,7 @@ impl<S: Source> Inbox<S> {
         self.signal.number()
     }
 
-    /// Ends all waiting, now and later.
+    /// Wakes every waiting call; later calls do not wait.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.signal.raise();
@@ -152,7 +153,7 @@ impl<S: Source> Inbox<S> {
         self.inner.into_inner().unwrap_or_else(PoisonError::into_inner).source
     }
 
-    /// Fetches the next item, and raises the descriptor if there is one.
+    /// Polls the source for the next item, and makes the descriptor readable if there is one.
     fn look(&self, inner: &mut Inner<S>) {
         if matches!(inner.next, Next::Unknown) {
             self.signal.lower();
@@ -167,7 +168,7 @@ impl<S: Source> Inbox<S> {
         }
     }
 
-    /// Takes the next item if `fits` accepts it; otherwise it stays.
+    /// Takes the next item if `fits` accepts it; otherwise the item stays in the inbox.
     pub(crate) fn take(
         &self,
         deadline: Deadline,

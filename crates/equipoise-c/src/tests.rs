@@ -1,4 +1,4 @@
-//! What the tests in C, in `tests/c`, do not cover.
+//! Tests of behaviour that the C tests in `tests/c` do not cover.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_int};
@@ -58,7 +58,7 @@ fn structures_of_any_size_are_read_and_filled_as_far_as_they_go() {
     assert_eq!(shorter.map(|read| (read.feedback, read.interval_ns)).expect("it is read"), (2, 0));
     assert_eq!(none.map(|read| read.feedback).expect("it is read"), 0);
 
-    // A caller of a later version has more fields after those known here.
+    // A program built for a later version has more fields after the fields known here.
     let before = eq_controller_status { rate_bps: 77, ..eq_controller_status::standard() };
     let mut later = [before; 2];
     later[0].struct_size = size_of_val(&later);
@@ -92,7 +92,7 @@ fn v6(port: u16) -> sockaddr_in6 {
     }
 }
 
-/// The tests in C use IPv4.
+/// If it fails, flow pairs do not work over IPv6; the tests in C use only IPv4.
 #[test]
 fn units_come_whole_over_ipv6() {
     if let Err(error) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {

@@ -8,8 +8,8 @@ pub(crate) struct CallersClock {
     start_ns: i64,
 }
 
-/// The caller's first time on the controller's clock. It is far from zero, because a receiver's times wrap and may seem
-/// to lie before it. 36 years.
+/// The caller's first time on the controller's clock, in ns: 36 years. It is far from zero, because a receiver's
+/// timestamps wrap and may seem to be earlier than the first time.
 const EPOCH: u64 = 1 << 60;
 
 /// A time that is never reached.
@@ -35,7 +35,7 @@ pub(crate) fn arrival(at_ns: i64) -> Instant<ReceiverClock> {
     Instant::from_nanos(bounded(i128::from(EPOCH) + i128::from(at_ns)))
 }
 
-/// A positive time; otherwise `standard`.
+/// The given time if it is positive, otherwise `standard`.
 pub(crate) const fn span_or(nanos: i64, standard: Span) -> Span {
     if nanos > 0 { Span::from_nanos(nanos) } else { standard }
 }

@@ -1,14 +1,14 @@
-//! The bar that shows how far a run has come, if standard error is a terminal.
+//! The progress bar of a run, if standard error is a terminal.
 
 use std::io::{self, IsTerminal as _};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar from nothing to all.
+/// A progress bar from 0 to 100 %.
 #[derive(Debug)]
 pub(crate) struct Bar(ProgressBar);
 
-/// Steps of the bar.
+/// Number of steps of the bar.
 const STEPS: u64 = 1000;
 
 impl Bar {
@@ -23,12 +23,12 @@ impl Bar {
         Self(bar)
     }
 
-    /// Shows this share of the run, 0 to 1.
+    /// Sets the bar to this share of the run, 0 to 1.
     pub(crate) fn progress(&self, share: f64) {
         self.0.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }
 
-    /// The run is over: the bar disappears.
+    /// Removes the bar at the end of the run.
     pub(crate) fn finish(self) {
         self.0.finish_and_clear();
     }

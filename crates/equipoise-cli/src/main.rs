@@ -1,4 +1,4 @@
-//! The `equipoise` command: arguments, printing, exit codes, nothing else.
+//! The `equipoise` command: only arguments, printing and exit codes.
 
 mod args;
 mod bar;

@@ -1,4 +1,4 @@
-//! How a command ended that did not fail: by itself or by Ctrl-C.
+//! How a command ended that did not fail: it was completed, or Ctrl-C interrupted it.
 
 #[cfg(feature = "live")]
 use std::sync::Arc;
@@ -14,26 +14,27 @@ use crate::error::CliError;
 /// How a command ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is complete.
+    /// The command is complete.
     Complete,
-    /// With --check: a session did not hold its target, or too many paths were bad.
+    /// With --check: a session did not reach its target, or too many random paths were bad.
     NotHeld,
-    /// Ctrl-C interrupted it; the completed part is written.
+    /// Ctrl-C interrupted the command; the completed part is written.
     #[cfg(feature = "live")]
     Interrupted,
 }
 
-/// The outcome of a command with these runs; with `check` it depends on whether the targets were held.
+/// The outcome of a command with these runs. With `check`, it depends on whether all sessions reached their targets.
 pub(crate) fn checked(check: bool, runs: &[Run]) -> Outcome {
     let is_missed = |judged: &FlowJudgement| judged.judgement.is_held == Some(false);
     if check && verdict::judge(runs).iter().any(is_missed) { Outcome::NotHeld } else { Outcome::Complete }
 }
 
-/// The exit status after Ctrl-C, as shells have it: 128 and the number of the signal.
+/// The exit status after Ctrl-C, as in shells: 128 plus the number of the signal, 2.
 #[cfg(feature = "live")]
 pub(crate) const INTERRUPTED: i32 = 130;
 
-/// A flag that Ctrl-C sets. A second Ctrl-C ends the process immediately, because a stuck terminal or reader may block an orderly end.
+/// A flag that Ctrl-C sets. A second Ctrl-C ends the process immediately, because a stalled terminal or reader may
+/// prevent an orderly end.
 #[cfg(feature = "live")]
 pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -46,7 +47,7 @@ pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     Ok(stop)
 }
 
-/// The outcome of a command that this flag may have interrupted.
+/// The outcome of a command that Ctrl-C, through this flag, may have interrupted.
 #[cfg(feature = "live")]
 pub(crate) fn outcome(stop: &AtomicBool) -> Outcome {
     if stop.load(Ordering::Relaxed) { Outcome::Interrupted } else { Outcome::Complete }

@@ -1,4 +1,4 @@
-//! Outputs of a command: files that are opened before a run and filled after it, and text.
+//! Outputs of a command: text, and files that are opened before a run and written after it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -24,11 +24,11 @@ pub(crate) struct Results {
 
 /// A file that is written completely or not at all.
 ///
-/// It is opened under a temporary name before the run begins, so that a wrong path is reported early, and renamed when
-/// its content is complete. If it is dropped before that, it leaves nothing behind.
+/// The file is opened under a temporary name before the run begins, so that a wrong path is reported early. It is
+/// renamed when its content is complete. If it is dropped before that, the temporary file is deleted.
 ///
-/// If the path exists and is not a regular file (`/dev/null`, a pipe, a link to a file), it is written to directly:
-/// renaming a file to it would replace it for all other programs.
+/// If the path exists and is not a regular file (`/dev/null`, a pipe, a link to a file), the output is written to it
+/// directly, because a rename would replace it for all other programs.
 #[derive(Debug)]
 pub(crate) enum Output {
     /// Standard output.
@@ -37,7 +37,8 @@ pub(crate) enum Output {
     File {
         /// Its final path.
         path: PathBuf,
-        /// Its temporary path; `None` after it was renamed, or if it is written directly to its final path.
+        /// The temporary path; `None` after the file was renamed, or if the output is written directly to its final
+        /// path.
         part: Option<PathBuf>,
         /// The open file.
         file: BufWriter<File>,
@@ -138,13 +139,14 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Self::File { part: Some(part), .. } = self {
-            // Best effort: there is no one to report to, and the name of a leftover `.part` file explains itself.
+            // This is best effort: an error cannot be reported here, and the name of a leftover `.part` file explains
+            // the file.
             let _ = fs::remove_file(part);
         }
     }
 }
 
-/// Prints to standard output; a closed pipe is no error.
+/// Prints to standard output; a closed pipe is not an error.
 pub(crate) fn say(quiet: bool, text: &str) {
     if !quiet {
         let _ = io::stdout().write_all(text.as_bytes());

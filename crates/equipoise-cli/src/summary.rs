@@ -1,4 +1,4 @@
-//! The summary for the terminal: after one run its main values, one line per flow; after several runs their means.
+//! The summary for the terminal: the main values of each flow after one run, or the means after several runs.
 
 mod many;
 mod media;
@@ -8,12 +8,13 @@ use equipoise_lab::result::{
 };
 use equipoise_lab::verdict::{self, FlowJudgement};
 
-/// Milliseconds in ten columns; a dash for what was not measured.
+/// A time in ms, ten columns wide; a dash if it was not measured.
 pub(crate) fn millis(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| format!("{:>9}", "-"), |seconds| format!("{:6.2} ms", seconds * 1e3))
 }
 
-/// The results: for a world with one run a line per flow, for one with several runs a table of means, and the judgements.
+/// The results, with the judgements. A world, simulated or live, has a line per flow after one run, and a table of
+/// means after several.
 pub(crate) fn of(report: &Report) -> String {
     let mut text = String::new();
     let in_world = |world| report.runs.iter().filter(|run| run.world == world).collect::<Vec<_>>();
@@ -86,7 +87,7 @@ fn flow_line(flow: &FlowResult) -> String {
     )
 }
 
-/// The fetches of web traffic.
+/// The values of the fetches of web traffic.
 fn web_line(web: &WebResult) -> String {
     let WebResult { fetches_begun, fetches, time, on_share } = web;
     let seconds = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.3} s"));
@@ -95,7 +96,7 @@ fn web_line(web: &WebResult) -> String {
     format!("{fetches} of {fetches_begun} fetches complete, in {p50} (p95 {p95}){on}")
 }
 
-/// The frames of a live medium.
+/// The values of the frames of a live medium.
 fn frames_line(medium: &str, frames: &FramesResult) -> String {
     let millis = |delay| millis(delay).trim_start().to_owned();
     let (p50, p95, p99) = (millis(frames.delay.p50_s), millis(frames.delay.p95_s), millis(frames.delay.p99_s));
@@ -125,7 +126,7 @@ fn breakers(flow: &FlowResult) -> impl Iterator<Item = String> + use<'_> {
     cut.into_iter().chain(stopped).chain(of_path)
 }
 
-/// A flow pair's rate is that of both transports at the receiver.
+/// The values of a flow pair; its rate is the sum over TCP and RTP at the receiver.
 fn pair_line(flow: &FlowResult, pair: &PairResult) -> String {
     let rate = pair.received_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
     let running = pair.running_periods();
@@ -133,7 +134,7 @@ fn pair_line(flow: &FlowResult, pair: &PairResult) -> String {
     format!("{:12} {rate}   received; {running} running periods, {adus} ADUs, {adus_missing} missing", flow.name)
 }
 
-/// The values of one of its paths.
+/// The values of one of a session's paths.
 fn path_line(path: &PathResult) -> String {
     let rate = path.mean_rate_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
     let lost = if path.packets_sent == 0 { 0.0 } else { 100.0 * path.packets_lost as f64 / path.packets_sent as f64 };

@@ -12,8 +12,8 @@ use crate::error::CliError;
 use crate::output::{Output, say};
 use crate::views::Views;
 
-/// Writes to an output on a thread of its own. A stalled disk or reader blocks no other thread: data that do not fit into the queue are
-/// dropped and counted.
+/// Writes to an output on a separate thread. A stalled disk or reader does not block other threads: data that does not
+/// fit into the queue is dropped and counted.
 #[derive(Debug)]
 pub(crate) struct Writer {
     inlet: Inlet,
@@ -24,21 +24,21 @@ pub(crate) struct Writer {
 /// The sending side of a [`Writer`].
 #[derive(Clone, Debug)]
 pub(crate) struct Inlet {
-    /// `None` is the end.
+    /// The queue of data to write; `None` marks the end.
     post: Sender<Option<Vec<u8>>>,
-    /// Bytes that are not written yet.
+    /// Number of bytes that are not written yet.
     waiting: Arc<AtomicUsize>,
     most: usize,
     dropped: Arc<AtomicU64>,
 }
 
-/// Maximum bytes of queued payload. Ours: a disk may stall for a second at 200 Mbit/s.
+/// Maximum bytes of queued payload. Our choice: a disk may stall for a second at 200 Mbit/s.
 pub(crate) const MOST_PAYLOAD: usize = 32 << 20;
-/// Maximum bytes of queued lines. Ours: those of ten seconds of a thousand sessions.
+/// Maximum bytes of queued lines. Our choice: the lines of a thousand sessions in ten seconds.
 pub(crate) const MOST_LINES: usize = 4 << 20;
-/// Maximum overhead of a queued piece: its entry in the queue, and that of the allocator.
+/// Memory overhead of a queued item, in bytes: its entry in the queue, and the allocator's overhead.
 const PIECE: usize = 64;
-/// Pause between writes: waking up for every packet would cost as much as receiving it.
+/// Pause between writes, because waking up for every packet would cost as much as receiving the packet.
 const NAP: Duration = Duration::from_millis(20);
 
 impl Writer {
@@ -55,7 +55,7 @@ impl Writer {
         &self.inlet
     }
 
-    /// Offers `value` as a line of JSON.
+    /// Queues `value` as a line of JSON.
     pub(crate) fn line(&self, value: &impl Serialize) {
         // Numbers and texts always have a JSON form.
         let mut line = serde_json::to_vec(value).unwrap_or_default();
@@ -76,7 +76,7 @@ impl Writer {
         }
     }
 
-    /// Writes `last` as the last line of JSON, after everything queued, and puts the file in its place.
+    /// Writes `last` as the last line of JSON, after everything queued, and renames the file to its final path.
     pub(crate) fn fulfil(self, last: &impl Serialize) -> Result<(), CliError> {
         self.finish()?.fulfil(&format!("{}\n", serde_json::to_string(last).unwrap_or_default()))
     }
@@ -89,7 +89,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // Its output is dropped with it and leaves nothing behind.
+        // The output is dropped, too, which deletes its temporary file.
         let _ = self.wait();
     }
 }
@@ -100,7 +100,7 @@ impl Inlet {
         let size = bytes.len() + PIECE;
         let has_room = self.waiting.load(Ordering::Relaxed).saturating_add(size) <= self.most;
         if has_room {
-            // Counted before it can be written.
+            // Count the bytes before the thread can write them.
             self.waiting.fetch_add(size, Ordering::Relaxed);
         }
         let taken = has_room && self.post.send(Some(bytes)).is_ok();
@@ -108,7 +108,7 @@ impl Inlet {
         taken
     }
 
-    /// Number of pieces that were dropped.
+    /// Number of queued items that were dropped.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -121,7 +121,7 @@ fn write(mut output: Output, queue: &Receiver<Option<Vec<u8>>>, waiting: &Atomic
         waiting.fetch_sub(bytes.len() + PIECE, Ordering::Relaxed);
         next = queue.try_recv().map_err(|_| RecvError);
         if next.is_err() {
-            // While nothing more arrives, a reader of the output has everything that was written.
+            // Nothing more has arrived: flush, so that a reader of the output sees everything that was written.
             output.flush()?;
             thread::sleep(NAP);
             next = queue.recv();
@@ -136,7 +136,8 @@ pub(crate) enum Screen {
     /// No lines are printed.
     None,
     Lines(Writer),
-    /// The terminal interface is active: the first and the last text are printed after it ends, and nothing in between.
+    /// The terminal interface is active. The texts about the whole run are printed after it ends; events are not
+    /// printed.
     Afterwards(RefCell<String>),
 }
 
@@ -167,7 +168,7 @@ impl Screen {
         }
     }
 
-    /// Waits until everything is printed. A closed pipe is no error.
+    /// Waits until everything is printed. A closed pipe is not an error.
     pub(crate) fn finish(self) {
         let writer = match self {
             Self::None => return,
@@ -192,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// If it fails, a pager that is not scrolled takes all memory.
+    /// If it fails, output to a pager that does not read uses memory without limit.
     #[test]
     fn a_reader_that_stands_still_holds_nobody_up_and_costs_a_bounded_memory() {
         const MOST: usize = 1 << 20;
@@ -204,7 +205,7 @@ mod tests {
         let writer = Writer::start(output, MOST);
         let taken = (0..10_000u64).filter(|_| writer.inlet().offer(vec![7; 1000])).count();
         let (dropped, has_failed) = (writer.inlet().dropped(), writer.has_failed());
-        // Read before the assertions: a writer that is dropped waits for its reader.
+        // Start reading before the assertions, because dropping a writer waits for its reader.
         let read = thread::spawn(move || {
             let mut all = Vec::new();
             reader.read_to_end(&mut all).map(|_| all.len())
@@ -219,7 +220,7 @@ mod tests {
     fn an_output_that_cannot_be_written_is_told_and_nothing_more_is_taken() {
         let output = Output::promise(Path::new("/dev/full")).expect("it can be opened");
         let writer = Writer::start(output, MOST_PAYLOAD);
-        // More than the buffer of a file.
+        // Write more than the file's buffer holds.
         let deadline = Instant::now() + Duration::from_secs(10);
         while !writer.has_failed() && Instant::now() < deadline {
             writer.inlet().offer(vec![0; 10_000]);

@@ -1,4 +1,4 @@
-//! The settings from the properties, and the controller created from them.
+//! The settings from the element's properties, and the controller created from them.
 
 use equipoise::control::{BoxedController, ConfigError, Needs, entries, find};
 use equipoise::units::{Instant, Size, Span};
@@ -11,25 +11,25 @@ use thiserror::Error;
 use equipoise::control::adapt::IntervalConfig;
 use equipoise::units::SenderClock;
 
-/// The values of the properties while the element is stopped.
+/// The values of the properties, which take effect when the element starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// The initial estimate, in bit/s.
     pub(crate) estimated_bps: u32,
     pub(crate) min_bps: u32,
     pub(crate) max_bps: u32,
-    /// Accepted but ignored.
+    /// Accepted for compatibility with `rtpgccbwe`, but ignored.
     pub(crate) estimator: Estimator,
     pub(crate) controller: String,
-    /// `name=value,name=value`
+    /// Parameters of the controller: `name=value,name=value`.
     pub(crate) parameters: String,
 }
 
 /// The initial rate of a call in libwebrtc.
 pub(crate) const ESTIMATED_BPS: u32 = 300_000;
-/// The lowest rate of most controllers.
+/// The minimum rate of most controllers, in bit/s.
 pub(crate) const MIN_BPS: u32 = 100_000;
-/// The default of `rtpgccbwe`.
+/// The default of `rtpgccbwe`, in bit/s.
 pub(crate) const MAX_BPS: u32 = 8_192_000;
 pub(crate) const CONTROLLER: &str = "equipoise";
 
@@ -57,7 +57,7 @@ pub(crate) enum Estimator {
     LinearRegression,
 }
 
-/// The properties do not describe a valid controller.
+/// The reason why the properties do not describe a valid controller.
 #[derive(Debug, Error)]
 pub(crate) enum SettingsError {
     #[error("property `controller`: there is no controller {name:?}; there are {known}")]
@@ -76,18 +76,18 @@ pub(crate) enum SettingsError {
     },
 }
 
-/// Factor from the estimate to the rate of IP packets, so that the estimate can reach `max-bitrate`: a fifth for
-/// headers.
+/// Factor from the estimate to the rate of IP packets: a fifth of this rate is left for headers, so that the estimate
+/// can reach `max-bitrate`.
 const WITH_HEADERS: f64 = 1.25;
 /// The lowest rate accepted by controllers, in bit/s.
 const LEAST_BPS: u32 = 1_000;
-/// The packet size assumed for laws that count packets: the typical size from payloaders, with headers.
+/// The packet size, with headers, for control laws that count packets: the typical size from payloaders.
 const PACKET: Size = Size::from_bytes(1440);
-/// Interval length for laws that decide once per interval, such as `ap`.
+/// Interval length for control laws that decide once per interval, such as `ap`.
 const INTERVAL: Span = Span::from_millis(250);
 
 impl Settings {
-    /// A controller in the stack, starting at `now`.
+    /// Creates the controller with its limits and timers, starting at `now`.
     pub(crate) fn guest(&self, now: Instant<SenderClock>) -> Result<Guest, SettingsError> {
         let format = Format::TransportWide;
         let intervals = IntervalConfig { quantum: format.quantum(), ..IntervalConfig::new(INTERVAL) };
@@ -95,7 +95,7 @@ impl Settings {
             .map_err(|source| SettingsError::Controller { name: self.controller.clone(), source })
     }
 
-    /// The controller; the three bitrates set those parameters that are not given by name.
+    /// Creates the controller. The three bitrates set the parameters that are not given by name.
     fn build(&self) -> Result<BoxedController, SettingsError> {
         let Self { min_bps, max_bps, .. } = *self;
         if min_bps > max_bps {
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(rate(&Settings { max_bps: 400_000, ..settings.clone() }), 400_000);
         let parameters = " initial_rate = 200 kbit/s , max_rate=1 Mbit/s,".to_owned();
         assert_eq!(rate(&Settings { parameters, ..settings.clone() }), 200_000);
-        // All values that the properties can have, with a controller that has none of the three parameters.
+        // Test the extreme values of the properties with a controller that has none of the three parameters.
         for bps in [1, u32::MAX] {
             let (controller, parameters) = ("cbr".to_owned(), "rate=1 Mbit/s".to_owned());
             let extreme = Settings { estimated_bps: bps, min_bps: bps, max_bps: bps, ..Settings::default() };

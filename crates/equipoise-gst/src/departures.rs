@@ -1,9 +1,9 @@
-//! Packets sent, and the packets that feedback refers to.
+//! Matches feedback with the packets that were sent.
 //!
 //! The element comes before `rtpsession`, which assigns transport-wide sequence numbers and reports them only with
-//! feedback. So the element counts packets that can carry such a number itself. The difference of both counts is
-//! constant. It is determined by comparing the sending time and the size of packets, and determined again when they no
-//! longer match.
+//! feedback. So the element numbers the packets itself. The difference between both numbers of a packet is constant.
+//! The element finds it by comparing the sending times and the sizes of packets, and finds it again when they no longer
+//! match.
 
 use std::collections::VecDeque;
 
@@ -23,12 +23,12 @@ pub(crate) struct Departures {
     history: History,
     /// The newest packets, with consecutive numbers.
     packets: VecDeque<Departure>,
-    /// Our number of the next packet.
+    /// This element's number of the next packet.
     next: u64,
-    /// The difference from our number to that of `rtpsession`, modulo 2^16.
+    /// The difference from this element's number to the number of `rtpsession`, modulo 2^16.
     distance: Option<u16>,
     clock: ReceiverTime,
-    /// Number of events that match no packets.
+    /// Number of feedback events that match no packets.
     foreign: u64,
 }
 
@@ -39,15 +39,15 @@ struct Departure {
     whole: u32,
 }
 
-/// Number of packets kept: 0.8 s of 100 Mbit/s.
+/// Number of packets kept. Our choice: 0.8 s at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// Number of positions tried around the one given by the time: there may be a queue between the element and
-/// `rtpsession`.
+/// Number of positions tried near the position that the sending time suggests: a queue may delay packets between the
+/// element and `rtpsession`.
 const TRIED: usize = 256;
-/// The longest time of a packet from the element to `rtpsession`.
+/// The longest time of a packet between the element and `rtpsession`.
 const ON_THE_WAY: Span = Span::from_secs(1);
 
-/// New results for packets, in the order of sending.
+/// New results for packets, in the order in which they were sent.
 #[derive(Debug)]
 pub(crate) struct News {
     packets: Vec<PacketReport>,
@@ -61,7 +61,7 @@ impl News {
         self.packets.is_empty()
     }
 
-    /// The feedback in the form that controllers take.
+    /// The feedback in the form for controllers.
     pub(crate) fn feedback(&self) -> PacketFeedback<'_> {
         let mut feedback = PacketFeedback::new(&self.packets, self.in_flight);
         feedback.round_trip = self.round_trip;
@@ -93,7 +93,7 @@ impl Departures {
         SentPacket::new(number, size, self.history.in_flight())
     }
 
-    /// Handles an event at `now`. Statuses that match no packets are ignored.
+    /// Handles the packet statuses of an event at `now`. Statuses that match no packets are ignored.
     pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) -> News {
         let mut news = News { packets: Vec::new(), round_trip: None, in_flight: self.history.in_flight() };
         if statuses.is_empty() {
@@ -106,7 +106,7 @@ impl Departures {
         };
         let mut told: Vec<_> =
             statuses.iter().filter_map(|it| Some((self.number(it, distance)?, it.arrived_ns))).collect();
-        // Sorted so that if a packet has two statuses, the arrival comes first and is kept.
+        // If a packet has two statuses, an arrival is sorted first, and only the first status is kept.
         told.sort_by_key(|(number, arrived)| (*number, arrived.is_none()));
         told.dedup_by_key(|(number, _)| *number);
         for run in told.chunk_by(|(one, _), (other, _)| one + 1 == *other) {
@@ -128,13 +128,13 @@ impl Departures {
         PacketStatus { sequence: number as u16, arrival }
     }
 
-    /// Our number of a packet at this difference: the newest one that was sent.
+    /// This element's number of a packet, given the difference: the newest packet with this sequence number.
     fn number(&self, status: &Status, distance: u16) -> Option<u64> {
         let newest = self.next.checked_sub(1)?;
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
     }
 
-    /// Whether at this difference all packets still kept match in size and sending time.
+    /// Whether, with this difference, the sizes and sending times of all packets still kept match.
     fn fits(&self, statuses: &[Status], distance: u16) -> bool {
         let oldest = self.next - self.packets.len() as u64;
         let mut known = 0;
@@ -150,8 +150,8 @@ impl Departures {
         all && known > 0
     }
 
-    /// Finds the difference at which they match. The packet sent last before the time of the first status is tried
-    /// first.
+    /// Finds the difference with which the packets match. It first tries the packet sent last before the sending time
+    /// in the first status.
     fn find(&self, statuses: &[Status]) -> Option<u16> {
         let first = statuses.first()?;
         let left = time(first.left_ns);
@@ -162,12 +162,12 @@ impl Departures {
         distances.find(|distance| self.fits(statuses, *distance))
     }
 
-    /// Discards what is known about packets in flight.
+    /// Discards the packets in flight.
     pub(crate) fn on_silence(&mut self) {
         self.history.on_silence();
     }
 
-    /// Data in flight.
+    /// Size of the packets in flight.
     pub(crate) fn in_flight(&self) -> Size {
         self.history.in_flight()
     }
@@ -180,10 +180,10 @@ impl Departures {
     }
 }
 
-/// The receiver's clock as in transport-wide feedback, which wraps.
+/// The receiver's clock in transport-wide feedback, which wraps.
 #[derive(Debug)]
 struct ReceiverTime {
-    /// The last time, unwrapped.
+    /// The last time, after unwrapping.
     last_ns: u64,
 }
 
@@ -197,7 +197,7 @@ impl ReceiverTime {
     /// 2^24 units of 64 ms (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
     const WRAP_NS: u64 = (1 << 24) * 64_000_000;
 
-    /// Unwraps `ns` to the time nearest to the last one.
+    /// Unwraps `ns` to the time nearest to the last time.
     fn take(&mut self, ns: u64) -> Instant<ReceiverClock> {
         let on = (ns % Self::WRAP_NS + Self::WRAP_NS - self.last_ns % Self::WRAP_NS) % Self::WRAP_NS;
         self.last_ns = if on < Self::WRAP_NS / 2 {

@@ -3,24 +3,24 @@ use gst::glib;
 /// The status of a packet in an event of `rtpsession`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
-    /// Its transport-wide sequence number.
+    /// The packet's transport-wide sequence number.
     pub(crate) sequence: u16,
-    /// Size of its payload in bytes.
+    /// Size of the packet's payload in bytes.
     pub(crate) size: u32,
-    /// When `rtpsession` sent it, in ns of GStreamer's system clock.
+    /// When `rtpsession` sent the packet, in ns of GStreamer's system clock.
     pub(crate) left_ns: u64,
-    /// When it arrived, in ns of the receiver's clock; `None` if it did not.
+    /// When the packet arrived, in ns of the receiver's clock; `None` if it did not arrive.
     pub(crate) arrived_ns: Option<u64>,
 }
 
 /// The event with which `rtpsession` sends feedback upstream.
 const NAME: &str = "RTPTWCCPackets";
-/// Maximum packets in a report (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
+/// Maximum number of packets in a report (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
 const MOST: usize = 1 << 16;
 
 /// The packet statuses of an event; `None` for other events.
 ///
-/// Packets that `rtpsession` itself no longer knows, and entries with a missing field or a wrong type, are left out.
+/// Packets that `rtpsession` no longer knows, and entries with a missing field or a wrong type, are left out.
 pub(crate) fn statuses(event: &gst::EventRef) -> Option<Vec<Status>> {
     let structure = event.structure().filter(|structure| structure.name() == NAME)?;
     let packets = structure.get::<glib::ValueArray>("packets").ok();

@@ -12,8 +12,8 @@ use crate::departures::Departures;
 use crate::event::Status;
 use crate::packet::PacketInfo;
 
-/// The origin of GStreamer's system clock in our time. It is far from zero, because a receiver's times wrap and may
-/// seem to lie before it.
+/// The origin of GStreamer's system clock on the controller's clock, in ns. It is far from zero, because a receiver's
+/// timestamps wrap and may seem to be earlier than the origin.
 pub(crate) const EPOCH_NS: u64 = 1 << 60;
 
 /// Converts a time of GStreamer's system clock.
@@ -58,25 +58,27 @@ enum Item {
 pub(crate) enum Turn {
     Buffer(gst::Buffer),
     Event(gst::Event),
-    /// Wait until this time, or for another event.
+    /// Wait until this time, or until something arrives.
     Wait(Option<Instant<SenderClock>>),
 }
 
 /// The packets of a frame are sent at this multiple of the rate, unless the controller sets its own.
 const PACING: f64 = 1.5;
-/// Maximum packets in the queue: a second of 50 Mbit/s. If a sender ignores its bitrate, the newest ones are dropped.
+/// Maximum number of packets in the queue: 1 s at 50 Mbit/s. If a sender ignores the estimated bitrate, the newest
+/// packets are dropped.
 const MOST: usize = 4096;
-/// This many seconds of the rate may wait, because frames are spread over time. Anything above is sent within the
-/// second time, by lowering the encoder's bitrate. Ours: otherwise an encoder that is slow to follow a fall would stay
-/// late until it produces less than the rate.
+/// The queue may hold this many seconds of the rate, because frames are spread over time. The excess is sent within
+/// `DRAINED_S` seconds, by lowering the encoder's bitrate. Our choice: without this, an encoder that follows a lower
+/// rate slowly would keep its queue until it produces less than the rate.
 const SPREAD_S: f64 = 0.1;
 const DRAINED_S: f64 = 0.5;
-/// IPv4 and UDP headers of an RTP packet.
+/// Bytes of the IPv4 and UDP headers of an RTP packet.
 const OVERHEAD: u64 = 28;
-/// An encoder is notified of changes by 1/100 or more, at most this often, because each change reconfigures it. Ours.
+/// The encoder is notified of changes by 1/100 or more, at most once per 100 ms, because each change reconfigures it.
+/// Our choice.
 const NOTICED: u32 = 100;
 const TOLD_EVERY: Span = Span::from_millis(100);
-/// A fall by 1/10 or more is sent at once.
+/// A decrease by 1/10 or more is notified at once.
 const URGENT: u32 = 10;
 
 impl Flow {
@@ -124,7 +126,7 @@ impl Flow {
         self.keep_pace();
     }
 
-    /// Adds a serialised event, which passes after all packets before it.
+    /// Adds a serialised event, which is pushed after all earlier packets.
     pub(crate) fn on_event(&mut self, event: gst::Event) {
         match event.type_() {
             gst::EventType::Eos => self.is_ending = true,
@@ -172,7 +174,7 @@ impl Flow {
                     return Turn::Wait(Some(timer.map_or(due, |timer| timer.min(due))));
                 }
                 (Some(Item::Packet { .. }), Readiness::Never) if self.is_ending => {
-                    // Sending has stopped for now, and the end of the stream must not wait for that.
+                    // Sending has stopped for now, but the end of the stream must not wait. Drop the packet.
                     self.pop();
                     self.dropped += 1;
                     continue;
@@ -216,7 +218,7 @@ impl Flow {
         }
     }
 
-    /// Handles feedback at `now`.
+    /// Handles feedback on packets at `now`.
     pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) {
         let news = self.departures.on_statuses(now, statuses);
         if news.is_empty() {
@@ -228,10 +230,10 @@ impl Flow {
         self.keep_pace();
     }
 
-    /// Whether the window is full, without packets that could not be reported yet.
+    /// Whether the window is full. Packets that no report could cover yet do not count.
     fn is_window_full(&self) -> bool {
         let untold = self.guest.rate().as_bps_f64() * self.reports.apart().as_secs_f64() / 8.0;
-        // One packet may always be in flight; otherwise there would never be feedback.
+        // At least one packet may be in flight; otherwise there would never be feedback.
         let window =
             self.guest.window().map(|window| window.max(Size::from_bytes(1)) + Size::from_bytes(untold as u64));
         window.is_some_and(|window| self.departures.in_flight() >= window)
@@ -241,7 +243,7 @@ impl Flow {
         self.pacer.set_rate(self.guest.pace(PACING));
     }
 
-    /// The frame whose last packet was just added, and the data queued before it.
+    /// The frame whose last packet was just added, and the data queued before this frame.
     fn frame(&self, now: Instant<SenderClock>, last: PacketInfo) -> QueuedFrame {
         let own = self.queue.iter().rev().map_while(|item| match item {
             Item::Packet { info, size, .. } => {
@@ -254,7 +256,7 @@ impl Flow {
         QueuedFrame::new(size, self.waiting - size, waited)
     }
 
-    /// Waiting time of the oldest packet.
+    /// Waiting time of the oldest queued packet.
     fn waited(&self, now: Instant<SenderClock>) -> Span {
         let since = self.queue.iter().find_map(|item| match item {
             Item::Packet { since, .. } => Some(*since),
@@ -263,7 +265,8 @@ impl Flow {
         since.map_or(Span::ZERO, |since| now - since)
     }
 
-    /// The encoder's bitrate, in bit/s: the rate without headers, within the limits; lower if the queue is too long.
+    /// The encoder's bitrate, in bit/s: the rate without headers, within the limits, and lower if the queue is too
+    /// long.
     fn estimate_bps(&self) -> u32 {
         let rate = self.guest.rate();
         let late_bits = self.waiting.as_bits() as f64 - rate.as_bps_f64() * SPREAD_S;
@@ -277,7 +280,7 @@ impl Flow {
         self.told_bps
     }
 
-    /// Whether to send the encoder a new bitrate at `now`; if so, it is recorded as sent.
+    /// Whether to notify the encoder of a new bitrate at `now`; if so, records this bitrate as sent.
     pub(crate) fn tells(&mut self, now: Instant<SenderClock>) -> bool {
         let (bps, told) = (self.estimate_bps(), self.told_bps);
         let is_noticed = bps.abs_diff(told) > told / NOTICED || bps == self.min_bps || bps == self.max_bps;
@@ -331,8 +334,8 @@ impl Flow {
     }
 }
 
-/// Time between reports. A receiver in GStreamer collects packets over 300 ms per report until it has measured the
-/// bandwidth for RTCP.
+/// Estimates the time between reports. GStreamer's receiver collects packets for 300 ms per report until it has
+/// measured the bandwidth for RTCP.
 #[derive(Debug, Default)]
 struct Spacing {
     last: Option<Instant<SenderClock>>,
@@ -340,16 +343,16 @@ struct Spacing {
 }
 
 impl Spacing {
-    /// Reports closer together than this count as one. Ours.
+    /// Reports less than this apart count as one report. Our choice.
     const TOGETHER: Span = Span::from_millis(20);
-    /// If reports are further apart than this, some are missing. Ours.
+    /// If reports are more than this apart, some are missing. Our choice.
     const MOST: Span = Span::from_millis(500);
 
     /// Records a report.
     fn take(&mut self, now: Instant<SenderClock>) {
         let since = self.last.map_or(Span::ZERO, |last| now - last);
         if since > Self::TOGETHER {
-            // The longest of the last intervals; older ones decay by 1/8 with each report.
+            // Keep the longest of the last intervals; older intervals decay by 1/8 with each report.
             let kept = Span::from_nanos(self.apart.as_nanos() / 8 * 7);
             self.apart = since.min(Self::MOST).max(kept);
         }

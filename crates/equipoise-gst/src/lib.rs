@@ -1,10 +1,10 @@
-//! A GStreamer plugin with one element, `rtpequipoisebwe`, which takes the place of `rtpgccbwe` in a pipeline. RTP
-//! passes through it on its way to an `rtpsession`, which sends it the receiver's transport-wide feedback. An encoder
-//! follows its property `estimated-bitrate`.
+//! A GStreamer plugin with one element, `rtpequipoisebwe`, which replaces `rtpgccbwe` in a pipeline. RTP packets pass
+//! through the element to an `rtpsession`, which returns the receiver's transport-wide feedback to the element. The
+//! encoder follows the element's property `estimated-bitrate`.
 //!
 //! It *measures* with that feedback, *controls* with any rate controller of [`equipoise::control::entries`] that needs
-//! no other feedback, and *paces*. The control laws are in [`equipoise`]; [`equipoise_session::guest`] limits them to
-//! what was proved to arrive.
+//! no other feedback, and *paces*. The control laws are in [`equipoise`]; [`equipoise_session::guest`] limits their
+//! rates to twice the rate that feedback proved to arrive.
 //!
 //! `cargo build --release -p equipoise-gst` builds `libgstequipoise.so`, for a folder of `GST_PLUGIN_PATH`. A program
 //! that links this crate calls [`register`] instead.
@@ -16,7 +16,7 @@ mod event;
 mod flow;
 mod packet;
 
-/// The macro's output has no doc comments.
+/// In a separate module, because the macro's output has no doc comments.
 mod plugin {
     #![allow(missing_docs, unreachable_pub, reason = "made by GStreamer's macro")]
 

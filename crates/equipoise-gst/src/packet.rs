@@ -3,21 +3,21 @@ use gst_rtp::RTPBuffer;
 /// The properties of an RTP packet that the control loop needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PacketInfo {
-    /// Bytes of payload.
+    /// Size of the payload in bytes.
     pub(crate) payload: u32,
-    /// Bytes of the whole packet.
+    /// Size of the whole packet in bytes.
     pub(crate) whole: u32,
     pub(crate) ssrc: u32,
     pub(crate) timestamp: u32,
     /// The marker bit: the last packet of a frame, if the payload is video.
     pub(crate) marker: bool,
-    /// Whether it has the extension for a transport-wide number. `rtpsession` fills in the number, so the receiver
-    /// reports on the packet.
+    /// Whether the packet has the header extension for a transport-wide number. `rtpsession` fills in the number, and
+    /// the receiver reports on the packet.
     pub(crate) is_numbered: bool,
 }
 
 impl PacketInfo {
-    /// Reads a packet with the extension identifier `extension`. A buffer that is not an RTP packet has no header.
+    /// Reads a packet with the extension identifier `extension`. A buffer that is not an RTP packet counts as payload.
     pub(crate) fn of(buffer: &gst::Buffer, extension: Option<u8>) -> Self {
         let whole = u32::try_from(buffer.size()).unwrap_or(u32::MAX);
         let Ok(packet) = RTPBuffer::from_buffer_readable(buffer) else {

@@ -31,7 +31,7 @@ pub enum KernelError {
         /// The type that is missing.
         missing: &'static str,
     },
-    /// The kernel's callback has a signature that none of the programs here has.
+    /// The kernel calls congestion controls with a signature that none of the programs here supports.
     #[error(
         "this kernel calls a congestion control with {parameters} parameters, but the programs here take 4 or 2; a newer version of equipoise may support it"
     )]
@@ -39,27 +39,27 @@ pub enum KernelError {
         /// How many parameters the kernel's `cong_control` has.
         parameters: usize,
     },
-    /// It is already loaded.
+    /// The congestion control is already loaded.
     #[error("the congestion control `symbiosis` is loaded already; `equipoise kernel unload` takes it away")]
     Loaded,
-    /// It is not loaded.
+    /// The congestion control is not loaded.
     #[error("the congestion control `symbiosis` is not loaded; `equipoise kernel load` loads it")]
     NotLoaded,
-    /// A running process holds it.
+    /// A running process keeps the congestion control loaded.
     #[error(
         "the congestion control `symbiosis` is not pinned: a running `equipoise kernel load` holds it; end that with Ctrl-C"
     )]
     Held,
-    /// The BPF file system, needed for the pin, is not mounted.
+    /// The BPF file system, which is needed for the pin, is not mounted.
     #[error("there is no BPF file system at {}; `mount -t bpf bpf {}` makes one", place.display(), place.display())]
     NoFileSystem {
-        /// Where it should be.
+        /// The path at which it should be mounted.
         place: PathBuf,
     },
-    /// A pin cannot be created or removed.
+    /// The pin, a file that keeps the congestion control loaded, cannot be created or removed.
     #[error("cannot change the pin {}", path.display())]
     Pin {
-        /// Its path.
+        /// The path of the pin.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -67,7 +67,7 @@ pub enum KernelError {
     /// A parameter is out of range.
     #[error("`{name}` is {value}; it must lie between {least} and {most}")]
     Parameter {
-        /// Its name.
+        /// The name of the parameter.
         name: &'static str,
         /// The given value.
         value: f64,

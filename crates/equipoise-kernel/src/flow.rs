@@ -16,17 +16,17 @@ const MAP: &str = "symb_flows";
 /// A connection that uses the congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {
-    /// This end.
+    /// The address of this end.
     pub local: SocketAddr,
-    /// The other end.
+    /// The address of the other end.
     pub peer: SocketAddr,
     /// Congestion window, in segments.
     pub window: u32,
     /// Bytes of a segment's payload.
     pub segment_bytes: u16,
-    /// K, in segments/s; `None` before it is measured.
+    /// K, the capacity, in segments/s; `None` before it is measured.
     pub capacity: Option<f64>,
-    /// A, in segments/s; `None` before it is measured.
+    /// A, the available bandwidth, in segments/s; `None` before it is measured.
     pub available: Option<f64>,
     /// γ, lowered by noise; `None` while Reno controls the window.
     pub gamma: Option<f64>,
@@ -34,13 +34,13 @@ pub struct Flow {
     pub min_round_trip: Option<Duration>,
     /// Smoothed round-trip time; zero before the first measurement.
     pub smoothed_round_trip: Duration,
-    /// Trains of segments sent for measurement.
+    /// Number of trains of segments that were sent for measurement.
     pub trains: u32,
-    /// Trains that gave a result.
+    /// Number of trains that had a result.
     pub trains_judged: u32,
-    /// Losses that halved the window.
+    /// Number of losses that halved the window.
     pub losses: u32,
-    /// Timeouts. Each one discards all measurements.
+    /// Number of timeouts. Each timeout discards all measurements.
     pub timeouts: u32,
 }
 
@@ -54,7 +54,8 @@ pub fn sockets() -> Result<Vec<Flow>, KernelError> {
     let mut found = Vec::new();
     let mut maps = maps(MapType::SkStorage, MAP)?;
     let all = maps.len();
-    // Skip another version's map, kept by a connection that is still closing, and return the other connections.
+    // Skip the map of another version, which a connection that is still closing keeps, and return the other
+    // connections.
     maps.retain(|map| libbpf_rs::MapCore::value_size(map) as usize == FLOW_BYTES);
     match (all, maps.len()) {
         (0, _) => return Ok(found),
@@ -80,7 +81,7 @@ pub fn sockets() -> Result<Vec<Flow>, KernelError> {
 /// `sizeof(struct flow)` and `sizeof(struct report)`.
 const FLOW_BYTES: usize = 272;
 const REPORT_BYTES: usize = 56 + FLOW_BYTES;
-/// Units of Q10 and Q20, as in `symbiosis::fixed`.
+/// The number 1 in Q10 and in Q20, as in `symbiosis::fixed`.
 const RATE_ONE: f64 = 1024.0;
 const PARAMETER_ONE: f64 = 1_048_576.0;
 /// `AF_INET`.
@@ -120,7 +121,7 @@ fn ip(family: u16, address: [u8; 16]) -> IpAddr {
         let [a, b, c, d, ..] = address;
         return Ipv4Addr::new(a, b, c, d).into();
     }
-    // An IPv4 connection of an IPv6 socket has a mapped address.
+    // An IPv4 connection of an IPv6 socket has an IPv4-mapped address.
     Ipv6Addr::from(address).to_canonical()
 }
 

@@ -1,12 +1,13 @@
 //! TCP Symbiosis as a congestion control of the Linux kernel.
 //!
-//! The program is BPF `struct_ops`: no module, no reboot. Its arithmetic is the core's integer form
-//! (`equipoise::control::window::symbiosis::fixed`), in C. Its measurement is simpler than that of the simulator. The
-//! compiled program is part of this library and adapts to the running kernel by that kernel's BTF.
+//! The program is BPF `struct_ops`, so it needs neither a kernel module nor a reboot. Its arithmetic is the integer
+//! form in `equipoise` (`equipoise::control::window::symbiosis::fixed`), written in C. Its measurement is simpler than
+//! in the simulator. The compiled program is part of this library; it adapts to the running kernel through the kernel's
+//! BTF.
 //!
-//! [`load()`] registers the congestion control `symbiosis`. It stays for as long as the [`Loaded`] lives or, if it was
-//! [pinned](Loaded::pin), until [`unload`]. [`sockets`] returns its state of each connection; [`Parameters`] are read
-//! and set while it runs. Connections that use it when it is unloaded keep it until they close.
+//! [`load()`] registers the congestion control `symbiosis`. It stays registered while the [`Loaded`] lives or, if it
+//! was [pinned](Loaded::pin), until [`unload`]. [`sockets`] returns the state of each connection; [`Parameters`] can be
+//! read and set while connections run. Connections that use it when it is unloaded continue to use it until they close.
 //!
 //! [`PresetWindow`] offers variants of this kernel's Reno and CUBIC whose window can be set, for flow pairs.
 

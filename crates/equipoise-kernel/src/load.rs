@@ -15,10 +15,10 @@ const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/symbiosis.o"));
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
 /// Name of the pin.
 const PIN: &str = "equipoise-symbiosis";
-/// The kernel removes a congestion control shortly after its last holder has released it.
+/// Time limit: the kernel removes a congestion control shortly after the last user has released it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The congestion control, registered for as long as this lives.
+/// The congestion control, registered while this value lives.
 #[derive(Debug)]
 pub struct Loaded {
     link: Link,
@@ -51,10 +51,10 @@ pub fn load(parameters: Parameters) -> Result<Loaded, KernelError> {
 }
 
 impl Loaded {
-    /// Keeps it registered after this process has ended, until [`unload`] or the next boot.
+    /// Keeps the congestion control registered after this process has ended, until [`unload`] or the next boot.
     ///
     /// # Errors
-    /// [`KernelError::NoFileSystem`], [`KernelError::Pin`]; then it is no longer registered.
+    /// [`KernelError::NoFileSystem`], [`KernelError::Pin`]; then the congestion control is no longer registered.
     pub fn pin(mut self) -> Result<(), KernelError> {
         let place = Path::new(FILE_SYSTEM);
         if !is_bpf_file_system(place) {
@@ -62,16 +62,16 @@ impl Loaded {
         }
         let path = pin_path();
         let failed = |source| KernelError::Pin { path: path.clone(), source };
-        // A stale pin: nothing is registered under it, or this registration would have failed.
+        // Remove a stale pin: it keeps nothing registered, or this registration would have failed.
         remove(&path).map_err(failed)?;
         self.link.pin(&path).map_err(|error| failed(io::Error::other(error)))
     }
 }
 
-/// Removes a pinned congestion control. Connections that use it keep it until they close.
+/// Removes a pinned congestion control. Connections that use it continue to use it until they close.
 ///
 /// # Errors
-/// [`KernelError::NotLoaded`]; [`KernelError::Held`] if a running process holds it; [`KernelError::Pin`].
+/// [`KernelError::NotLoaded`]; [`KernelError::Held`] if a running process keeps it loaded; [`KernelError::Pin`].
 pub fn unload() -> Result<(), KernelError> {
     let path = pin_path();
     let there = match fs::symlink_metadata(&path) {

@@ -8,17 +8,17 @@ use crate::support::{is_registered, maps};
 pub struct Parameters {
     /// γ, weight of the other flows, from 0.01 to 0.99 (Kodama 2009, Sec. 3.3: 0.95).
     pub gamma: f64,
-    /// ε, speed of convergence in 1/s, from 0.01 to 100 (ours: 1.95).
+    /// ε, speed of convergence in 1/s, from 0.01 to 100 (our choice: 1.95).
     pub epsilon_per_s: f64,
     /// l, weight of noise in γ, from 0 to 100 (Kodama 2009, Sec. 3.3: 4); zero for a constant γ.
     pub noise_weight: f64,
-    /// m, strength of the oscillation in 1/√s, from 0 to 1; zero for none.
+    /// m, strength of the oscillation in 1/√s, from 0 to 1; zero for no oscillation.
     pub oscillation: f64,
 }
 
-/// Name of the map.
+/// Name of the map with the parameters.
 pub(crate) const MAP: &str = "symb_parameters";
-/// One in Q20, as in `symbiosis::fixed`.
+/// The number 1 in Q20, as in `symbiosis::fixed`.
 const ONE: f64 = 1_048_576.0;
 /// Name, minimum and maximum, in the order of the program's structure.
 const RANGES: [(&str, f64, f64); 4] =
@@ -35,10 +35,10 @@ impl Parameters {
         [self.gamma, self.epsilon_per_s, self.noise_weight, self.oscillation]
     }
 
-    /// Checks that all are within their ranges, and not NaN.
+    /// Checks that all parameters are within their ranges, and not NaN.
     ///
     /// # Errors
-    /// [`KernelError::Parameter`] for the first that is not.
+    /// [`KernelError::Parameter`] for the first parameter that is out of range.
     pub fn check(&self) -> Result<(), KernelError> {
         for ((name, least, most), value) in RANGES.into_iter().zip(self.values()) {
             if !(least..=most).contains(&value) {
@@ -48,7 +48,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// Encodes them as the program reads them.
+    /// Encodes the parameters as the program reads them.
     fn to_bytes(self) -> Vec<u8> {
         self.values().into_iter().flat_map(|value| ((value * ONE).round() as u64).to_ne_bytes()).collect()
     }
@@ -60,7 +60,7 @@ impl Parameters {
         Some(Self { gamma: next()?, epsilon_per_s: next()?, noise_weight: next()?, oscillation: next()? })
     }
 
-    /// Writes them to a map.
+    /// Writes the parameters to a map.
     pub(crate) fn write(self, map: &impl MapCore) -> Result<(), KernelError> {
         self.check()?;
         map.update(&0_u32.to_ne_bytes(), &self.to_bytes(), MapFlags::ANY).map_err(KernelError::of("set the parameters"))
@@ -72,13 +72,13 @@ impl Parameters {
 /// # Errors
 /// [`KernelError::NotLoaded`], [`KernelError::Rights`].
 pub fn parameters() -> Result<Parameters, KernelError> {
-    // If there are several, the last is the newest.
+    // If there are several maps, the last one is the newest.
     let map = maps(MapType::Array, MAP)?.pop().ok_or(KernelError::NotLoaded)?;
     let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(KernelError::of("read the parameters"))?;
     bytes.as_deref().and_then(Parameters::from_bytes).ok_or(KernelError::Version)
 }
 
-/// Sets the parameters, also for connections that still use an earlier load.
+/// Sets the parameters, also for connections that use a program loaded earlier.
 ///
 /// # Errors
 /// [`KernelError::Parameter`], [`KernelError::NotLoaded`], [`KernelError::Rights`].

@@ -10,23 +10,24 @@ const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preset.o"));
 /// Name of the map with the windows to be set.
 const MAP: &str = "window_presets";
 
-/// A variant of a kernel congestion control whose window can be set, registered for as long as this lives.
+/// A variant of a kernel congestion control whose window can be set. It is registered while this value lives.
 ///
 /// Linux does not let applications set a connection's congestion window. A connection with this control behaves like
-/// the control it is named after, and takes the window that [`set`](Self::set) stored when it next sends with no data
-/// in flight. A flow pair needs this at the beginning of a probing period (Tobe 1999, Sec. 4).
+/// the original control, but takes the window that [`set`](Self::set) stored when it next sends with no data in flight.
+/// A flow pair needs this at the beginning of a probing period (Tobe 1999, Sec. 4).
 #[derive(Debug)]
 pub struct PresetWindow {
     name: &'static str,
-    /// Possibly several, if another process has also registered it: a connection may belong to any of them.
+    /// There may be several maps if another process has also registered the control: a connection may belong to any of
+    /// them.
     windows: Vec<MapHandle>,
-    /// `None` if another process holds it.
+    /// The registration; `None` if another process has registered the control.
     _link: Option<Link>,
 }
 
 impl PresetWindow {
     /// Registers a variant of `control`, `reno` or `cubic`, for all network namespaces; returns `None` for any other
-    /// name. If another process has already registered it, that one is used.
+    /// name. If another process has already registered the variant, this registration is used.
     ///
     /// # Errors
     /// [`KernelError`] if the kernel lacks support, or a privilege is missing.
@@ -59,7 +60,7 @@ impl PresetWindow {
     }
 }
 
-/// `None` if another process registered it first.
+/// Registers the variant; returns `None` if another process registered it first.
 fn load(name: &str, other: &str) -> Result<Option<Link>, KernelError> {
     let mut open = open(PROGRAM)?;
     leave_out(&mut open, other)?;

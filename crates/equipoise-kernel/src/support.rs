@@ -56,18 +56,18 @@ pub(crate) fn is_registered(control: &str) -> bool {
 
 /// A compiled program that is not loaded yet.
 pub(crate) fn open(program: &[u8]) -> Result<OpenObject, KernelError> {
-    // The library would print what our errors already contain.
+    // The library would print messages that our errors already contain.
     libbpf_rs::set_print(None);
     ObjectBuilder::default().open_memory(program).map_err(KernelError::of("open the compiled program"))
 }
 
-/// Disables loading of a congestion control, and of functions that only it uses.
+/// Excludes a congestion control, and functions that only it uses, from loading.
 pub(crate) fn leave_out(open: &mut OpenObject, control: &str) -> Result<(), KernelError> {
     let mut its = open.maps_mut().filter(|map| map.name() == control);
     its.try_for_each(|mut map| map.set_autocreate(false).map_err(KernelError::of("choose the congestion control")))
 }
 
-/// Registers a congestion control of a loaded object; `None` if one of its name is already registered.
+/// Registers a congestion control of a loaded object; `None` if a control of this name is already registered.
 pub(crate) fn register(object: &mut Object, control: &str) -> Result<Option<Link>, KernelError> {
     let map = object.maps_mut().find(|map| MapCore::name(map) == control);
     match map.ok_or(KernelError::Version)?.attach_struct_ops() {
@@ -77,10 +77,10 @@ pub(crate) fn register(object: &mut Object, control: &str) -> Result<Option<Link
     }
 }
 
-/// All maps of a name and type: that of the loaded program, and those of earlier ones still in use by connections.
+/// All maps of a name and type: the map of the loaded program, and maps of earlier programs that connections still use.
 pub(crate) fn maps(kind: MapType, name: &str) -> Result<Vec<MapHandle>, KernelError> {
     let failed = KernelError::of("look at the loaded program");
-    // There is no map 0. Without the privilege the kernel returns that error first.
+    // Check the privilege first: there is no map 0, but without the privilege the kernel returns that error instead.
     if let Err(error) = MapHandle::from_map_id(0)
         && error.kind() == ErrorKind::PermissionDenied
     {
@@ -88,7 +88,7 @@ pub(crate) fn maps(kind: MapType, name: &str) -> Result<Vec<MapHandle>, KernelEr
     }
     let ours = MapInfoIter::default().filter(|map| map.ty == kind && map.name == name);
     let opened = ours.map(|map| MapHandle::from_map_id(map.id));
-    // The map was removed between the two calls.
+    // Ignore a map that was removed between the two calls.
     opened
         .filter(|map| !matches!(map, Err(error) if error.kind() == ErrorKind::NotFound))
         .collect::<Result<_, _>>()

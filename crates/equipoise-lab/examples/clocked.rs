@@ -1,5 +1,5 @@
 //! Runs a scenario once for each line of standard input and prints the total time to read the file, run the scenario
-//! and build the report, in seconds. `bench/python/overhead.py` compares this time with that of the same call from
+//! and build the report, in seconds. `bench/python/overhead.py` compares this time with the time of the same call from
 //! Python.
 #![expect(clippy::print_stdout, reason = "it is what it is for")]
 

@@ -1,7 +1,7 @@
 //! Writes the rows of all CSV files of this crate.
 //!
 //! Source: RFC 4180, Sec. 2, except that a row ends with a line feed alone. Spreadsheet programs read both line
-//! endings, line-oriented tools only this one.
+//! endings, but line-oriented tools read only the line feed.
 
 use std::fmt::{Display, Write as _};
 

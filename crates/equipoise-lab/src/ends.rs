@@ -1,5 +1,5 @@
-//! Builds the two ends of a flow. They are the same in the simulator and in live runs: the same seed gives the same
-//! synchronisation sources and the same departure times of background packets.
+//! Builds the two ends of a flow. They are the same in the simulator and in live runs: the same seed results in the
+//! same synchronisation sources and the same departure times of background packets.
 
 use equipoise::control::coupled::GroupError;
 use equipoise::control::window::WindowContext;
@@ -43,7 +43,7 @@ pub enum EndsError {
     /// The session's configuration is invalid.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The flow has a congestion control of the kernel, which cannot be simulated, and no law for the simulator.
+    /// The flow has a congestion control of the kernel, which cannot be simulated, and no window law for the simulator.
     #[error(
         "`kernel = {name:?}` alone is for `equipoise live`; for the simulator give it a law of its own, such as `window = {{ name = \"reno\" }}`"
     )]
@@ -51,13 +51,13 @@ pub enum EndsError {
         /// Name of the congestion control.
         name: String,
     },
-    /// The controller of media that come back in a session needs the path load, which is available only to the other
-    /// end of the session.
+    /// The controller of a session's reverse media needs the path load, which is available only at the other end of the
+    /// session.
     #[error(
         "the controller of {flow} needs the load of the path, which media in the reverse direction of a session do not receive"
     )]
     LoadBack {
-        /// Name of the flow of the media that come back.
+        /// Name of the flow of the reverse media.
         flow: String,
     },
     /// The content cannot be produced.
@@ -80,7 +80,7 @@ pub enum EndsError {
 /// A dynamic payload type (RFC 3551, Sec. 3).
 const PAYLOAD_TYPE: u8 = 96;
 
-/// First random stream for sessions; lower ones are for background sources.
+/// First random stream for sessions; background sources use lower numbers.
 const FIRST_SESSION_STREAM: u64 = 1 << 32;
 /// First random stream for window laws that use random numbers, and the first one for the noise in their measurements.
 const FIRST_LAW_STREAM: u64 = 2 << 32;
@@ -98,8 +98,8 @@ pub(crate) struct OneWay<'a> {
     pub(crate) load: &'a PathLoad,
 }
 
-/// Both directions of the session that starts with flow number `index`; the media that come back are the next flow.
-/// `None` if either flow is missing or not a session.
+/// Both directions of the session that starts with flow number `index`; its reverse media are the next flow. `None` if
+/// either flow is missing or not a session.
 pub(crate) fn both_ways<'a>(scenario: &'a Scenario, index: usize, loads: &'a [PathLoad; 2]) -> Option<[OneWay<'a>; 2]> {
     let way = |index: usize, load: &'a PathLoad| {
         let flow = scenario.flows.get(index)?;

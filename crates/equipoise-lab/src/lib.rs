@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Only this crate connects the scenario with the simulator and the network. [`scenario`] is the validated file.
-//! [`sim`] and [`live`] run it with the same endpoints from the same seed. [`record`] summarises the events of either.
+//! [`sim`] and [`live`] run it with the same endpoints from the same seed. [`record`] summarises the events of both.
 //! [`result`] is the single format of results, and [`report`] draws them.
 //!
 //! [`compare`] compares several scenarios, and [`suite`] runs many cases with many controllers. A sweep (feature
@@ -50,7 +50,7 @@ pub mod video;
 
 pub use ends::EndsError;
 
-/// The scenario of the demo: the main use case, 40 s long.
+/// The scenario of the demo, 40 s long: the main use case.
 pub const DEMO: &str = include_str!("../scenarios/demo.toml");
 
 /// The demo in 10 s. It shows that everything works, but is too short for conclusions.
@@ -78,7 +78,7 @@ pub enum Progress {
         flow: usize,
         /// The path, if the flow has several paths and the event belongs to one of them.
         path: Option<PathId>,
-        /// The end that sends the flow's media, or the one that receives them.
+        /// Whether the event is from the end that sends the flow's media or from the end that receives them.
         half: Half,
         /// What happened.
         event: Event,

@@ -7,10 +7,11 @@ use equipoise_session::{Ecn, Event};
 
 use crate::csv::Row;
 
-/// Joins what both ends of the flows record of their packets. Lost packets and packets not seen to arrive are kept until the end.
+/// Joins what both ends of each flow record about its packets. Packets that are lost or have not arrived are kept until
+/// the end.
 #[derive(Debug, Default)]
 pub struct PacketLines {
-    /// By name.
+    /// The flows by name.
     flows: BTreeMap<String, UnderWay>,
     line: String,
 }
@@ -25,9 +26,9 @@ struct UnderWay {
 /// Identifies a packet within its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    /// Sender and receiver extend it to 64 bits from different starting points.
+    /// The 16-bit number on the wire; sender and receiver extend it to 64 bits from different starting points.
     sequence: u16,
-    /// The sender's number.
+    /// The sender's number of the packet, of 64 bits.
     number: u64,
     /// Index of its path in the flow; `None` for a flow with one path.
     path: Option<usize>,
@@ -44,7 +45,8 @@ impl PacketLines {
     /// Names of the columns. A field that does not apply to a packet is empty.
     pub const HEADER: &str = "flow,path,number,sent_s,received_s,delay_s,size_bytes,marked,lost\n";
 
-    /// Returns the line of a packet that has arrived; `None` for every other event. Times count from the run's start at `origin`.
+    /// Returns the line of a packet that has arrived; `None` for every other event. Times count from the run's start at
+    /// `origin`.
     pub fn line(
         &mut self,
         at: Span,
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
     use crate::{DEMO_SHORT, Progress, scenario::Scenario, sim};
 
-    /// One line for each packet of the result, with the same mean delay.
+    /// There must be one line for each packet of the result, and the lines must have the result's mean delay.
     #[test]
     fn the_lines_are_the_packets_of_the_result() {
         let text = DEMO_SHORT.replace("queue = \"1000 packets\"", "queue = \"4 packets\"");

@@ -1,8 +1,8 @@
-//! Simulated datagrams as a capture for other programs: pcapng with two interfaces, one at each end.
+//! Writes simulated datagrams as a capture for other programs: pcapng with two interfaces, one at each end.
 //!
-//! Source: draft-ietf-opsawg-pcapng-02, Sec. 4.1, 4.2 and 4.3. Each datagram is written with the IPv4 and UDP headers that it would have.
-//! Times are those of the simulation, in nanoseconds since its start. TCP segments are left out: the simulator's segments have a header of
-//! their own, which no other program can read.
+//! Source: draft-ietf-opsawg-pcapng-02, Sec. 4.1, 4.2 and 4.3. Each datagram is written with the IPv4 and UDP headers
+//! that it would have. Times are those of the simulation, in nanoseconds since its start. TCP segments are left out:
+//! the simulator's segments have a header of their own, which no other program can read.
 
 use std::io::{self, Write};
 
@@ -140,7 +140,7 @@ impl<W: Write> Pcapng<W> {
     }
 }
 
-/// Returns a length as its header field stores it; no simulated packet is longer.
+/// Returns a length for a header field of 16 bits; no simulated packet is longer than the field allows.
 fn clipped(length: usize) -> u16 {
     u16::try_from(length).unwrap_or(u16::MAX)
 }

@@ -8,12 +8,14 @@ use equipoise_session::rtp::PlayoutBuffer;
 
 use crate::scenario::Scenario;
 
-/// The playout buffer in front of a link at which sessions leave the network: all sessions with their playout there share it.
+/// The playout buffer in front of a link at which sessions leave the network: all sessions with their playout there
+/// share it.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedPlayout(Arc<Mutex<FifoLink<ReceiverClock>>>);
 
 impl SharedPlayout {
-    /// Returns the buffer of each link of a scenario, `None` if no flow has its playout there; the run begins at `origin`.
+    /// Returns the buffer of each link of a scenario, `None` if no flow has its playout there; the run begins at
+    /// `origin`.
     pub(crate) fn of(scenario: &Scenario, origin: Instant<ReceiverClock>) -> Vec<Result<Option<Self>, LinkError>> {
         let is_playout = |link| scenario.flows.iter().any(|flow| flow.playout() == Some(link));
         let buffer = |(number, link): (usize, &crate::scenario::Link)| {

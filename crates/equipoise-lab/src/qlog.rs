@@ -1,8 +1,9 @@
-//! What one end of a session does and observes, as qlog: a JSON text sequence that other programs can draw.
+//! Writes what one end of a session does and observes as qlog, a JSON text sequence that other programs can display.
 //!
-//! Source: draft-ietf-quic-qlog-main-schema-14, Sec. 5 and 11.2 (RFC 7464), draft-ietf-quic-qlog-quic-events-13. An event that QUIC has,
-//! too, has its name from QUIC's schema: a packet sent, received or declared lost, recovery metrics, a congestion controller's state,
-//! failure of ECN. Every other event has a name in the namespace `equipoise` and the data that [`trace`](crate::trace) writes of it.
+//! Source: draft-ietf-quic-qlog-main-schema-14, Sec. 5 and 11.2 (RFC 7464), draft-ietf-quic-qlog-quic-events-13. Events
+//! that QUIC also has take their names from QUIC's schema: a packet sent, received or declared lost, recovery metrics,
+//! a congestion controller's state, failure of ECN. Every other event has a name in the namespace `equipoise` and the
+//! same data as in [`trace`](crate::trace).
 
 use std::fmt::{self, Write as _};
 
@@ -15,22 +16,23 @@ use crate::result::World;
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::trace::{Details, details};
 
-/// Before each record (RFC 7464, Sec. 2.2).
+/// The byte before each record (RFC 7464, Sec. 2.2).
 const RECORD_SEPARATOR: u8 = 0x1E;
-/// QUIC's events in this draft, our additions to them, and our own. No domain below `invalid` has an owner (RFC 2606, Sec. 2).
+/// QUIC's events in this draft, our extensions of them, and our own events. Nobody can own a domain below `invalid`
+/// (RFC 2606, Sec. 2).
 const SCHEMAS: [&str; 3] = [
     "urn:ietf:params:qlog:events:quic-13",
     "https://equipoise.invalid/112026/quic#rtp",
     "https://equipoise.invalid/112026/equipoise",
 ];
-/// Not a packet type of QUIC's.
+/// The type of all packets; QUIC has no such packet type.
 const PACKET_TYPE: &str = "rtp";
 
 /// The records of one end of a flow, made during a run. Its memory does not grow with the run.
 #[derive(Debug)]
 pub struct Qlog {
     records: Vec<u8>,
-    /// Whether losses are reported packet by packet; otherwise each report has their sum.
+    /// Whether losses are reported packet by packet; otherwise each report only has their total.
     by_packet: bool,
     /// The only path, or each path and one entry for all of them together.
     paths: Vec<PathState>,
@@ -48,7 +50,7 @@ struct PathState {
     reason: Option<&'static str>,
 }
 
-/// Identifies the end that the records belong to.
+/// Identifies the end to which the records belong.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     /// The scenario.
@@ -59,13 +61,13 @@ pub struct Origin<'a> {
     pub half: Half,
     /// The seed of the run.
     pub seed: u64,
-    /// The world in which it runs.
+    /// Whether the run is simulated or live.
     pub world: World,
 }
 
 impl Qlog {
-    /// Returns whether the ends of a flow have events: those of sessions and flow pairs do. Background traffic has no sessions, and TCP
-    /// connections are sampled instead.
+    /// Returns whether the ends of a flow have events, as the ends of sessions and flow pairs do. Background traffic
+    /// has no session, and TCP connections are sampled instead.
     pub const fn is_of(flow: &Flow) -> bool {
         matches!(flow.kind, FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Pair(_))
     }
@@ -79,7 +81,8 @@ impl Qlog {
         (qlog, head)
     }
 
-    /// Returns the records of an event of this end, possibly none, `at` after the run's start at `origin`.
+    /// Returns the records of an event of this end, possibly none. The event happened `at` after `origin`, the run's
+    /// start.
     pub fn records(&mut self, at: Span, path: Option<&str>, origin: Instant<SenderClock>, event: &Event) -> &[u8] {
         self.records.clear();
         let at = Moment { time: at.as_nanos() as f64 / 1e6, path };
@@ -129,8 +132,8 @@ impl Qlog {
         &self.records
     }
 
-    /// Returns how many more packets a path's report counts as lost than all reports before. A late packet lowers the count; no loss is
-    /// taken back.
+    /// Returns by how much a path's report exceeds the largest loss count of all its reports before. A late packet
+    /// lowers the count, but a loss that was recorded is not withdrawn.
     fn newly_lost(&mut self, path: Option<&str>, lost: u64) -> u64 {
         let most = &mut self.path(path).lost;
         let newly = lost.saturating_sub(*most);
@@ -146,7 +149,7 @@ impl Qlog {
         &mut self.paths[place]
     }
 
-    /// Writes a record for each packet declared lost. A report does not say which packets they are.
+    /// Writes a record for each packet declared lost. A report does not say which packets were lost.
     fn lose(&mut self, at: Moment<'_>, packets: u64) {
         #[derive(Serialize)]
         struct Nothing {}
@@ -239,7 +242,7 @@ struct Raw {
 }
 
 impl Packet {
-    /// Data of an IP packet of this size; the length is that of its UDP payload.
+    /// Data of an IP packet of this size; `length` is the length of its UDP payload.
     fn new(packet_number: u64, size: Size) -> Self {
         let length = size.as_bytes().saturating_sub(Size::IPV4_UDP.as_bytes());
         let header = Header { packet_type: PACKET_TYPE, packet_number };
@@ -254,7 +257,7 @@ struct Metrics {
     latest_rtt: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pacing_rate: Option<u64>,
-    /// Ours: the reason for the current rate.
+    /// Our extension: the reason for the current rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
 }
@@ -296,7 +299,7 @@ struct Fates {
     unknown: u64,
 }
 
-/// The first record.
+/// The first record of a qlog file.
 #[derive(Serialize)]
 struct Head<'a> {
     file_schema: &'static str,
@@ -364,7 +367,7 @@ mod tests {
     use crate::result::Run;
     use crate::{DEMO_SHORT, Progress, sim};
 
-    /// What both ends of a flow write in a run, parsed again.
+    /// The records that both ends of a flow write in a run, parsed.
     fn ran(text: &str, flow: &str) -> (Run, [Vec<Value>; 2]) {
         let scenario = Scenario::parse(text).expect("a right scenario");
         let place = scenario.flows.iter().position(|found| found.name == flow).expect("the flow");
@@ -404,7 +407,7 @@ mod tests {
         counts
     }
 
-    /// A queue too short for the demo, so that packets are lost.
+    /// The demo with a queue that is too short, so that packets are lost.
     fn lossy() -> String {
         DEMO_SHORT.replace("queue = \"1000 packets\"", "queue = \"4 packets\"")
     }

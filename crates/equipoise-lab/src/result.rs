@@ -1,7 +1,7 @@
-//! The results of a run: the one form in which the results of both worlds are stored, compared, drawn and written.
+//! The results of a run: one format, in which simulated and live results are stored, compared, drawn and written.
 //!
-//! Field names include their unit, because types end here (`report.json`). `None`, written as `null`, means not measured.
-//! Times of a run count from its start.
+//! Field names include their unit, because values are plain numbers here (`report.json`). `None`, written as `null`,
+//! means not measured. Times in a run count from its start.
 
 mod csv;
 mod frames;
@@ -40,26 +40,26 @@ pub struct Report {
     pub description: String,
     /// The whole scenario file.
     pub scenario_text: String,
-    /// Start of the part that the means are over, in seconds.
+    /// Start of the time span over which means are taken, in seconds.
     pub warm_up_s: f64,
     /// Planned length of a run, in seconds.
     pub duration_s: f64,
     /// Steps of load and of capacity, for the charts.
     pub steps: Vec<Step>,
-    /// Outages of paths, for the charts; left out without any.
+    /// Outages of paths, for the charts; left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<OutageResult>,
-    /// Means over the runs of each world that has several; left out otherwise.
+    /// Means over the runs, for simulated and live runs separately; left out if there is only one run of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub summary: Vec<WorldSummary>,
-    /// The runs, simulated ones first, each world's in order of their seeds.
+    /// The runs: first the simulated ones, then the live ones, each in order of their seeds.
     pub runs: Vec<Run>,
 }
 
-/// A planned change of a link's rate or of a source's.
+/// A planned change of the rate of a link or of a background source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// When, in seconds; 0 for the initial value.
+    /// Time of the change, in seconds; 0 for the initial value.
     pub at_s: f64,
     /// The link or flow that changes.
     pub name: String,
@@ -76,7 +76,7 @@ pub struct OutageResult {
     pub path: String,
     /// Its beginning, in seconds.
     pub start_s: f64,
-    /// Its end, or that of the run, in seconds.
+    /// Its end, in seconds; the end of the run for an outage without an end.
     pub end_s: f64,
 }
 
@@ -91,7 +91,7 @@ pub enum StepKind {
     Load,
 }
 
-/// The world in which a run took place.
+/// The world of a run: simulated or live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum World {
@@ -114,7 +114,7 @@ impl World {
 /// One run of the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The world in which it ran.
+    /// Whether it was simulated or live.
     pub world: World,
     /// Its seed.
     pub seed: u64,
@@ -130,9 +130,9 @@ pub struct Run {
     pub emulator: Option<EmulatorResult>,
     /// One entry per flow, in the scenario's order.
     pub flows: Vec<FlowResult>,
-    /// One entry per link, in the scenario's order: its forward direction.
+    /// One entry per link for its forward direction, in the scenario's order, then reverse directions that media pass.
     pub links: Vec<LinkResult>,
-    /// The results of all media together, and in each phase; left out if no flow sends media.
+    /// The results of all media together, over the run and in each phase; left out if no flow sends media.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media: Option<MediaResult>,
 }
@@ -166,7 +166,7 @@ pub struct Stall {
 pub struct FlowResult {
     /// The flow's name.
     pub name: String,
-    /// The controller's or the window law's name; `null` for background traffic.
+    /// Name of the controller or of the window law; `null` for background traffic.
     pub controller: Option<String>,
     /// Media packets sent in the whole run.
     pub packets_sent: u64,
@@ -194,11 +194,11 @@ pub struct FlowResult {
     pub jitter_s: Option<f64>,
     /// Median of the intervals' mean delays, without the warm-up and the three intervals after each step, in seconds.
     pub settled_delay_s: Option<f64>,
-    /// When its delay was far above the target; `null` without a target.
+    /// Time spans in which its delay was far above the target; `null` without a target.
     #[serde(default)]
     pub excursions: Option<ExcursionResult>,
-    /// Share of the decisions after the warm-up that the application or a limit of the rate made, not the law; `null` without
-    /// decisions.
+    /// Share of the decisions after the warm-up in which the application or a rate limit set the rate, not the control
+    /// law; `null` without decisions.
     #[serde(default)]
     pub limited_share: Option<f64>,
     /// Datagrams dropped by the flow's two ends, by reason; reasons that did not occur are left out.
@@ -207,20 +207,21 @@ pub struct FlowResult {
     pub pacing_resets: u64,
     /// How often three reports in a row were missing.
     pub reports_missing: u64,
-    /// How often each circuit breaker stopped the media (RFC 8083, Sec. 4), by its name; breakers that did not are left out.
+    /// How often each circuit breaker, by name, stopped the media (RFC 8083, Sec. 4); breakers that never did are left
+    /// out.
     #[serde(default)]
     pub circuit_broken: BTreeMap<String, u64>,
-    /// How often the congestion breaker cut the rate to a tenth.
+    /// How often the congestion circuit breaker cut the rate to a tenth.
     #[serde(default)]
     pub circuit_strained: u64,
     /// Number of rate decisions by reason.
     pub decisions: BTreeMap<String, u64>,
     /// AP's coefficient of response b at the last decision, in 1/(s·Mbit/s); `null` for other controllers.
     pub response: Option<f64>,
-    /// The control intervals.
+    /// The results of each control interval.
     pub intervals: Vec<IntervalResult>,
-    /// Complementary distribution of the one-way delay after the warm-up, from all packets down to one in a thousand; with fewer packets
-    /// down to the last one.
+    /// Complementary distribution of the one-way delay after the warm-up, for shares of packets from 1 to 0.001, or
+    /// down to one packet if there are fewer than 1000.
     #[serde(default)]
     pub distribution: Vec<DelayShare>,
     /// Queueing delays of its packets that arrived after the warm-up; left out if none arrived.
@@ -229,7 +230,7 @@ pub struct FlowResult {
     /// Results of the frames of a session's live video; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<FramesResult>,
-    /// Results of the frames of its live audio; left out for other flows.
+    /// Results of the frames of a session's live audio; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audio: Option<FramesResult>,
     /// Results of a session's playout buffer; left out for other flows.
@@ -238,22 +239,22 @@ pub struct FlowResult {
     /// Results of a TCP connection; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpResult>,
-    /// Results of a flow pair; left out for other flows. Packets, rates, delays and intervals of a flow pair are those of its RTP
-    /// half.
+    /// Results of a flow pair; left out for other flows. The packets, rates, delays and intervals of a flow pair
+    /// describe its RTP half.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<PairResult>,
-    /// Rates of IP packets at the receiver, one sample per interval, for flow pairs and if the scenario requests them; left out
-    /// otherwise.
+    /// Rate of IP packets at the receiver in each sample interval; left out unless this is a flow pair or the scenario
+    /// requests the rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub received: Vec<ReceivedSample>,
-    /// What its law estimated of the path, sampled every tenth of a second and when a reason changed; left out for laws that do not
-    /// report it.
+    /// Estimates of the path by the control law, sampled every 0.1 s and at each change of the decision's reason; left
+    /// out for laws that do not report them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beliefs: Vec<BeliefResult>,
-    /// Name of the scheduler that divides the total of a flow over several paths; left out for other flows.
+    /// Name of the scheduler that divides the total rate of a flow over several paths; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<String>,
-    /// Results of a flow over several paths for each path, in their order; left out for other flows.
+    /// Results on each path of a flow over several paths, in the order of its paths; left out for other flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathResult>,
 }
@@ -275,15 +276,16 @@ pub struct PathResult {
     pub delay: DelayResult,
     /// How often three reports in a row were missing.
     pub reports_missing: u64,
-    /// How often each circuit breaker stopped media on this path while other paths carried on (RFC 8083, Sec. 4), by its name; breakers
-    /// that did not are left out.
+    /// How often each circuit breaker, by name, stopped media on this path while other paths continued (RFC 8083,
+    /// Sec. 4); breakers that never did are left out.
     #[serde(default)]
     pub circuit_broken: BTreeMap<String, u64>,
-    /// Number of decisions on its share by reason.
+    /// Number of decisions on this path's share of the rate, by reason.
     pub decisions: BTreeMap<String, u64>,
-    /// Its coefficient of response b at the last split by `ap`, in 1/(s·Mbit/s); `null` for other schedulers.
+    /// Coefficient of response b of this path when `ap` last split the rate, in 1/(s·Mbit/s); `null` for other
+    /// schedulers.
     pub response: Option<f64>,
-    /// The report intervals.
+    /// The results of each report interval.
     pub intervals: Vec<IntervalResult>,
 }
 
@@ -294,26 +296,26 @@ pub struct PlayoutResult {
     pub packets_buffered: u64,
     /// Packets discarded because it was full.
     pub packets_discarded: u64,
-    /// When the last packet of finite content had been served and had reached the end of the path, in seconds since the run's start;
-    /// `null` if the content has no end, or if the run ended before.
+    /// Time at which the last packet of finite content reached the end of the path, after its playout, in seconds since
+    /// the run's start; `null` if the content has no end, or if the run ended earlier.
     pub finished_s: Option<f64>,
 }
 
 /// The rate at a flow's receiver between two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReceivedSample {
-    /// End of the time span that it covers, in seconds since the run's start.
+    /// End of the time span that the sample covers, in seconds since the run's start.
     pub at_s: f64,
     /// Mean rate since the last sample, in bit/s of IP packets.
     pub rate_bps: f64,
 }
 
-/// What a law estimated of its path at a decision.
+/// A control law's estimates of its path at a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BeliefResult {
     /// Time of the decision, in seconds since the run's start.
     pub at_s: f64,
-    /// Its mode, which follows from its estimates: `delay`, `rival` or `policed`.
+    /// The law's mode, which follows from its estimates: `delay`, `rival` or `policed`.
     pub mode: String,
     /// The reason for the rate.
     pub reason: Option<String>,
@@ -321,7 +323,7 @@ pub struct BeliefResult {
     pub rate_bps: u64,
     /// Service rate of the bottleneck while it was busy, in bit/s; `null` if it was not busy recently.
     pub capacity_bps: Option<f32>,
-    /// Arrival rate of packet trains, in bit/s; `null` without trains.
+    /// Rate at which packet trains arrived, in bit/s; `null` without trains.
     pub available_bps: Option<f32>,
     /// Round-trip time of the empty path, in seconds.
     pub base_s: f32,
@@ -336,8 +338,9 @@ pub struct BeliefResult {
 /// Results of a TCP connection; for web traffic, of all its connections together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpResult {
-    /// Mean rate of new data at the receiver, in bit/s without headers: from the start or the end of the warm-up, whichever is later, to
-    /// the end of the transfer or of the run. `null` if the transfer was complete before the end of the warm-up.
+    /// Mean rate of new data at the receiver, in bit/s without headers: from the start or the end of the warm-up,
+    /// whichever is later, to the end of the transfer or of the run. `null` if the transfer was complete before the end
+    /// of the warm-up.
     pub goodput_bps: Option<f64>,
     /// New data at the receiver in the whole run, in bytes without headers.
     pub delivered_bytes: u64,
@@ -362,8 +365,8 @@ pub struct TcpResult {
     pub samples: Vec<TcpSample>,
 }
 
-/// A TCP connection's state at one time. For web traffic, windows and segments in flight are sums over the open connections, and of the
-/// round-trip times only the minimum is known.
+/// A TCP connection's state at one time. For web traffic, windows and segments in flight are sums over the open
+/// connections, and only the minimum of the round-trip times is known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpSample {
     /// Time of the sample, in seconds since the run's start.
@@ -386,19 +389,19 @@ pub struct TcpSample {
     pub timeouts: Option<u64>,
     /// Symbiosis' γ.
     pub gamma: Option<f64>,
-    /// The capacity that the law uses, in bit/s.
+    /// The bottleneck capacity that the window law uses, in bit/s.
     pub capacity_bps: Option<f64>,
-    /// The available bandwidth that the law uses, in bit/s.
+    /// The available bandwidth that the window law uses, in bit/s.
     pub available_bps: Option<f64>,
 }
 
-/// Time spans in which the mean delay of the intervals was above twice the target, without the warm-up and the three intervals after
-/// each step.
+/// Time spans in which the mean delay of the intervals was above twice the target, without the warm-up and the three
+/// intervals after each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExcursionResult {
     /// Their total length, in seconds.
     pub total_s: f64,
-    /// Length of the longest, in seconds.
+    /// Length of the longest time span, in seconds.
     pub longest_s: f64,
 }
 
@@ -444,7 +447,7 @@ pub struct IntervalResult {
     pub packets: u64,
     /// Of these, packets that never arrived.
     pub packets_lost: u64,
-    /// Whether the machine stalled during a part of it.
+    /// Whether the machine stalled during a part of the interval.
     pub stalled: bool,
 }
 
@@ -499,7 +502,8 @@ impl Report {
     }
 }
 
-/// Results as JSON, with a line break at its end. It cannot fail: numbers, strings and maps with string keys always have a JSON form.
+/// Results as JSON, with a line break at the end. This cannot fail: numbers, strings and maps with string keys always
+/// have a JSON form.
 pub(crate) fn json<T: Serialize + ?Sized>(results: &T) -> String {
     let mut json = serde_json::to_string_pretty(results).expect("results are plain numbers and texts");
     json.push('\n');

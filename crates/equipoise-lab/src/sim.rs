@@ -1,4 +1,4 @@
-//! Runs a scenario in the simulated world.
+//! Runs a scenario in the simulator.
 
 mod sample;
 mod stage;
@@ -47,7 +47,7 @@ pub enum SimError {
         /// The cause.
         source: equipoise_path::link::PipeError,
     },
-    /// The world refused a flow.
+    /// The simulator refused a flow.
     #[error(transparent)]
     Flow(#[from] FlowError),
     /// [`Stop`] ended the run.
@@ -78,7 +78,7 @@ impl From<Option<usize>> for Execution {
     }
 }
 
-/// Ends runs early, with [`SimError::Stopped`]: all runs that share a clone of it.
+/// Ends all runs that share a clone of it early, with [`SimError::Stopped`].
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -88,7 +88,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the runs are to end.
+    /// Returns whether the runs should end.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -101,12 +101,13 @@ impl Stop {
 /// Simulates one run with `seed`, and reports its events in order of time.
 ///
 /// # Errors
-/// [`SimError::OverBudget`], and any other if the scenario was not made by [`Scenario::parse`] and cannot be run.
+/// [`SimError::OverBudget`]; another error only if the scenario was not made by [`Scenario::parse`] and cannot be run.
 pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<Run, SimError> {
     simulate_captured(scenario, seed, progress, &mut |_, _| {})
 }
 
-/// Like [`simulate`], and also reports each datagram as it leaves or reaches an end, in order, with the time since the run's start.
+/// Like [`simulate`], and also reports each datagram that leaves or reaches an end, in order, with the time since the
+/// run's start.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -119,7 +120,7 @@ pub fn simulate_captured(
     Ok(run(scenario, seed, InOrder::new(progress, datagrams), &Stop::default())?.0)
 }
 
-/// Simulates one run with `seed`, without reports on the way; it can be stopped.
+/// Simulates one run with `seed`, without progress reports. The run can be stopped.
 ///
 /// # Errors
 /// As [`simulate`], and [`SimError::Stopped`].
@@ -136,7 +137,7 @@ pub fn check(scenario: &Scenario) -> Result<(), SimError> {
     Stage::new(scenario, scenario.seed).map(|_| ())
 }
 
-/// Returns a run, and the observer that it reported to.
+/// Simulates a run. Returns the result and the observer of the run.
 fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T, stop: &Stop) -> Result<(Run, T), SimError> {
     let Stage { mut world, links, flows, playouts, .. } = Stage::new(scenario, seed)?;
     let end = Time::ZERO + scenario.duration;
@@ -202,7 +203,7 @@ fn part_of(duration: Span) -> Span {
     Span::from_nanos(duration.as_nanos() / PARTS).max(Span::from_nanos(1))
 }
 
-/// Records the events of the world and reports them.
+/// Records and reports the events of the simulation.
 struct Watch<T> {
     recorder: Recorder,
     tell: T,
@@ -258,7 +259,8 @@ impl<T: Tell> Observer for Watch<T> {
     }
 }
 
-/// The end of an event: a flow's media leave the near end and arrive at the far end.
+/// Returns whether an event belongs to the sending or the receiving half: media leave the near end and reach the far
+/// end.
 const fn of(side: Side, path: Option<PathId>) -> Of {
     let half = match side {
         Side::Near => Half::Sending,
@@ -267,13 +269,14 @@ const fn of(side: Side, path: Option<PathId>) -> Of {
     Of { half, path }
 }
 
-/// Returns a packet that has arrived in the recorder's form.
+/// Converts a packet that has arrived to the recorder's form.
 fn received(&Packet { at, sent, size, ecn, .. }: &Packet) -> Received {
     Received { at: at - Time::ZERO, sent: sent - Time::ZERO, delay: at - sent, size, ecn }
 }
 
-/// Simulates `runs` runs with the seeds from `first_seed` on, on this number of threads or all cores. Returns what `keep` makes of each
-/// run, in order of the seeds and independent of the number of threads. `progress` gets the share of the runs that are complete.
+/// Simulates `runs` runs with the seeds from `first_seed` on, on the given number of threads or on all cores. Returns
+/// the result of `keep` for each run, in the order of the seeds and independent of the number of threads. `progress`
+/// gets the share of runs that are complete.
 ///
 /// # Errors
 /// As [`simulate`], and [`SimError::Threads`].
@@ -312,8 +315,8 @@ pub fn simulate_each<T: Send>(
     each(scenarios, &execution, one)
 }
 
-/// Simulates one run of each scenario with its seed, each with an observer of its own, which `keep` gets with the run; otherwise like
-/// [`simulate_many`].
+/// Simulates one run of each scenario with its seed and its own observer. `keep` gets the run and the observer.
+/// Otherwise like [`simulate_many`].
 ///
 /// # Errors
 /// As [`simulate_many`].

@@ -1,6 +1,7 @@
 //! Intervals, quantiles and regression: statistics over runs.
 
-/// Half the width of the 95 % confidence interval of a mean, from the standard deviation of the values; `None` for fewer than two.
+/// Half the width of the 95 % confidence interval of a mean, from the standard deviation of the values; `None` for
+/// fewer than two values.
 pub fn half_width_95(values: &[f64]) -> Option<f64> {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
@@ -8,7 +9,8 @@ pub fn half_width_95(values: &[f64]) -> Option<f64> {
     (n >= 2).then(|| student_975(n - 1) * (squares / (n - 1) as f64 / n as f64).sqrt())
 }
 
-/// 97.5 % quantile of Student's t; beyond 30 degrees of freedom by two terms of its expansion in 1/ν.
+/// 97.5 % quantile of Student's t: from a table up to 30 degrees of freedom, then from two terms of its expansion in
+/// 1/ν.
 fn student_975(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -27,7 +29,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Standard deviation over mean, with divisor n (Waki 2013, Eq. 19 to 21); `None` without values or if the mean is not above zero.
+/// Standard deviation over mean, with divisor n (Waki 2013, Eq. 19 to 21); `None` without values or if the mean is not
+/// above zero.
 pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
     let centre = mean(values).filter(|centre| *centre > 0.0)?;
     let squares: Vec<_> = values.iter().map(|value| (value - centre) * (value - centre)).collect();
@@ -41,8 +44,9 @@ pub fn mean_95(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: mean, ci95: [mean - half, mean + half] })
 }
 
-/// Median of values and its 95 % confidence interval by order statistics, which assumes nothing about their distribution
-/// (the binomial law by its normal approximation); `None` for fewer than six values, which cannot bound it.
+/// Median of values and its 95 % confidence interval by order statistics, without an assumption about their
+/// distribution (binomial law, by its normal approximation). `None` for fewer than six values, which cannot bound the
+/// median.
 pub fn median_95(values: &[f64]) -> Option<Estimate> {
     let sorted = sorted(values);
     let n = sorted.len();
@@ -87,7 +91,8 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// A quantile of sorted values, by linear interpolation between neighbours (type 7 of Hyndman 1996); NaN without values.
+/// A quantile of sorted values, by linear interpolation between neighbours (type 7 of Hyndman 1996); NaN without
+/// values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * sorted.len().saturating_sub(1) as f64;
     let (below, rest) = (place.floor() as usize, place.fract());
@@ -95,7 +100,8 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     if rest > 0.0 { at(below) + rest * (at(below + 1) - at(below)) } else { at(below) }
 }
 
-/// Quantiles of several runs at one position of their common axis; NaN if fewer than half of the runs have a value there.
+/// Quantiles of several runs at one position of their common axis; NaN if fewer than half of the runs have a value
+/// there.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantiles {
     /// The position.
@@ -108,7 +114,8 @@ pub struct Quantiles {
     pub high: f64,
 }
 
-/// Quantiles at every position at which any run has a point. Positions that differ by less than a billionth count as one.
+/// Quantiles at every position at which any run has a point. Positions that differ by less than a billionth count as
+/// the same position.
 pub fn quantiles_over<R: AsRef<[(f64, f64)]>>(runs: &[R]) -> Vec<Quantiles> {
     const SAME: f64 = 1e-9;
     let mut all: Vec<_> = runs.iter().flat_map(AsRef::as_ref).copied().filter(|(x, _)| x.is_finite()).collect();
@@ -163,19 +170,20 @@ mod tests {
 
     #[test]
     fn the_quantile_goes_on_smoothly_where_the_table_ends() {
-        // Published: 2.0395 at 31, 1.9840 at 100 degrees of freedom.
+        // Published values: 2.0395 at 31 and 1.9840 at 100 degrees of freedom.
         assert!((student_975(31) - 2.0395).abs() < 2e-4);
         assert!((student_975(100) - 1.9840).abs() < 1e-4);
     }
 
     #[test]
     fn the_interval_of_two_known_values() {
-        // Mean 2, standard deviation sqrt(2), so 12.706 * sqrt(2) / sqrt(2).
+        // Mean 2 and standard deviation √2, so half the width is 12.706 · √2 / √2.
         assert!((half_width_95(&[1.0, 3.0]).unwrap() - 12.706).abs() < 1e-9);
         assert_eq!(half_width_95(&[1.0]), None);
     }
 
-    /// Anscombe 1973, the first set: published slope 0.500, intercept 3.00, standard error of the slope 0.118, R² 0.667.
+    /// Anscombe 1973, the first set: published slope 0.500, intercept 3.00, standard error of the slope 0.118, R²
+    /// 0.667.
     #[test]
     fn the_line_through_anscombes_first_set() {
         let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
@@ -187,7 +195,7 @@ mod tests {
         assert!((line.r2 - 0.6665).abs() < 5e-5, "{line:?}");
     }
 
-    /// Wilson's interval for 10 of 300, from published calculators: 1.8 % to 6.0 %; and for 0 of 10 000.
+    /// Wilson's interval for 10 of 300 is 1.8 % to 6.0 % in published calculators; the second case is 0 of 10 000.
     #[test]
     fn shares_of_rare_events() {
         let some = share_95(10, 300).expect("trials");
@@ -197,7 +205,7 @@ mod tests {
         assert_eq!(share_95(0, 0), None);
     }
 
-    /// Quartiles of 1 to 5 by type 7 are 2, 3 and 4, and of 1 to 4 1.75, 2.5 and 3.25.
+    /// By type 7, the quartiles of 1 to 5 are 2, 3 and 4; the quartiles of 1 to 4 are 1.75, 2.5 and 3.25.
     #[test]
     fn quantiles_between_neighbours() {
         let cases = [([5.0, 3.0, 1.0, 2.0, 4.0], [2.0, 3.0, 4.0]), ([4.0, 3.0, 1.0, 2.0, f64::NAN], [1.75, 2.5, 3.25])];
@@ -216,7 +224,7 @@ mod tests {
         assert!((jain(&[5.0, 0.0, 0.0, 0.0]) - 0.25).abs() < 1e-12);
     }
 
-    /// For 100 values, the tables have the 40th and the 61st in order as bounds of the median.
+    /// For 100 values, published tables have the 40th and the 61st sorted value as bounds of the median.
     #[test]
     fn the_medians_interval_is_that_of_the_tables() {
         let values: Vec<f64> = (1..=100).map(f64::from).collect();
@@ -225,7 +233,7 @@ mod tests {
         assert_eq!(median_95(&values[..5]), None);
     }
 
-    /// Without it, the few runs that have continued would look like all runs.
+    /// Otherwise the few runs that have values at a later time would look like all runs.
     #[test]
     fn a_moment_that_fewer_than_half_of_the_runs_have_is_a_gap() {
         let runs = [vec![(0.0, 1.0), (1.0, 1.0)], vec![(0.0, 2.0), (1.0, f64::NAN)], vec![(0.0, 3.0)]];

@@ -5,7 +5,8 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 const GZIP: [u8; 2] = [0x1F, 0x8B];
-/// More text than any trace has. It bounds the memory, because a compressed file may expand a thousandfold, or have no end.
+/// Maximum length of a text, in bytes: more than any trace has. It bounds the memory, because a compressed file may
+/// expand a thousandfold, or have no end.
 const LARGEST: u64 = 256 << 20;
 
 /// Reads the text of a trace's file, compressed by gzip or not.
@@ -21,7 +22,7 @@ pub(crate) fn read(file: &Path) -> io::Result<String> {
     if is_gzip { bounded(MultiGzDecoder::new(whole), LARGEST) } else { bounded(whole, LARGEST) }
 }
 
-/// Reads all of it, if it has at most `most` bytes.
+/// Reads a whole text, if it has at most `most` bytes.
 fn bounded(from: impl io::Read, most: u64) -> io::Result<String> {
     let mut text = String::new();
     // One byte more, so that a text that is too long is recognised.

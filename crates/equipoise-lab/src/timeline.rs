@@ -48,7 +48,8 @@ pub struct Columns {
     pub wait_mean_s: Vec<Option<f64>>,
     /// Maximum of these queueing delays, in seconds.
     pub wait_max_s: Vec<Option<f64>>,
-    /// Maximum time from the capture of a video frame until its last packet arrived, of the frames completed in the bin, in seconds.
+    /// Maximum time from the capture of a video frame until its last packet arrived, of the frames completed in the
+    /// bin, in seconds.
     pub frame_delay_s: Vec<Option<f64>>,
 }
 
@@ -68,7 +69,7 @@ impl Timeline {
         let mut columns = Columns::default();
         for (number, piece) in (0i64..).zip(&flow.pieces) {
             let begin = self.piece * number;
-            // The end of the run may cut the last one short.
+            // The end of the run may cut the last bin short.
             let end = (begin + self.piece).min(self.duration);
             let rate = |size: Size| size.as_bits() as f64 / (end - begin).as_secs_f64();
             let of_packets = |span: Span| (piece.packets > 0).then(|| span.as_secs_f64());
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
     use crate::sim;
 
-    /// The sums over the bins are the run's own results.
+    /// The sums over the bins must equal the run's own results.
     #[test]
     fn pieces_sum_up_to_the_run() {
         let scenario = Scenario::parse(crate::DEMO_OWN).expect("the demo");

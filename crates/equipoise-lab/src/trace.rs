@@ -1,4 +1,4 @@
-//! Every event of a run as a line of CSV: the common trace format of both worlds, written only on request.
+//! Every event of a run as a line of CSV: the trace format of simulated and live runs, written only on request.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use crate::result::json_line;
 /// Names of the columns. A field that does not apply to an event is empty.
 pub const HEADER: &str = "time_s,flow,event,number,sent_s,delay_s,variance_s2,size_bytes,rate_bps,detail,path\n";
 
-/// Returns the line of an event of flow `flow`, and of a path if the event belongs to one, `at` after the run's start at `origin`;
-/// with a line break at its end.
+/// Returns the line of an event of flow `flow`, and of a path if the event belongs to one, `at` after the run's start
+/// at `origin`; with a line break at its end.
 pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<SenderClock>, event: &Event) -> String {
     let Details { number, sent_s, delay_s, variance_s2, size_bytes, rate_bps, detail } = details(origin, event);
     let mut text = String::new();
@@ -36,8 +36,9 @@ pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<Sender
 
 /// Returns the line of a rate decision as JSON, with a line break at its end; `None` for every other event.
 ///
-/// The keys are `time_s`, `flow`, `path` for a flow that has several, `rate_bps`, `reason`, `law_step_bps`, the change of rate that the
-/// bare law requested, and `response`, AP's coefficient b in 1/(s·Mbit/s); `null` if there is no value.
+/// The keys are `time_s`, `flow`, `path` for a flow that has several, `rate_bps`, `reason`, `law_step_bps`, the change
+/// of rate that the bare law requested, and `response`, AP's coefficient b in 1/(s·Mbit/s); `null` if there is no
+/// value.
 pub fn decision(at: Span, (flow, path): (&str, Option<&str>), event: &Event) -> Option<String> {
     #[derive(Serialize)]
     struct Line<'a> {

@@ -1,17 +1,17 @@
-//! Whether a session held its target, by one rule for the report, the terminal and the exit code.
+//! Decides whether a session held its target, by one rule for the report, the terminal and the exit code.
 
 use equipoise::units::Span;
 
 use crate::report::{millis, signed_percent};
 use crate::result::{ExcursionResult, FlowResult, Run, World};
 
-/// Largest relative distance of the settled delay from its target for a session that held it (ours).
+/// Largest relative distance of the settled delay from its target for a session that held its target. Our choice.
 const HELD_WITHIN: f64 = 0.15;
-/// Ratio to the target from which a delay counts as an excursion (ours).
+/// Ratio to the target from which a delay counts as an excursion. Our choice.
 pub(crate) const EXCURSION_FROM: f64 = 2.0;
-/// Longest excursion of a session that held its target (ours): a few words of a call.
+/// Longest excursion of a session that held its target. Our choice: a few words of a call.
 const LONGEST_EXCURSION: Span = Span::from_secs(2);
-/// Share of decisions not made by the law from which a session counts as limited (ours).
+/// Share of decisions not made by the law from which a session counts as limited. Our choice.
 const LIMITED_FROM: f64 = 0.5;
 
 /// Whether a flow held its target in a run.
@@ -24,8 +24,8 @@ pub enum Verdict {
     NotMeasured,
     /// The settled delay is at the target, and no excursion was long.
     Held,
-    /// The settled delay is below the target because the session is app-limited, or limited by its maximum rate. A delay below the target
-    /// is then no failure.
+    /// The settled delay is below the target because the session is app-limited, or limited by its maximum rate. A
+    /// delay below the target is then no failure.
     Limited,
     /// The settled delay is too far from the target.
     Missed,
@@ -68,7 +68,7 @@ impl Verdict {
 /// Whether a flow held its target in several runs, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// Whether it was held in all of them; `None` without a target.
+    /// Whether the target was held in all runs; `None` without a target.
     pub is_held: Option<bool>,
     /// The sentence for the reader.
     pub sentence: String,
@@ -77,15 +77,15 @@ pub struct Judgement {
 /// The judgement of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowJudgement {
-    /// The world of the flow's runs.
+    /// Whether the flow's runs are simulated or live.
     pub world: World,
     /// The flow's name.
     pub flow: String,
-    /// The judgement on all of these runs.
+    /// The judgement on all these runs.
     pub judgement: Judgement,
 }
 
-/// Returns the judgements of all flows with a target, each over all runs of a world.
+/// Returns the judgements of all flows with a target, separately over all simulated and all live runs.
 pub fn judge(runs: &[Run]) -> Vec<FlowJudgement> {
     let in_world = |world| {
         let runs: Vec<_> = runs.iter().filter(|run| run.world == world).collect();
@@ -100,7 +100,7 @@ pub fn judge(runs: &[Run]) -> Vec<FlowJudgement> {
 }
 
 impl Judgement {
-    /// Returns the judgement of a session from its results in all runs of a world.
+    /// Returns the judgement of a session from its results in all simulated, or in all live runs.
     pub fn of(runs: &[&FlowResult]) -> Self {
         let verdicts: Vec<_> = runs.iter().map(|flow| Verdict::of(flow)).collect();
         let is_held = verdicts.iter().filter_map(|verdict| verdict.is_held()).reduce(|all, held| all && held);
@@ -121,7 +121,7 @@ impl Judgement {
     }
 }
 
-/// Returns whether it was held, and the reason.
+/// Returns whether the target was held, and the reason, in words.
 fn held(verdicts: &[Verdict]) -> String {
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let (within, longest) = (HELD_WITHIN * 100.0, LONGEST_EXCURSION);

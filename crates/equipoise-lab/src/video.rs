@@ -29,7 +29,7 @@ pub enum TraceError {
         /// The cause.
         source: VideoError,
     },
-    /// No video has these moments.
+    /// A synthetic video cannot have the given properties.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
 }
@@ -51,7 +51,8 @@ mod tests {
 
     use super::*;
 
-    /// Name, frames, mean and largest frame in bytes, coefficient of variation, from the list in the folder of the traces.
+    /// Name, frames, mean and largest frame in bytes, coefficient of variation, from the list in the folder of the
+    /// traces.
     const KNOWN: [(&str, usize, f64, u64, f64); 7] = [
         ("star-wars-iv", 89_998, 1376.0, 9370, 0.66),
         ("jurassic-park", 89_998, 3831.0, 16_745, 0.59),

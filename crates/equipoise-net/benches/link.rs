@@ -1,5 +1,5 @@
 //! Punctuality of a bridge: actual minus ideal departure times at 15, 100 and 1000 Mbit/s, between interfaces and as a
-//! UDP relay, with and without staying awake.
+//! UDP relay, with and without busy-waiting.
 //!
 //! `cargo bench -p equipoise-net --bench link`, with `-- SECONDS` for longer or shorter runs, `-- SECONDS MBPS` for one
 //! rate, and `-- SECONDS MBPS interfaces spin` for one row. Interfaces need the right to create network namespaces.
@@ -79,7 +79,7 @@ fn wait(spin: bool) -> &'static str {
 
 fn relay(mbps: u64, spin: bool, seconds: i64) -> Outcome {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    // It reads nothing: datagrams that overflow its buffer have already left the bridge.
+    // The sink reads nothing: datagrams that overflow its buffer have already left the bridge.
     let sink = UdpSocket::bind(any)?;
     let config = config(mbps, spin);
     let bridge = Bridge::relay(&Clock::new(), &config, any, sink.local_addr()?)?;
@@ -103,7 +103,7 @@ fn load(mut program: Command, to: &str, mbps: u64, seconds: i64) -> Outcome<Chil
     Ok(program.args(["send", to, &mbps.to_string(), &seconds.to_string()]).spawn()?)
 }
 
-/// Sends a Poisson stream to `to`, each packet at its time, or at once if that has passed.
+/// Sends a Poisson stream to `to`, each packet at its time, or at once if that time has passed.
 fn send(to: SocketAddr, mbps: u64, seconds: i64) -> Outcome {
     /// The thread does not sleep in gaps shorter than this.
     const SPIN: Span = Span::from_micros(200);
@@ -150,7 +150,7 @@ fn print_row(ends: &str, mbps: u64, spin: bool, report: &BridgeReport) {
     );
 }
 
-/// The namespaces of a sender and a receiver with a bridge's between them; they are removed on drop.
+/// The namespaces of a sender, a bridge and a receiver; they are removed on drop.
 struct Places([String; 3]);
 
 impl Places {
@@ -188,7 +188,7 @@ impl Places {
         };
         let mut bridge =
             within(middle).args(["between", &mbps.to_string(), wait(spin), &seconds.to_string()]).spawn()?;
-        // A port where no socket listens: the far kernel limits its ICMP errors, so they are few.
+        // No socket listens at this port. The far kernel limits its ICMP errors, so they are few.
         let mut sender = load(within(near), "10.9.3.2:9", mbps, seconds)?;
         sender.wait()?;
         bridge.wait()?;

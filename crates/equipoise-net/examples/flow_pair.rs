@@ -1,5 +1,5 @@
-//! Sends a file as a flow of application data units, or receives one into a file. The C example of equipoise-c can be
-//! its peer.
+//! Sends a file as a flow of application data units, or receives such a flow into a file. The C example of equipoise-c
+//! can be its peer.
 //!
 //! `cargo run -p equipoise-net --example flow_pair -- send HOST PORT FILE`, and `… receive PORT FILE` on the other host.
 #![allow(clippy::print_stderr, reason = "it talks to a person")]

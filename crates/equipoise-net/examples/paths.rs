@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let paths = arguments.map(|name| name.parse()).collect::<Result<Vec<Via>, _>>()?;
     let key = Key::from_base64(&std::env::var("EQUIPOISE_KEY").map_err(|_| "set EQUIPOISE_KEY")?)?;
     let config = SendConfig::stream(peer, Some(key));
-    // One law for each path. `Total::Pooled` has one for all, such as `ap`.
+    // One controller for each path. `Total::Pooled` has one controller for all paths, such as `ap`.
     let law = control::find("equipoise").ok_or("no such controller")?;
     let (parameters, packet) = (law.parse(&[("max_rate", "50 Mbit/s")])?, config.packet_size);
     let highest = parameters.highest_rate();

@@ -13,7 +13,8 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// The most datagrams in a batch. Ours: a system call costs as much as handling one datagram, so it adds about 3%.
+    /// Maximum number of datagrams in a batch. Our choice: a system call costs as much as handling one datagram, so it
+    /// adds about 3% to a full batch.
     pub(crate) const MOST: usize = 32;
 
     pub(crate) fn new() -> Self {

@@ -24,7 +24,7 @@ pub struct PayloadSender {
 #[error("the session is over; its sender takes no more payload")]
 pub struct Closed;
 
-/// The thread's side.
+/// The side of the sender's thread.
 #[derive(Debug)]
 pub(crate) struct PayloadReceiver {
     shared: Arc<Shared>,
@@ -66,7 +66,7 @@ impl Shared {
     }
 
     fn ring(&self) {
-        // It fails only if its counter overflows, and then it is already readable.
+        // The write fails only if the counter would overflow; then the descriptor is already readable.
         let _ = self.wakeup.write(1);
     }
 
@@ -84,7 +84,8 @@ impl Shared {
     }
 }
 
-/// Bytes that a message counts for. A unit's end counts as well, so that the number of empty units is bounded.
+/// Bytes that a message counts for. The end of an application data unit counts as 64 bytes, so that the number of empty
+/// units is bounded.
 const fn weight(length: usize, end: bool) -> usize {
     if end { length + 64 } else { length }
 }
@@ -106,13 +107,13 @@ pub(crate) fn channel() -> Result<(PayloadSender, PayloadReceiver), NetError> {
 }
 
 impl PayloadSender {
-    /// Bytes that may wait here. Ours: as many as may wait in the sender itself.
+    /// Maximum number of bytes that wait in the channel. Our choice: as many as may wait in the sender itself.
     pub const MOST: usize = 256 << 10;
 
     /// Longer payload is taken in parts of this many bytes, each as soon as there is room for it.
     pub(crate) const PART: usize = Self::MOST / 4;
-    /// Waiting threads and tasks are woken when at most this many bytes are left. Ours: there is then room for some
-    /// parts, and the sender's thread does not have to wake someone for every packet.
+    /// Waiting threads and tasks are woken when at most this many bytes are left. Our choice: there is then room for
+    /// two parts, and the sender's thread need not wake a waiting thread for every packet.
     const LOW: usize = Self::MOST / 2;
 
     /// Passes payload to the sender, and blocks while there is no room. The payload is the next bytes of a stream, of
@@ -138,9 +139,9 @@ impl PayloadSender {
         self.pushing(part, end).await
     }
 
-    /// As [`push`](Self::push), for a task: it awaits room and does not block the thread.
+    /// As [`push`](Self::push), for a task: it waits for room without blocking the thread.
     ///
-    /// If the future is dropped before it completes, some first part of the payload has been taken; nothing if the
+    /// If the future is dropped before it completes, a first part of the payload may have been taken; none of it if the
     /// payload is 64 kB or shorter.
     ///
     /// # Errors
@@ -175,8 +176,8 @@ impl PayloadSender {
         poll_fn(|context| room.poll(context).map(drop)).await;
     }
 
-    /// Bytes passed and not yet sent, here and in the sender. Divided by the rate, they say how long the next bytes
-    /// have to wait. The value is approximate while the sender moves bytes.
+    /// Bytes passed and not yet sent, in the channel and in the sender. This number divided by the rate is the time
+    /// that the next bytes have to wait. The value is approximate while the sender moves bytes.
     pub fn waiting(&self) -> usize {
         self.shared.state().bytes + self.shared.unsent.load(Ordering::Relaxed)
     }
@@ -213,7 +214,7 @@ struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// Ready with the locked state if there is room, or if the session is over.
+    /// Returns the locked state when there is room, or when the session is over.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<MutexGuard<'a, State>> {
         let mut state = self.shared.state();
         if state.bytes + self.weight <= PayloadSender::MOST || state.reader_gone {
@@ -390,7 +391,7 @@ mod tests {
         assert_eq!((look(room.as_mut()), payloads.try_push(b"more")), (Poll::Ready(()), Err(Closed)));
     }
 
-    /// If it fails, an application leaks memory if it limits the time of a send while nothing can be sent.
+    /// If it fails, an application that limits the time of a send leaks memory while nothing can be sent.
     #[test]
     fn who_gives_up_waiting_leaves_nothing_behind() {
         let (payloads, mut queue) = channel().expect("an event descriptor");

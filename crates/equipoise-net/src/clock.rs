@@ -16,8 +16,8 @@ pub type Time = Instant<HostClock>;
 /// How long a measured offset between the wall clock and the monotonic clock stays valid.
 const TRUST: Span = Span::from_millis(500);
 
-/// If a stamp seems older than this, the offset is measured again, in case the wall clock was set back. Ours: readers
-/// are seldom that late, and a measurement costs 0.5 µs.
+/// If a stamp seems older than this, the offset is measured again, in case the wall clock was set back. Our choice:
+/// readers are seldom that late, and a measurement costs 0.5 µs.
 const DOUBTFUL_AGE: Span = Span::from_millis(10);
 
 /// If the offset changed by more than this, plus a thousandth of the time since it was measured, the wall clock was
@@ -67,8 +67,8 @@ impl Clock {
     /// The time on this clock when the wall clock showed `nanos` since the Unix epoch, for a moment in the recent past.
     ///
     /// The kernel stamps arrivals with the wall clock. The offset is measured again every 0.5 s, and at once if a stamp
-    /// seems to lie in the future or far in the past. So if the wall clock is set, only those datagrams have a wrong
-    /// delay that were stamped before and read after. A step back by less than 10 ms shifts delays for up to 0.5 s. The
+    /// seems to lie in the future or far in the past. So if the wall clock is set, only datagrams that were stamped
+    /// before and read after this have a wrong delay. A step back by less than 10 ms shifts delays for up to 0.5 s. The
     /// result is never later than [`now`](Self::now).
     pub fn from_realtime(&self, nanos: u64) -> Time {
         let stamp = i64::try_from(nanos).unwrap_or(i64::MAX);
@@ -84,8 +84,8 @@ impl Clock {
 
     /// How often the wall clock was stepped, by a millisecond or more, since this clock was created.
     ///
-    /// Only [`from_realtime`](Self::from_realtime) notices a step, so with the next datagram. Steps do not change the
-    /// times of this clock.
+    /// A step is noticed only by [`from_realtime`](Self::from_realtime), when the next datagram is read. Steps do not
+    /// change the times of this clock.
     pub fn wall_clock_steps(&self) -> u64 {
         self.shared.steps.load(Ordering::Relaxed)
     }
@@ -138,8 +138,8 @@ struct Distance {
 }
 
 impl Distance {
-    /// Reads the wall clock between two readings of the monotonic clock, five times, and keeps the shortest, because
-    /// the others may have been interrupted.
+    /// Reads the wall clock between two readings of the monotonic clock, five times. Keeps the measurement that took
+    /// the shortest time, because the others may have been interrupted.
     fn measure() -> Self {
         let once = || {
             let before = read(ClockId::CLOCK_MONOTONIC);
@@ -154,7 +154,7 @@ impl Distance {
         })
     }
 
-    /// `known`, unless the measurement contradicts it: a measurement error must not shift times.
+    /// Returns `known`, unless the measurement contradicts it: a measurement error must not shift times.
     fn unless_within_error_of(self, known: i64) -> i64 {
         if self.nanos.abs_diff(known) <= self.error.unsigned_abs() { known } else { self.nanos }
     }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_wall_clock_set_back_is_noticed_by_the_first_stamp() {
         let clock = Clock::new();
-        // As if the wall clock had been three seconds ahead when the offset was last measured, a moment ago.
+        // This imitates a wall clock that was 3 s ahead at the last measurement, a moment ago, and was then set back.
         clock.shared.current.fetch_add(3_000_000_000, Ordering::Relaxed);
         let before = clock.now();
         let time = clock.from_realtime(read(ClockId::CLOCK_REALTIME) as u64);
@@ -208,7 +208,7 @@ mod tests {
         assert!(again >= before && clock.wall_clock_steps() == 1);
     }
 
-    /// A datagram that waited has an old stamp, which is not a step.
+    /// If it fails, the old stamp of a datagram that waited in the socket counts as a step of the wall clock.
     #[test]
     fn an_old_stamp_stays_old_and_counts_as_no_step() {
         let clock = Clock::new();

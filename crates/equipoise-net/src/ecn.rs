@@ -11,7 +11,7 @@ use crate::Dscp;
 
 /// Asks the kernel to report the byte with the ECN field for each received datagram.
 pub(crate) fn listen_for_ecn(socket: &UdpSocket, address: SocketAddr) {
-    // Optional: without it, no mark is seen. An IPv6 socket may also receive over IPv4.
+    // An error is ignored: the socket then sees no marks. An IPv6 socket may also receive over IPv4.
     let _ = setsockopt(socket, sockopt::IpRecvTos, &true);
     if address.is_ipv6() {
         let _ = setsockopt(socket, sockopt::Ipv6RecvTClass, &true);
@@ -39,10 +39,11 @@ pub(crate) struct ServiceControl {
 }
 
 impl ServiceControl {
-    /// For a datagram to `peer`. Empty for the default class without ECN, which the kernel sends by itself.
+    /// The control message for a datagram to `peer`. It is empty for the default class without ECN, which the kernel
+    /// uses by itself.
     pub(crate) fn new(peer: SocketAddr, dscp: Dscp, ecn: Ecn) -> Self {
         let mut bytes = [0; SPACE];
-        // One byte holds both (RFC 3168, Sec. 5).
+        // One byte holds the DSCP and the ECN field (RFC 3168, Sec. 5).
         let service = dscp.number() << 2 | ecn.bits();
         if service == 0 {
             return Self { bytes, len: 0 };
@@ -80,8 +81,8 @@ mod tests {
 
     const ALL: [Ecn; 4] = [Ecn::NotCapable, Ecn::Ect1, Ecn::Ect0, Ecn::Marked];
 
-    /// Sends a datagram of each kind from a socket at one address to a socket at another address, addressed as `name`.
-    /// Returns the received ones, read one by one or as a batch.
+    /// Sends a datagram with each ECN field from a socket at one address to a socket at another address, addressed as
+    /// `name`. Returns the received datagrams, read one by one or as a batch.
     fn through(from: IpAddr, to: IpAddr, name: IpAddr, is_batch: bool) -> Vec<(u8, Ecn)> {
         let clock = Clock::new();
         let [mut from, mut to] = [from, to].map(|ip| Socket::bind((ip, 0).into(), &clock).expect("a socket"));
@@ -120,7 +121,7 @@ mod tests {
     }
 
     /// If it fails, a network that is set up for media does not recognise it, or a queue cannot mark packets with a
-    /// class of service. The other socket sees the whole byte as the kernel reports it.
+    /// class of service. The receiving socket sees the whole byte as the kernel reports it.
     #[test]
     fn a_class_of_service_stands_beside_the_field_over_ipv4_ipv6_and_ipv4_on_an_ipv6_socket() {
         let clock = Clock::new();
@@ -144,7 +145,7 @@ mod tests {
         }
     }
 
-    /// The byte in the header of the next datagram.
+    /// The byte with the DSCP and the ECN field in the next datagram's IP header.
     fn service_of_next(socket: &UdpSocket) -> Option<u8> {
         let (mut control, mut buffer) = (crate::socket::control_buffer(), [0; 10]);
         let mut parts = [std::io::IoSliceMut::new(&mut buffer)];

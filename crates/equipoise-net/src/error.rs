@@ -63,7 +63,7 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// The peer sent no answer that was made with the key.
+    /// The peer sent no valid answer. With a key, an answer is valid only if the key authenticates it.
     #[error(
         "no answer from {peer} within {waited}; is `equipoise receive` running there, reachable over UDP, and with the same key?"
     )]
@@ -76,7 +76,7 @@ pub enum NetError {
     /// The DTLS-SRTP handshake did not yield keys.
     #[error("the DTLS-SRTP handshake with the peer failed")]
     NotOpened {
-        /// Why.
+        /// Why the handshake failed.
         #[from]
         source: HandshakeError,
     },
@@ -87,9 +87,9 @@ pub enum NetError {
     OtherVersion {
         /// The peer.
         peer: SocketAddr,
-        /// Its version.
+        /// The receiver's version.
         theirs: u8,
-        /// Ours.
+        /// The version of this end.
         ours: u8,
     },
     /// The receiver refuses the session.
@@ -97,7 +97,7 @@ pub enum NetError {
     Refused {
         /// The peer.
         peer: SocketAddr,
-        /// Why.
+        /// The peer's reason.
         reason: Refusal,
     },
     /// The session requested from the peer is not possible.
@@ -130,7 +130,7 @@ pub enum NetError {
     NoCongestionControl {
         /// The requested name.
         name: String,
-        /// The available ones.
+        /// The available congestion controls.
         known: Vec<String>,
         /// The system's error.
         source: io::Error,
@@ -166,7 +166,7 @@ pub enum NetError {
     NoPair {
         /// The peer.
         peer: SocketAddr,
-        /// Its answer, or that there was none.
+        /// The peer's answer, or a note that there was no answer.
         said: String,
     },
     /// A thread panicked; its results are lost.
@@ -180,7 +180,7 @@ pub enum NetError {
     Link {
         /// Its position in the list of links, from 0.
         link: usize,
-        /// Why not.
+        /// Why it cannot be built.
         source: PipeError,
     },
     /// A route leads over a link that the emulator does not have.
@@ -193,7 +193,7 @@ pub enum NetError {
         /// How many links there are.
         links: usize,
     },
-    /// A route of TCP was given to a relay of datagrams, which cannot carry it.
+    /// A TCP route was given to a relay of UDP datagrams, which cannot carry TCP.
     #[error("route {route} uses TCP, but a relay on loopback carries UDP only; use a test bed of network namespaces")]
     NoStream {
         /// The route's position in the list of routes, from 0.
@@ -204,7 +204,7 @@ pub enum NetError {
     Path {
         /// The direction: "forward" or "back".
         direction: &'static str,
-        /// Why not.
+        /// Why it cannot be built.
         source: PipeError,
     },
     /// No network interface has this name.
@@ -212,7 +212,7 @@ pub enum NetError {
     NoInterface {
         /// The requested name.
         name: String,
-        /// The existing ones.
+        /// The existing interfaces.
         known: Vec<String>,
     },
     /// The interface has no address of the peer's address family.
@@ -223,7 +223,7 @@ pub enum NetError {
         /// "IPv4" or "IPv6".
         family: &'static str,
     },
-    /// No interface has the address that a path is to use, or its address family is not the peer's.
+    /// No interface has the address that was requested for a path, or the address is not of the peer's address family.
     #[error("no interface here has the {family} address {address}; there are {}", known.join(", "))]
     NotOurAddress {
         /// The requested address.

@@ -1,4 +1,4 @@
-//! A session in which a server on another host is asked to send.
+//! A session in which this host asks a server on another host to send media.
 
 use std::net::SocketAddr;
 
@@ -48,8 +48,8 @@ impl FetchConfig {
 ///
 /// # Errors
 /// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] if the server opens no session,
-/// [`NetError::Session`] for an invalid feedback interval, and the system's errors. The session itself fails with
-/// [`NetError::Silent`] and [`NetError::StartedAgain`].
+/// [`NetError::Session`] for an invalid feedback interval, and the system's errors. The running session can fail with
+/// [`NetError::Silent`] or [`NetError::StartedAgain`].
 pub fn fetch<O: Observer + Send + 'static>(
     socket: Socket,
     config: &FetchConfig,

@@ -22,7 +22,7 @@ pub(crate) struct Word {
 impl Word {
     /// Starts to record errors about `peer` on a socket.
     pub(crate) fn about(peer: SocketAddr, socket: &UdpSocket) -> Self {
-        // Optional: without it, the session ends by its timeout, later. An IPv6 socket may also send over IPv4.
+        // An error is ignored: the session then ends later, by its timeout. An IPv6 socket may also send over IPv4.
         let _ = setsockopt(socket, sockopt::Ipv4RecvErr, &true);
         if socket.local_addr().is_ok_and(|address| address.is_ipv6()) {
             let _ = setsockopt(socket, sockopt::Ipv6RecvErr, &true);
@@ -51,8 +51,7 @@ impl Word {
     }
 }
 
-/// Buffer for the kernel's control messages about an error: the error, its source, its time, and those of every
-/// datagram.
+/// Buffer for the kernel's control messages about an error: those of every datagram, the error, and its source.
 fn error_buffer() -> Vec<u8> {
     cmsg_space!(TimeSpec, u32, libc::c_int, libc::sock_extended_err, libc::sockaddr_in6, libc::sockaddr_in6)
 }
@@ -136,10 +135,11 @@ mod tests {
                 libc::sock_extended_err { ee_errno: 0, ee_origin, ee_type, ee_code, ee_pad: 0, ee_info: 0, ee_data: 0 };
             is_unreachability(&ControlMessageOwned::Ipv4RecvErr(error, None))
         };
-        // Network, host, port; fragmentation needed; time exceeded.
+        // ICMP: network, host and port unreachable; fragmentation needed, time exceeded.
         assert_eq!([error(2, 3, 0), error(2, 3, 1), error(2, 3, 3)], [true; 3]);
         assert_eq!([error(2, 3, 4), error(2, 11, 0)], [false; 2]);
-        // No route, port; packet too big. An error of the local host is not one of the network.
+        // ICMPv6: no route and port unreachable; packet too big. The last error has its origin in the local host, not
+        // in ICMP.
         assert_eq!([error(3, 1, 0), error(3, 1, 4)], [true; 2]);
         assert_eq!([error(3, 2, 0), error(1, 3, 3)], [false; 2]);
     }

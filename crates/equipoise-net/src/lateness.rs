@@ -1,10 +1,10 @@
 use equipoise::units::Span;
 
-/// Width of a histogram bin, and the number of bins: all values above 100 ms share one.
+/// Width of a histogram bin, and the number of bins. Values above 100 ms have no bin.
 const CLASS: Span = Span::from_micros(1);
 const CLASSES: usize = 100_000;
 
-/// How much later than its ideal time each packet left.
+/// How late packets left, compared with their ideal times.
 ///
 /// The percentiles are exact to 1 µs up to 100 ms; above that the largest value is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

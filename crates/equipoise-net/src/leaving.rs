@@ -5,10 +5,10 @@ use tokio::task::spawn_blocking;
 
 use crate::NetError;
 
-/// A session's thread, which ends when this is dropped. Dropped within a task, it does not wait for that; elsewhere it
-/// does.
+/// A session's thread, which ends when this value is dropped. Dropping the value waits for the end of the thread,
+/// except within a task.
 pub(crate) struct Leaving<T: Send + 'static> {
-    /// `None` once it is taken.
+    /// `None` once the thread is taken.
     thread: Option<T>,
 }
 
@@ -37,7 +37,7 @@ impl<T: Send + 'static> Leaving<T> {
 
 impl<T: Send + 'static> Drop for Leaving<T> {
     fn drop(&mut self) {
-        // Dropping the thread waits for its end, which takes some milliseconds.
+        // Dropping the thread waits for its end, which takes some milliseconds and must not block a task.
         match (self.thread.take(), Handle::try_current()) {
             (Some(thread), Ok(runtime)) => _ = runtime.spawn_blocking(move || drop(thread)),
             (thread, _) => drop(thread),
@@ -58,7 +58,7 @@ pub(crate) async fn blocking<R: Send + 'static>(
     spawn_blocking(work).await.unwrap_or_else(|_| Err(lost()))
 }
 
-/// The runtime dropped the work.
+/// The error if the runtime dropped the work.
 fn lost() -> NetError {
     NetError::Panicked { name: "session".to_owned() }
 }

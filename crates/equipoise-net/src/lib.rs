@@ -18,9 +18,9 @@
 //! - [`dtls_srtp`]: key exchange and media protection with other implementations, as in WebRTC.
 //! - [`flow_pair`]: application data units sent alternately over TCP and RTP, between hosts.
 //!
-//! Threads and blocking calls, no asynchronous runtime: common runtimes have timers of one millisecond, and a gap
-//! between media packets is often shorter than that. [`media`] offers an asynchronous interface to these threads; no
-//! session work runs on the runtime.
+//! It uses threads and blocking calls, and no asynchronous runtime: common runtimes have timers of one millisecond, and
+//! a gap between media packets is often shorter than that. [`media`] offers an asynchronous interface to these threads;
+//! no session work runs on the runtime.
 #![forbid(unsafe_code)]
 
 #[cfg(not(target_os = "linux"))]

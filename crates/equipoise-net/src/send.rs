@@ -41,10 +41,10 @@ pub struct SendConfig {
     pub reporting: Option<Reporting>,
     /// The ECN field of media packets: whether queues may mark them in place of dropping them.
     pub ecn: Ecn,
-    /// SSRC of its packets; `None` for a random one. Required if the packets come from another program.
+    /// SSRC of its packets; `None` for a random SSRC. Required if the packets come from another program.
     pub ssrc: Option<u32>,
-    /// Whether the session also carries the packets of a second source of another program, such as audio with video,
-    /// before all others ([`SenderConfig::has_further_source`]). Only over one path.
+    /// Whether the session also carries packets of a second source of another program, such as audio in addition to
+    /// video. They are sent before all other packets ([`SenderConfig::has_further_source`]). Only over one path.
     pub has_further_source: bool,
     /// RTP payload type.
     pub payload_type: u8,
@@ -79,7 +79,8 @@ impl SendConfig {
         Self { payload: Payload::Stream, ..Self::new(peer, key) }
     }
 
-    /// The payload rate that remains of a rate of IP packets, such as the controller's, if all packets are full.
+    /// The payload rate that remains if IP packets have this total rate, such as the controller's, and all packets are
+    /// full.
     pub fn payload_rate(&self, rate: Rate) -> Rate {
         self.payload_rate_with(rate, None)
     }
@@ -125,14 +126,14 @@ impl SendConfig {
         let reporting =
             self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn, several)));
         let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
-        // The receiver decides whether packets are repeated.
+        // The receiver decides whether it requests lost packets again.
         let repeating = Some(Repeating::default());
         (SenderConfig { payload, delays, ecn, reporting, repeating, has_further_source, ..base }, asked)
     }
 }
 
-/// Per-packet feedback for this kind of media. It has finer times if ECN is off and packets have room for another
-/// number.
+/// The usual per-packet feedback for this kind of media. Transport-wide feedback has finer times; it is used if ECN is
+/// off and packets have room for its sequence number.
 pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn, several: bool) -> Reporting {
     let has_numbers = payload == Payload::Generated && ecn == Ecn::NotCapable && !several;
     let format = if has_numbers { Format::TransportWide } else { Format::CongestionFeedback };
@@ -143,16 +144,17 @@ pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn, several: bool) -> Repo
 pub struct Multipath {
     /// Its paths, 1 to [`MAX_PATHS`](multipath::MAX_PATHS); they are numbered from 0 in this order.
     pub paths: Vec<Via>,
-    /// What divides the total rate.
+    /// Divides the total rate among the paths.
     pub scheduler: BoxedScheduler,
     /// Time between two decisions on the shares; not less than the report interval.
     pub period: Span,
-    /// The class of service that its packets ask for.
+    /// The class of service of its packets.
     pub dscp: Dscp,
 }
 
 impl Multipath {
-    /// A session over `paths` whose shares are decided every 5 s, as in the paper (Asvarujanon 2014, Sec. 4.3).
+    /// A session over `paths` whose shares of the rate are decided every 5 s, as in the paper (Asvarujanon 2014, Sec.
+    /// 4.3).
     pub fn new(paths: Vec<Via>, scheduler: BoxedScheduler) -> Self {
         Self { paths, scheduler, period: multipath::Sender::PERIOD, dscp: Dscp::DEFAULT }
     }
@@ -190,10 +192,10 @@ pub fn send<O: Observer + Send + 'static>(
 /// Opens a session over several paths; otherwise as [`send`]. The paths can be changed while it runs.
 ///
 /// Each path has its own socket, bound to its interface and to an address of that interface. If an interface goes down
-/// or its address changes, the path stops at once, and starts again when it is reachable. No path is used before the
-/// server has answered on it.
+/// or its address changes, the path stops at once, and starts again when the server is reachable over it. No path is
+/// used before the server has answered on it.
 ///
-/// `total` says how much is sent in all; with a controller for each path the server reports on single packets.
+/// `total` decides the total rate. If it has a controller for each path, the server sends per-packet feedback.
 ///
 /// # Errors
 /// As [`send`], and as [`Paths::add`] for an invalid path.

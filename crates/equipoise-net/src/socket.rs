@@ -25,11 +25,11 @@ use crate::{Clock, Dscp, NetError, Time};
 /// case the reader stalls.
 pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// How many datagrams and errors one call may skip, so that a flood of them does not keep the caller from its other
-/// work. Our choice: skipping that many takes less than 0.1 ms.
+/// Maximum datagrams and errors that one call skips, so that a flood of them cannot keep the caller from its other
+/// work. Our choice: skipping 64 takes less than 0.1 ms.
 pub(crate) const PASSED_OVER: u32 = 64;
 
-/// Stands for the sender of a datagram without a source address. No UDP socket returns such a datagram.
+/// Placeholder for the sender if a datagram has no source address, which does not happen with UDP.
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// The payload of generated media is zeros.
@@ -38,9 +38,9 @@ static ZEROS: [u8; MAX_PAYLOAD] = [0; MAX_PAYLOAD];
 /// Source of the arrival times of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampSource {
-    /// The kernel recorded them when the datagram arrived.
+    /// The kernel records the time when a datagram arrives.
     Kernel,
-    /// The system does not support that: the time is read together with the datagram, so it includes stalls of the
+    /// The system has no kernel timestamps. The time is taken when the datagram is read, so it includes stalls of the
     /// reader.
     UserSpace,
 }
@@ -60,8 +60,8 @@ impl TimestampSource {
 pub struct SocketStats {
     /// Datagrams that the kernel refused to send, for any reason.
     pub unsent: u64,
-    /// Datagrams lost because the receive buffer was full, up to the last one read. Zero if the system does not count
-    /// them.
+    /// Datagrams lost because the receive buffer was full, counted up to the last datagram read. Zero if the system
+    /// does not count them.
     pub overflowed: u64,
     /// Datagrams from port 0, to which no answer can be sent (RFC 768). They are dropped before anything else reads
     /// them.
@@ -82,9 +82,9 @@ impl SocketStats {
 /// The result of sending a datagram of valid length and destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// The kernel accepted it.
+    /// The kernel accepted the datagram.
     Taken,
-    /// The kernel refused it: it is lost, as any datagram may be, and counted as `unsent`.
+    /// The kernel refused the datagram: it is lost, as any datagram may be, and counted as `unsent`.
     Refused,
     /// As `Refused`, because the interface, its address or the route is gone.
     NoRoute,
@@ -101,11 +101,11 @@ pub struct Socket {
     stats: SocketStats,
     /// The class of service of all datagrams it sends.
     dscp: Dscp,
-    /// Why the kernel refused the last datagram; `None` after one that it accepted.
+    /// Why the kernel refused the last datagram; `None` if the kernel accepted it.
     refusal: Option<Errno>,
     /// ICMP errors about the peer; `None` before `listen_for_errors`.
     word: Option<Word>,
-    /// Replaces the kernel's answer to the next datagrams.
+    /// If set, sending fails with this error, as if the kernel had returned it.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) kernel_says: Option<Errno>,
     /// The answers that were sent and their destinations, if a test records them.
@@ -119,10 +119,10 @@ pub struct Socket {
 pub(crate) struct Overheard(pub(crate) Vec<(SocketAddr, Vec<u8>)>);
 
 impl Socket {
-    /// A socket at `address`; port 0 takes any free one.
+    /// A socket at `address`; port 0 means any free port.
     ///
-    /// For the first such socket of a host, the kernel takes some milliseconds to turn its timestamps on. A datagram
-    /// that arrives sooner is stamped when it is read.
+    /// For the first such socket on a host, the kernel takes some milliseconds to turn its timestamps on. A datagram
+    /// that arrives before that is stamped when it is read.
     ///
     /// # Errors
     /// [`NetError::PortInUse`] if another socket holds the port, [`NetError::Bind`] for every other failure.
@@ -191,8 +191,8 @@ impl Socket {
         &self.clock
     }
 
-    /// Sets the class of service of all further datagrams. If the kernel refuses it or the network ignores it, they are
-    /// sent as usual.
+    /// Sets the class of service of all further datagrams. If the kernel refuses it or the network ignores it, the
+    /// datagrams are sent without it.
     pub const fn set_dscp(&mut self, dscp: Dscp) {
         self.dscp = dscp;
     }
@@ -207,8 +207,8 @@ impl Socket {
         self.stats
     }
 
-    /// Reads one datagram into `buffer`. Returns `None` if there is none, or if only datagrams to skip were read, up to
-    /// the limit of one call.
+    /// Reads one datagram into `buffer`. Returns `None` if no datagram waits, or if the call has skipped as many
+    /// datagrams and errors as it may.
     ///
     /// Two things are skipped: errors about an earlier datagram, because the peer may not be up yet or has just gone,
     /// and datagrams from port 0.
@@ -312,8 +312,8 @@ impl Socket {
         Ok(if is_lack_of_way(errno) { Sent::NoRoute } else { Sent::Refused })
     }
 
-    /// Sends `answer` to the peer that asked for it. A failure to send is ignored: a server has other peers, and the
-    /// address may have been chosen to make it fail.
+    /// Sends `answer` to the peer that asked for it. A failure to send is ignored: a server has other peers, and an
+    /// attacker may have chosen the address to make sending fail.
     pub(crate) fn answer(&mut self, peer: SocketAddr, answer: &Transmit<'_>) {
         #[cfg(any(test, feature = "fuzz"))]
         if let Some(overheard) = &mut self.overheard {
@@ -323,7 +323,7 @@ impl Socket {
         let _ = self.send_to(peer, answer);
     }
 
-    /// Why the kernel refused the last datagram; `None` after one that it accepted.
+    /// Why the kernel refused the last datagram; `None` if the kernel accepted it.
     pub(crate) fn refusal(&self) -> Option<io::Error> {
         self.refusal.map(io::Error::from)
     }
@@ -363,11 +363,12 @@ impl Socket {
     }
 }
 
-/// The most that [`wait_any`] waits for: the sockets of a session's paths, interface changes, and a wakeup.
+/// Maximum number of file descriptors that [`wait_any`] waits for: the sockets of a session's paths, interface changes,
+/// and a wakeup.
 const WAITED: usize = MAX_PATHS + 2;
 
 /// Waits until one of `readers` is readable or until the time `until`, whichever is first; may return early. Returns
-/// the readable ones as a bit mask; the lowest bit is the first reader.
+/// the readable readers as a bit mask; the lowest bit is the first reader.
 pub(crate) fn wait_any<'a>(
     readers: impl Iterator<Item = BorrowedFd<'a>>,
     clock: &Clock,
@@ -392,7 +393,7 @@ pub(crate) fn wait_any<'a>(
 pub(crate) struct Message {
     /// Bytes in the buffer.
     pub(crate) len: usize,
-    /// Whether the buffer was too short for it.
+    /// Whether the buffer was too short for the message.
     pub(crate) cut: bool,
     pub(crate) from: Option<SockaddrStorage>,
     /// When it arrived.
@@ -434,7 +435,7 @@ pub(crate) fn wait_readable(waiting: &mut [PollFd<'_>], clock: &Clock, until: Ti
     }
 }
 
-/// Whether the error means that the interface or its address is gone or down, or that no route uses it.
+/// Whether the error means that the interface or its address is gone or down, or that there is no route to the peer.
 fn is_lack_of_way(errno: Errno) -> bool {
     matches!(errno, Errno::ENETDOWN | Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENODEV | Errno::EADDRNOTAVAIL)
 }

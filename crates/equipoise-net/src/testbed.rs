@@ -59,8 +59,8 @@ impl TestHost {
 /// Three network namespaces in a row, with a virtual Ethernet between neighbours: two hosts and the middle between
 /// them, which forwards nothing until an [`Emulator`](crate::Emulator) runs.
 ///
-/// A socket opened inside a namespace belongs to it for good, whichever thread uses the socket. The namespaces are
-/// removed when this is dropped.
+/// A socket opened inside a namespace always belongs to it, whichever thread uses the socket. The namespaces are
+/// removed when this value is dropped.
 #[derive(Debug)]
 pub struct TestBed {
     near: String,
@@ -68,9 +68,9 @@ pub struct TestBed {
     far: String,
 }
 
-/// Network settings of the hosts, as far as the kernel has them. IPv6 is off, because it sends packets by itself. TCP
-/// buffers are large enough never to be the limit (twice the bandwidth-delay product of 1 Gbit/s and 250 ms), and
-/// unsent data in them is at most a few round trips. A connection does not reuse measurements of earlier ones.
+/// Network settings of the hosts, if the kernel has them. IPv6 is off, because it sends packets by itself. TCP buffers
+/// are so large that they never limit the rate (twice the bandwidth-delay product of 1 Gbit/s and 250 ms), and hold at
+/// most a few round trips of unsent data. A connection does not reuse measurements of earlier connections.
 const SETTINGS: [(&str, &str); 5] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv4/tcp_rmem", "4096 16777216 67108864"),
@@ -196,7 +196,7 @@ impl TestBed {
 impl Drop for TestBed {
     fn drop(&mut self) {
         for name in [&self.near, &self.middle, &self.far] {
-            // Nothing can be done if it was never created or cannot be removed.
+            // An error is ignored: the namespace was never created, or cannot be removed.
             let _ = ip(&format!("netns delete {name}"));
         }
     }

@@ -9,10 +9,11 @@ use crate::{Clock, NetError, Time};
 /// How often the watchdog looks at the clock.
 const PERIOD: Span = Span::from_millis(1);
 
-/// A longer gap is a stall. Ours: a hundred times the usual lateness of a timer, and too short to change a mean delay.
+/// A longer gap between two wake-ups is a stall. Our choice: a hundred times the usual lateness of a timer, and too
+/// short to change a mean delay.
 const THRESHOLD: Span = Span::from_millis(5);
 
-/// How many stalls are kept; later ones are only counted.
+/// How many stalls are kept; later stalls are only counted.
 const KEPT: usize = 10_000;
 
 /// A time in which the watchdog should have run but did not; probably no other thread ran either.
@@ -24,7 +25,7 @@ pub struct Stall {
     pub end: Time,
 }
 
-/// What a watchdog saw.
+/// The stalls that a watchdog recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stalls {
     /// The stalls in order of time.

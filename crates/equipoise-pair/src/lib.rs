@@ -7,22 +7,23 @@
 //! ```
 //!
 //! Source: Tobe 1999, Sec. 4 and 5.1. [`Sender`] alternates as decided by [`Tpba`](crate::tpba::Tpba). Its RTP half is
-//! an [`rtp::Sender`](equipoise_session::rtp::Sender), that of [`Receiver`] an
+//! an [`rtp::Sender`](equipoise_session::rtp::Sender); the RTP half of [`Receiver`] is an
 //! [`rtp::Receiver`](equipoise_session::rtp::Receiver). The TCP connection belongs to the caller, who reports TCP's
-//! state to the sender, writes the sender's pending bytes to TCP, and applies its requests.
+//! state to the sender, writes the sender's pending bytes to TCP, and applies the sender's requests to TCP.
 //!
-//! Guarantees, whatever the network does within a transport:
+//! Guarantees, however the network drops, delays or reorders packets:
 //!
-//! - ADUs are delivered whole, each once, in the order of sending. The number missing before each is reported.
-//! - ADUs sent over TCP are never missing while the connection lives.
-//! - An ADU sent over RTP is missing if the network lost a part of it, if a part arrived later than
-//!   [`ReorderConfig::hold`](equipoise_session::rtp::ReorderConfig::hold) after its successor, or if the reader is so
-//!   slow that [`ReceiverConfig::most`] is reached. The switch itself loses nothing.
-//! - Both ends use bounded memory, whatever a peer sends.
+//! - ADUs are delivered whole, each once, in the order of sending. The receiver reports how many are missing before
+//!   each.
+//! - No ADU that was sent over TCP is missing, as long as the connection lives.
+//! - An ADU that was sent over RTP is missing if the network lost a part of it, if a part arrived later than
+//!   [`ReorderConfig::hold`](equipoise_session::rtp::ReorderConfig::hold) after its successor, or if the application
+//!   reads so slowly that the limit [`ReceiverConfig::most`] is reached. A switch of the transport loses no ADU.
+//! - Both ends use bounded memory, whatever the peer sends.
 //!
-//! The change of transport waits for the end of an ADU and until TCP's unsent bytes, or RTP's queue, are sent. The
-//! receiver reorders what is then still in flight: every part of an ADU over RTP carries the number of ADUs before it
-//! in the same run over RTP, so the receiver knows which ADUs TCP still has to deliver.
+//! A switch waits for the end of an ADU, and until TCP's unsent bytes, or RTP's queue, are sent. Packets may then still
+//! be in flight on both transports, and the receiver reorders them: every part of an ADU over RTP carries the number of
+//! ADUs before it in the same running period, so the receiver knows which ADUs TCP still has to deliver.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -52,13 +53,13 @@ pub use sender::{PairError, Sender, SenderConfig};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Input<'a> {
-    /// A UDP datagram arrived; it may be foreign or malformed.
+    /// A UDP datagram arrived. It may be malformed or not belong to the flow.
     Datagram(&'a [u8]),
     /// A requested timer expired. It may be early or unnecessary.
     Timer,
-    /// The present state of the TCP connection. For the sender, after every acknowledgement and whenever it is woken.
+    /// The present state of the TCP connection. For the sender: after every acknowledgement and at every wake-up.
     Tcp(TcpState),
-    /// The TCP stream has ended. For the receiver.
+    /// The TCP stream has ended. Only for the receiver.
     TcpEnded,
     /// The application ends the flow: the sender first sends its waiting data, the receiver ends at once.
     Stop,
@@ -73,15 +74,15 @@ pub struct TcpState {
     pub unsent: u64,
     /// The congestion window, in bytes of the stream.
     pub window: Size,
-    /// Bytes of the stream in the largest segment.
+    /// Maximum number of stream bytes in a segment.
     pub segment: Size,
-    /// Headers of a segment: IP, TCP and options.
+    /// Size of a segment's headers: IP, TCP and TCP options.
     pub header: Size,
     /// Number of reductions of the congestion window so far.
     pub reductions: u64,
 }
 
-/// Outputs of an end.
+/// Outputs of an end of a flow pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Output<'a> {
     /// Send this datagram to the peer now.
@@ -92,27 +93,28 @@ pub enum Output<'a> {
     Event(Event),
 }
 
-/// An ADU for the application.
+/// A received ADU for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adu<'a> {
-    /// Its number.
+    /// Number of the ADU.
     pub number: u64,
-    /// ADUs missing before it.
+    /// Number of ADUs that are missing before this ADU.
     pub missing: u64,
-    /// The transport that carried it.
+    /// The transport that carried the ADU.
     pub over: Period,
-    /// Its bytes.
+    /// The ADU's bytes.
     pub data: &'a [u8],
 }
 
 /// A request of the sender to its TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpRequest {
-    /// Send a last short segment at once (on), or wait for acknowledgements before it (off): `TCP_NODELAY`.
+    /// Sets `TCP_NODELAY`: send a last short segment at once (true), or wait for acknowledgements before it (false).
     NoDelay(bool),
-    /// Continue with this congestion window. The connection was idle, but its window must not be reset.
+    /// Continue with this congestion window. The connection was idle, but TCP must not reset the window to its initial
+    /// one.
     Window(Size),
-    /// No more bytes will be written: shut down the sending side.
+    /// No more bytes will be written: shut down the sending side of the connection.
     Finish,
 }
 
@@ -122,29 +124,29 @@ pub enum TcpRequest {
 pub enum Event {
     /// An event of the RTP half.
     Rtp(equipoise_session::Event),
-    /// An interval of the probing period has ended: TCP had this rate, in IP packets.
+    /// An interval of the probing period has ended. `rate` is TCP's rate in the interval, in IP packets.
     Probed {
         /// The rate.
         rate: Rate,
     },
-    /// A period begins, except for the first of the flow.
+    /// A period begins. The first period of the flow has no such event.
     Began {
         /// The transport that carries the following ADUs.
         period: Period,
         /// The first ADU that it carries.
         adu: u64,
-        /// The initial rate of a running period, or the final rate of the one that ended.
+        /// The initial rate of a running period. For a probing period: the final rate of the running period before it.
         rate: Rate,
     },
-    /// The TCP stream is not a flow-pair stream; no more of it is read.
+    /// The TCP stream is not the stream of a flow pair; the receiver reads no more of it.
     TcpBroken,
     /// The flow is over.
     Ended,
 }
 
 impl Event {
-    /// The corresponding event of an RTP session, for an observer of the flow. `None` for the end of the flow, for
-    /// which the RTP half has its own event, and for an invalid stream.
+    /// Returns the corresponding event of an RTP session, for an observer of the flow. Returns `None` for the end of
+    /// the flow, because the RTP half has its own event for it, and for an invalid TCP stream.
     pub fn in_session(self) -> Option<equipoise_session::Event> {
         match self {
             Self::Rtp(event) => Some(event),

@@ -8,25 +8,25 @@ use equipoise_session::DropReason;
 /// Merges the ADUs of both transports in the order of their numbers.
 ///
 /// Each transport delivers its own ADUs in order: TCP all of them, RTP those that arrived. So if an ADU from each
-/// waits, the lower one is next, whatever is missing before it. If an ADU from one transport waits alone, the other may
-/// still deliver earlier ones. An ADU from RTP waits for all TCP ADUs before its run. An ADU from TCP waits for earlier
-/// RTP ADUs, but only for a limited time.
+/// transport waits, the one with the lower number is next, and all ADUs missing before it are lost. If only one
+/// transport has an ADU waiting, the other transport may still deliver earlier ADUs. An ADU from RTP waits for all TCP
+/// ADUs before its running period. An ADU from TCP waits for earlier RTP ADUs, but only for a limited time.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// How long to wait for RTP's ADUs.
+    /// Maximum time that an ADU from TCP waits for earlier ADUs from RTP.
     hold: Span,
     most: usize,
-    /// The number to be delivered next.
+    /// The lowest number that can be delivered next.
     next: u64,
-    /// From RTP, in order.
+    /// Waiting ADUs from RTP, in order.
     early: VecDeque<Early>,
-    /// From TCP, with the time at which its wait ends.
+    /// The waiting ADU from TCP, with the time at which its wait ends.
     held: Option<(u64, Instant<ReceiverClock>, Vec<u8>)>,
     /// Whether TCP has ended.
     tcp_is_over: bool,
-    /// Ready to be delivered.
+    /// ADUs that are ready to be delivered.
     ready: VecDeque<Ready>,
-    /// Bytes of all ADUs kept here.
+    /// Bytes of all ADUs kept here, with [`OVERHEAD`](Self::OVERHEAD) for each.
     kept: usize,
     /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
@@ -35,7 +35,7 @@ pub(super) struct Order {
 #[derive(Debug)]
 struct Early {
     number: u64,
-    /// The first ADU of its run over RTP.
+    /// The first ADU of its running period.
     since: u64,
     data: Vec<u8>,
 }
@@ -52,9 +52,9 @@ pub(super) struct Ready {
 impl Order {
     /// Maximum number of buffers kept for reuse.
     const SPARE: usize = 16;
-    /// Memory of an ADU in addition to its bytes, so that the number of empty ones is bounded, too.
+    /// Memory per ADU in addition to its bytes, so that the number of empty ADUs is limited as well.
     const OVERHEAD: usize = 64;
-    /// No honest sender is this far ahead of the delivered ADUs.
+    /// Maximum distance of a number from the next to be delivered. A correct sender is never this far ahead.
     const FAR: u64 = 1 << 24;
 
     pub(super) const fn new(hold: Span, most: usize) -> Self {
@@ -71,7 +71,7 @@ impl Order {
         }
     }
 
-    /// An empty buffer.
+    /// Returns an empty buffer.
     pub(super) fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
@@ -108,10 +108,10 @@ impl Order {
         Err((reason, data))
     }
 
-    /// Adds an ADU from TCP; one must be [wanted](Self::wants_tcp).
+    /// Adds an ADU from TCP. Call it only if [`wants_tcp`](Self::wants_tcp) is true.
     ///
     /// # Errors
-    /// The ADU's buffer, if an ADU with its number or a higher one was already delivered.
+    /// Returns the ADU's buffer if an ADU with this number or a higher one was already delivered.
     pub(super) fn push_tcp(&mut self, now: Instant<ReceiverClock>, number: u64, data: Vec<u8>) -> Result<(), Vec<u8>> {
         if number < self.next || self.held.is_some() {
             return Err(data);
@@ -126,7 +126,7 @@ impl Order {
         self.tcp_is_over = true;
     }
 
-    /// When the wait of the held ADU ends.
+    /// When the ADU from TCP stops waiting.
     pub(super) fn due(&self) -> Option<Instant<ReceiverClock>> {
         self.held.as_ref().map(|(_, due, _)| *due)
     }
@@ -173,7 +173,7 @@ impl Order {
 
     fn give(&mut self, number: u64, over: Period, data: Vec<u8>) {
         let Some(missing) = number.checked_sub(self.next) else {
-            // The other transport's ADU of this number was delivered while this one waited.
+            // An ADU with this number or a higher one was delivered from the other transport while this ADU waited.
             self.kept -= data.len() + Self::OVERHEAD;
             return self.recycle(data);
         };

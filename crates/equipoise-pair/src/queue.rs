@@ -5,19 +5,19 @@ use thiserror::Error;
 
 use crate::wire::AduHeader;
 
-/// Why an application's bytes were not accepted. None of them was taken.
+/// Why the application's bytes were not accepted. No byte of the push was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PushError {
     /// The ADU would exceed the maximum length.
     #[error("an ADU of {found} bytes is too long; it may have {most}")]
     TooLong {
-        /// Its length with these bytes.
+        /// The ADU's length with these bytes.
         found: usize,
         /// The maximum length.
         most: usize,
     },
-    /// There is no room at present.
+    /// There is not enough free space at present.
     #[error("{found} bytes do not fit into the {room} free bytes; send the waiting data first")]
     Full {
         /// Number of bytes offered.
@@ -36,18 +36,18 @@ pub(super) struct AduQueue {
     bytes: VecDeque<u8>,
     /// Lengths of the complete ADUs.
     lengths: VecDeque<u32>,
-    /// Bytes of the last ADU if it is not complete.
+    /// Number of bytes of the last ADU, if it is not complete.
     open: usize,
 }
 
 impl AduQueue {
     const LONGEST: usize = AduHeader::LONGEST as usize;
-    /// Maximum waiting bytes: two of the longest ADUs, so that one can be filled while the other is sent.
+    /// Maximum waiting bytes: two ADUs of maximum length, so that the application can fill one while the other is sent.
     const MOST: usize = 2 * Self::LONGEST;
-    /// Maximum waiting ADUs. Ours: their lengths then take less memory than the bytes may.
+    /// Maximum waiting ADUs. Our choice: the memory for their lengths is then below the memory for their bytes.
     const MOST_ADUS: usize = 1 << 16;
 
-    /// Bytes that it would accept now.
+    /// Number of bytes that the queue would accept now.
     pub(super) fn room(&self) -> usize {
         if self.lengths.len() >= Self::MOST_ADUS { 0 } else { Self::MOST.saturating_sub(self.bytes.len()) }
     }
@@ -61,7 +61,7 @@ impl AduQueue {
         !self.lengths.is_empty()
     }
 
-    /// Appends bytes to the last ADU; `end` completes it.
+    /// Appends bytes to the last ADU, and completes it if `end` is true.
     pub(super) fn push(&mut self, data: &[u8], end: bool) -> Result<(), PushError> {
         let found = self.open.saturating_add(data.len());
         if found > Self::LONGEST {
@@ -78,7 +78,7 @@ impl AduQueue {
         Ok(())
     }
 
-    /// Completes the last ADU as it is.
+    /// Completes the last ADU with the bytes it has.
     pub(super) fn end(&mut self) {
         self.lengths.push_back(core::mem::take(&mut self.open) as u32);
     }

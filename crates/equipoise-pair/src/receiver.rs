@@ -12,19 +12,20 @@ use equipoise_session::{Carrier, DropReason, Ecn, Endpoint as _, Transmit, Wake,
 /// Configuration of the receiving end of a flow pair.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
-    /// The RTP half. The flow itself sets what it carries. After TCP has continued, the receiver waits for twice its
-    /// `reorder.hold` for ADUs that RTP may still deliver.
+    /// The RTP half. The flow sets the kind of payload itself. After ADUs arrive over TCP again, the receiver waits for
+    /// twice `reorder.hold` for earlier ADUs over RTP.
     pub rtp: rtp::ReceiverConfig,
-    /// Maximum bytes of ADUs that wait, for earlier ADUs or for the application. Beyond that, no more bytes are
+    /// Maximum bytes of ADUs that wait for earlier ADUs or for the application. Above this limit, no more bytes are
     /// accepted from TCP, and ADUs over RTP are dropped.
     pub most: usize,
 }
 
 impl ReceiverConfig {
-    /// Four of the longest ADUs (ours: one in reception over each transport, and as many waiting to be taken).
+    /// Our choice: four ADUs of the maximum length, two in reception (one over each transport), and two that wait for
+    /// the application.
     pub const MOST: usize = 4 * AduHeader::LONGEST as usize;
 
-    /// A receiver with a limit of [`MOST`](Self::MOST).
+    /// Creates a configuration with the limit [`MOST`](Self::MOST).
     pub const fn new(rtp: rtp::ReceiverConfig) -> Self {
         Self { rtp, most: Self::MOST }
     }
@@ -33,18 +34,19 @@ impl ReceiverConfig {
 /// The receiving end of a flow pair.
 ///
 /// Call [`handle`](Self::handle) and [`tcp_received`](Self::tcp_received) with each event, then [`poll`](Self::poll)
-/// until it returns `None`. ADUs wait until the application [takes](Self::take_adu) them; ADUs not taken hold up TCP.
+/// until it returns `None`. ADUs wait until the application [takes](Self::take_adu) them. If it does not, TCP is
+/// stopped by its flow control.
 pub struct Receiver {
     rtp: rtp::Receiver,
     order: Order,
     parts: Assembler,
     stream: Deframer,
-    /// The ADU being delivered.
+    /// The ADU that was delivered last.
     given: Vec<u8>,
-    /// The datagram being sent.
+    /// The datagram that was returned last, to be sent.
     sent: Vec<u8>,
     hold: Span,
-    /// When the flow ends: TCP's stream has ended, and ADUs may still arrive over RTP.
+    /// When the flow ends, after the end of TCP's stream: until then, ADUs may still arrive over RTP.
     ends: Option<Instant<ReceiverClock>>,
     ended: bool,
     handled: Instant<ReceiverClock>,
@@ -53,7 +55,7 @@ pub struct Receiver {
     spare: Vec<Vec<u8>>,
 }
 
-/// Outputs.
+/// Outputs that wait for `poll`.
 #[derive(Debug)]
 enum Item {
     Datagram { bytes: Vec<u8>, media: usize },
@@ -63,7 +65,7 @@ enum Item {
 /// Assembles ADUs from parts that arrive in order.
 #[derive(Debug, Default)]
 struct Assembler {
-    /// The ADU being assembled, and the first ADU of its run over RTP.
+    /// The ADU that is being assembled, and the number of the first ADU of its running period.
     current: Option<(AduHeader, u64)>,
     data: Vec<u8>,
 }
@@ -81,28 +83,28 @@ struct Deframer {
 }
 
 impl Assembler {
-    /// Adds a part that arrived after `missing` packets. Returns the ADU that it completes, and the first ADU of its
-    /// run.
+    /// Adds a part that arrived after `missing` packets. If the part completes an ADU, returns the ADU's header and the
+    /// number of the first ADU of its running period.
     fn push(&mut self, missing: u64, payload: &[u8]) -> Result<Option<(AduHeader, u64)>, DropReason> {
         if missing > 0 {
             self.current = None;
         }
         if payload.is_empty() {
-            // The first packet, without payload.
+            // The sender's first packet has no payload.
             return Ok(None);
         }
         let Ok((part, bytes)) = AduPart::parse(payload) else {
             self.current = None;
             return Err(DropReason::Malformed);
         };
-        // Parsing has checked that there can be that many before it.
+        // `parse` has checked that `since_switch` is not above the ADU's number.
         let whole = (part.adu, part.adu.number.saturating_sub(u64::from(part.since_switch)));
         if part.offset == 0 {
             self.current = Some(whole);
             self.data.clear();
         }
         if self.current != Some(whole) || self.data.len() != part.offset as usize {
-            // A later part of an ADU whose beginning is missing.
+            // The beginning of this ADU is missing.
             self.current = None;
             return Ok(None);
         }
@@ -112,7 +114,8 @@ impl Assembler {
 }
 
 impl Deframer {
-    /// Reads bytes up to the end of an ADU. Returns how many it read, and the ADU if it is complete.
+    /// Reads bytes up to the end of an ADU. Returns the number of bytes read, and the header of the ADU if it is
+    /// complete.
     fn push(&mut self, bytes: &[u8]) -> Result<(usize, Option<AduHeader>), DropReason> {
         let header = bytes.get(..bytes.len().min(AduHeader::LEN - self.head_len)).unwrap_or_default();
         let header = if self.current.is_some() { &[] } else { header };
@@ -140,12 +143,12 @@ impl Deframer {
 }
 
 impl Receiver {
-    /// A receiver before its sender's first packet.
+    /// Creates a receiver that waits for its sender's first packet.
     ///
     /// # Errors
     /// [`SessionError::Cname`] if the canonical name is too long.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
-        // The longest delay of RTP behind TCP, and again as long for a wait for a packet that was lost.
+        // A packet over RTP may arrive `hold` later than one over TCP, and may then wait as long for a lost packet.
         let hold = config.rtp.reorder.hold * 2;
         Ok(Self {
             rtp: rtp::Receiver::new(rtp::ReceiverConfig { payload: Payload::Rtp, ..config.rtp })?,
@@ -178,8 +181,8 @@ impl Receiver {
         self.settle();
     }
 
-    /// Handles bytes of TCP's stream. Returns how many it took. Offer the rest again after the next call of
-    /// [`take_adu`](Self::take_adu) or [`handle`](Self::handle) that makes it [want](Self::wants_tcp) them.
+    /// Handles bytes of TCP's stream. Returns the number of bytes taken. Offer the rest again after the next call of
+    /// [`take_adu`](Self::take_adu) or [`handle`](Self::handle), once [`wants_tcp`](Self::wants_tcp) is true.
     pub fn tcp_received(&mut self, now: Instant<ReceiverClock>, bytes: &[u8]) -> usize {
         self.handled = self.handled.max(now);
         let mut taken = 0;
@@ -198,13 +201,13 @@ impl Receiver {
         if self.stream.broken || self.ended { bytes.len() } else { taken }
     }
 
-    /// Whether it would accept bytes of TCP's stream now.
+    /// Whether the receiver would accept bytes of TCP's stream now.
     pub fn wants_tcp(&self) -> bool {
         !self.ended && !self.stream.broken && self.order.wants_tcp()
     }
 
-    /// The next ADU for the application; `None` if none is ready. Afterwards it may [want](Self::wants_tcp) more of
-    /// TCP's stream.
+    /// The next ADU for the application; `None` if no ADU is ready. Afterwards [`wants_tcp`](Self::wants_tcp) may be
+    /// true again.
     pub fn take_adu(&mut self) -> Option<Adu<'_>> {
         let ready = self.order.pop()?;
         let before = core::mem::replace(&mut self.given, ready.data);
@@ -223,8 +226,8 @@ impl Receiver {
         })
     }
 
-    /// When to call [`handle`](Self::handle) with [`Input::Timer`] if there is no event before; `None` for never. It is
-    /// always later than the last event.
+    /// When to call [`handle`](Self::handle) with [`Input::Timer`] if there is no event before; `None` for never. This
+    /// time is always later than the last event.
     pub fn wake(&self) -> Option<Wake<ReceiverClock>> {
         if self.ended {
             return None;
@@ -257,10 +260,10 @@ impl Receiver {
         self.outbox.push_back(Item::Event(Event::Rtp(equipoise_session::Event::Ignored(reason))));
     }
 
-    /// Takes ADUs from the RTP half, and finds those that can be delivered.
+    /// Takes ADUs from the RTP half, and finds the ADUs that can be delivered.
     fn settle(&mut self) {
         self.drain_rtp();
-        // RTP first: it may just have given up waiting for a packet.
+        // RTP comes first, because it may just have stopped waiting for a lost packet.
         self.order.settle(self.handled);
         if self.ends.is_some_and(|at| at <= self.handled) {
             self.rtp.handle(self.handled, equipoise_session::Input::Stop);

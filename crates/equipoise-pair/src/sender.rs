@@ -19,16 +19,16 @@ use equipoise_session::{Endpoint as _, Wake, WakeReason};
 
 /// Configuration of the sending end of a flow pair.
 pub struct SenderConfig {
-    /// The RTP half. The flow itself sets what it carries.
+    /// The RTP half. The flow sets the kind of payload itself.
     pub rtp: rtp::SenderConfig,
-    /// When it probes and when it runs.
+    /// Parameters of the probing and running periods.
     pub tpba: TpbaConfig,
     /// Creates the controller of a running period, with the measured rate as its upper limit.
     pub running: Box<dyn FnMut(Rate) -> BoxedController + Send>,
 }
 
 impl SenderConfig {
-    /// A flow as in the paper.
+    /// A flow with the values of the paper (Tobe 1999).
     pub fn new(rtp: rtp::SenderConfig) -> Self {
         let running = |rate| Box::new(Running::new(RunningConfig::PAPER, rate)) as BoxedController;
         Self { rtp, tpba: TpbaConfig::PAPER, running: Box::new(running) }
@@ -45,10 +45,10 @@ impl fmt::Debug for SenderConfig {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PairError {
-    /// The RTP half is not valid.
+    /// The configuration of the RTP half is not valid.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The periods are not valid.
+    /// The configuration of the periods is not valid.
     #[error(transparent)]
     Tpba(#[from] TpbaError),
 }
@@ -56,7 +56,7 @@ pub enum PairError {
 /// The sending end of a flow pair.
 ///
 /// Call [`handle`](Self::handle) and [`push`](Self::push) with each event, then [`poll`](Self::poll) until it returns
-/// `None`. Write the [pending bytes](Self::tcp_pending) to TCP and report [how many](Self::tcp_written) it accepted.
+/// `None`. Write the [pending bytes](Self::tcp_pending) to TCP and report [how many](Self::tcp_written) TCP accepted.
 pub struct Sender {
     rtp: rtp::Sender,
     numbers: Numbers,
@@ -66,14 +66,14 @@ pub struct Sender {
     tcp: TcpState,
     queue: AduQueue,
     next_adu: u64,
-    /// The ADU being written to TCP, with its header, and the number of bytes written.
+    /// The ADU that is being written to TCP, with its header; `written` counts the bytes already written.
     writing: Vec<u8>,
     written: usize,
-    /// The ADU being sent over RTP.
+    /// The next part of the ADU that is being sent over RTP.
     parting: Option<AduPart>,
-    /// The RTP packet being built.
+    /// The RTP packet that is being built.
     packet: Vec<u8>,
-    /// Whether the first packet, without payload, was sent.
+    /// Whether the first packet, which has no payload, was sent.
     opened: bool,
     stopping: bool,
     ended: bool,
@@ -94,11 +94,11 @@ enum Item {
 enum Stage {
     /// TCP.
     Tcp,
-    /// None: TCP still has unsent bytes.
+    /// No transport: TCP still has unsent bytes.
     TcpDrains,
     /// RTP, from ADU `since` on.
     Rtp { since: u64 },
-    /// None: RTP still has waiting packets.
+    /// No transport: RTP still has waiting packets.
     RtpDrains { since: u64 },
 }
 
@@ -111,21 +111,21 @@ struct Numbers {
     part: usize,
 }
 
-/// Maximum RTP packets that wait for the pacer: one to send, and one behind it.
+/// Maximum number of RTP packets that wait for the pacer: one to send next, and one after it.
 const RTP_PACKETS: usize = 2;
-/// TCP holds at most this time's worth of unsent bytes. Ours: at the switch, the pause in which they drain is hardly
-/// longer than the time between two pictures.
+/// TCP holds at most as many unsent bytes as it sends in this time. Our choice: they have to drain before a switch, and
+/// the pause is then hardly longer than the time between two pictures of a video.
 const UNSENT: Span = Span::from_millis(50);
-/// Time between two checks of a TCP connection that still has to send something. Ours: a tenth of that.
+/// Time between two checks of a TCP connection that still has to send data. Our choice: a tenth of [`UNSENT`].
 const LOOK: Span = Span::from_millis(5);
-/// The least limit of unsent bytes in segments, so that a segment is ready when an acknowledgement arrives.
+/// Lower bound of the limit of unsent bytes, in segments, so that a segment is ready when an acknowledgement arrives.
 const UNSENT_SEGMENTS: u64 = 2;
 
 impl Sender {
-    /// A sender that begins with TCP. Its RTP half starts to request reports at `rtp.start`.
+    /// Creates a sender that begins with TCP. Its RTP half starts to request reports at `rtp.start`.
     ///
     /// # Errors
-    /// [`PairError`] if RTP cannot carry the flow, or a period would never end.
+    /// [`PairError`] if RTP cannot carry the flow, or the configuration of the periods is not valid.
     pub fn new(config: SenderConfig) -> Result<Self, PairError> {
         let stream = &config.rtp.stream;
         let numbers = Numbers::new(stream, config.rtp.seed)?;
@@ -133,7 +133,7 @@ impl Sender {
         let mut running = config.running;
         running(Rate::from_bps(1)).needs().met_by(config.rtp.provides()).map_err(SessionError::from)?;
         let start = config.rtp.start;
-        // Nothing is sent at this rate: RTP gets no payload before it gets a controller.
+        // Nothing is sent at this rate: RTP receives no payload before it receives its controller.
         let idle = Box::new(Cbr::new(Rate::from_bps(1)));
         let rtp =
             rtp::Sender::new(rtp::SenderConfig { payload: Payload::Rtp, patience: Span::MAX, ..config.rtp }, idle)?;
@@ -159,7 +159,7 @@ impl Sender {
         })
     }
 
-    /// The transport that carries ADUs, or carried them until it began to drain.
+    /// The transport that carries ADUs; while it drains, the transport that carried them before.
     pub const fn period(&self) -> Period {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains => Period::Probing,
@@ -167,20 +167,21 @@ impl Sender {
         }
     }
 
-    /// Bytes of ADUs that it would accept now.
+    /// Number of bytes of ADUs that [`push`](Self::push) would accept now.
     pub fn room(&self) -> usize {
         if self.stopping { 0 } else { self.queue.room() }
     }
 
-    /// Bytes of ADUs that neither transport has taken yet.
+    /// Number of bytes of ADUs that neither transport has taken yet.
     pub fn waiting(&self) -> usize {
         self.queue.waiting()
     }
 
-    /// Adds the next bytes of an ADU. If `end` is set, the ADU ends after them.
+    /// Adds the next bytes of an ADU. If `end` is true, the ADU ends after these bytes.
     ///
     /// # Errors
-    /// [`PushError`] if they are too many. Then none is taken, and the ADU can be ended as it is.
+    /// [`PushError`] if the bytes are too many, or the flow was stopped. Then no byte is accepted. If they are too
+    /// many, the ADU can still be ended without them.
     pub fn push(&mut self, now: Instant<SenderClock>, data: &[u8], end: bool) -> Result<(), PushError> {
         if self.stopping {
             return Err(PushError::Stopped);
@@ -227,21 +228,22 @@ impl Sender {
         }
         match self.rtp.poll()? {
             equipoise_session::Output::Transmit { transmit, .. } => Some(Output::Transmit(transmit)),
-            // A sender delivers no payload.
+            // The sender's RTP half never delivers a payload.
             equipoise_session::Output::Payload { .. } => None,
             equipoise_session::Output::Event { event, .. } => Some(Output::Event(Event::Rtp(event))),
         }
     }
 
     /// When to call [`handle`](Self::handle) with [`Input::Timer`], after [`Input::Tcp`], if there is no event before;
-    /// `None` for never. Once [`poll`](Self::poll) has returned `None` after a timer, it is later than the last event.
+    /// `None` for never. After a timer, once [`poll`](Self::poll) has returned `None`, this time is later than the last
+    /// event.
     pub fn wake(&self) -> Option<Wake<SenderClock>> {
         if self.ended {
             return None;
         }
         let soon = self.handled + Span::from_nanos(1);
         let period = match self.stage {
-            // The flow ends in this period, however long its waiting data takes.
+            // The flow ends in this period, however long sending the waiting data takes.
             Stage::Rtp { .. } if self.stopping => None,
             Stage::Tcp | Stage::Rtp { .. } => self.tpba.wake().map(|at| at.max(soon)),
             Stage::TcpDrains | Stage::RtpDrains { .. } => None,
@@ -260,7 +262,7 @@ impl Sender {
         }
     }
 
-    /// The bytes to write to TCP next, as far as TCP accepts them.
+    /// The bytes to write to TCP next; TCP may accept fewer.
     pub fn tcp_pending(&self) -> &[u8] {
         let rest = self.writing.get(self.written..).unwrap_or_default();
         let room = self.unsent_limit().saturating_sub(self.tcp.unsent);
@@ -275,8 +277,8 @@ impl Sender {
         self.handle(now, Input::Tcp(self.tcp));
     }
 
-    /// The condition to wait for, in addition to the time of [`wake`](Self::wake): that TCP holds fewer unsent bytes
-    /// than this; `None` if no such wait is needed.
+    /// In addition to the time of [`wake`](Self::wake), wait until TCP holds fewer unsent bytes than this; `None` if no
+    /// such wait is needed.
     pub fn tcp_awaited(&self) -> Option<u64> {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains if !self.is_written() => Some(self.unsent_limit()),
@@ -289,7 +291,7 @@ impl Sender {
     fn unsent_limit(&self) -> u64 {
         let least = self.tcp.segment.as_bytes().max(1).saturating_mul(UNSENT_SEGMENTS);
         let wanted = self.tpba.last_rate().filter(|_| self.period() == Period::Probing).map_or(
-            // Its rate is not known yet, so use the window, which it sends in a round trip.
+            // TCP's rate is not known yet, so use the window, which TCP sends in one round trip.
             self.tcp.window.as_bytes(),
             |rate| (rate.as_bps_f64() * UNSENT.as_secs_f64() / 8.0) as u64,
         );
@@ -304,8 +306,9 @@ impl Sender {
         Progress { acknowledged: Size::from_bytes(acknowledged), reductions }
     }
 
-    /// Sends one RTP packet without payload. It creates state in middleboxes on the path, and tells the receiver the
-    /// sequence numbers, so that the receiver need not wait for packets before the first one with payload.
+    /// Sends one RTP packet without payload. It creates state in middleboxes on the path, such as a NAT. It also tells
+    /// the receiver the sequence number, so that the receiver need not wait for packets before the first one with
+    /// payload.
     fn open(&mut self, now: Instant<SenderClock>) {
         if !self.opened && now >= self.start {
             self.opened = true;
@@ -323,7 +326,7 @@ impl Sender {
         }
     }
 
-    /// Moves through the stages as far as possible.
+    /// Goes through as many stages as the conditions allow.
     fn switch(&mut self, now: Instant<SenderClock>) {
         if self.stage == Stage::Tcp && !self.stopping && self.tpba.is_over(now) {
             self.outbox.push_back(Item::Tcp(TcpRequest::NoDelay(true)));
@@ -347,16 +350,16 @@ impl Sender {
         self.written >= self.writing.len()
     }
 
-    /// Whether RTP has sent all it took. While reports are missing nothing is sent: waiting packets then count as lost.
+    /// Whether RTP has sent all ADUs that it took. If reports are missing, RTP stops, and its waiting packets count as
+    /// lost.
     fn rtp_is_drained(&self) -> bool {
         self.rtp.is_circuit_broken() || (self.parting.is_none() && self.rtp.waiting() == 0)
     }
 
     fn begin_running(&mut self, now: Instant<SenderClock>) {
-        // The probing period was over when TCP began to drain, and nothing changed since.
+        // The probing period was over when TCP began to drain, and its rates have not changed since.
         let Some(rate) = self.tpba.begin_running(now, self.tcp.window) else { return };
-        // It cannot fail: the constructor has tried such a controller, and an RTP session provides what each of them
-        // needs.
+        // This cannot fail: the constructor has checked the needs of a controller of this kind against the RTP session.
         let _ = self.rtp.set_controller((self.running)(rate));
         self.stage = Stage::Rtp { since: self.next_adu };
         self.began(Period::Running, rate);
@@ -376,7 +379,7 @@ impl Sender {
         self.outbox.push_back(Item::Event(Event::Began { period, adu: self.next_adu, rate }));
     }
 
-    /// Drops the rest of an ADU over RTP, because no receiver answers.
+    /// Drops the rest of an ADU over RTP, because the receiver sends no reports.
     fn drop_rest(&mut self) {
         if let Some(part) = self.parting.take() {
             self.packet.clear();
@@ -391,7 +394,7 @@ impl Sender {
         Some(AduHeader { number, length })
     }
 
-    /// Prepares the next ADU for TCP.
+    /// Prepares the next ADU for TCP, if the previous ADU is written.
     fn feed_tcp(&mut self) {
         if self.stage != Stage::Tcp || !self.is_written() {
             return;
@@ -403,7 +406,7 @@ impl Sender {
         self.queue.take(header.length as usize, &mut self.writing);
     }
 
-    /// Keeps RTP's queue filled.
+    /// Keeps the queue of RTP's pacer filled.
     fn feed_rtp(&mut self, now: Instant<SenderClock>) {
         let since = match self.stage {
             Stage::Rtp { since } | Stage::RtpDrains { since } => since,
@@ -442,7 +445,7 @@ impl Sender {
 }
 
 impl Numbers {
-    /// Draws the first sequence number and timestamp (RFC 3550, Sec. 5.1).
+    /// Draws the first sequence number and timestamp at random (RFC 3550, Sec. 5.1).
     fn new(stream: &StreamConfig, seed: u64) -> Result<Self, SessionError> {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let stamped = RtpHeader { send_time: Some(NtpTime::from_bits(0)), ..RtpHeader::default() };
@@ -456,7 +459,7 @@ impl Numbers {
         let header = RtpHeader {
             payload_type: stream.payload_type,
             ssrc: stream.ssrc,
-            // The same as in the RTP half, which draws from the same seed.
+            // Equal to the first sequence number of the RTP half, which uses the same seed.
             sequence: (random.next_u32() & 0x7FFF) as u16,
             ..RtpHeader::default()
         };
@@ -472,7 +475,7 @@ impl Numbers {
         header
     }
 
-    /// Bytes of the largest packet that waits for the pacer.
+    /// Length of the largest packet that waits for the pacer, in bytes.
     fn largest_packet(&self) -> usize {
         self.header.encoded_len() + AduPart::LEN + self.part
     }

@@ -24,7 +24,7 @@ const SSRC: u32 = 0x0102_0304;
 fn tpba(interval_ms: i64, running_ms: i64) -> TpbaConfig {
     TpbaConfig {
         interval: ProbeInterval::Fixed(Span::from_millis(interval_ms)),
-        // Any three rates count as steady: these tests are about the switch.
+        // Any three rates count as steady, because these tests check the switch.
         tolerance: Tolerance::Absolute(Rate::from_bps(1 << 40)),
         running: Span::from_millis(running_ms),
         early_return: None,
@@ -72,7 +72,7 @@ fn listen(sender: &mut Sender) -> Said {
     said
 }
 
-/// A TCP connection with this many bytes acknowledged and a window of 10 segments.
+/// A TCP connection with these acknowledged and unsent bytes, and a window of 10 segments.
 fn state(acknowledged: u64, unsent: u64) -> TcpState {
     TcpState {
         acknowledged,
@@ -84,7 +84,7 @@ fn state(acknowledged: u64, unsent: u64) -> TcpState {
     }
 }
 
-/// Takes all pending bytes, like a TCP that sends at once.
+/// Takes all pending bytes, like a TCP connection that sends at once.
 fn write(sender: &mut Sender, millis: u64, stream: &mut Vec<u8>) {
     let now = Instant::from_nanos(millis * MILLI);
     loop {
@@ -98,8 +98,8 @@ fn write(sender: &mut Sender, millis: u64, stream: &mut Vec<u8>) {
     }
 }
 
-/// A dialogue: the switch to RTP waits for the end of the ADU and for TCP's unsent bytes; the switch back waits for
-/// RTP's queue.
+/// Steps through two switches: the switch to RTP waits for the end of the ADU and for TCP's unsent bytes; the switch
+/// back waits for RTP's queue.
 #[test]
 fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -112,12 +112,12 @@ fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     assert_eq!(stream.len(), 4 * (12 + 5120));
     assert_eq!(stream[..12], AduHeader { number: 0, length: 5120 }.to_bytes());
     assert_eq!(listen(&mut sender).packets.len(), 1, "the packet that opens the way");
-    // Three intervals of 10 ms; in the last one something is acknowledged.
+    // Three intervals of 10 ms; bytes are acknowledged only in the last one, at 30 ms.
     for millis in [10, 20] {
         sender.handle(at(millis), Input::Tcp(state(0, 0)));
     }
     sender.push(at(25), &content(4, 5120), true).expect("room");
-    // TCP accepts 1000 bytes of the fifth, and 500 of them are unsent.
+    // TCP accepts 1000 bytes of ADU 4, and 500 of them are unsent.
     assert!(sender.tcp_pending().len() >= 1000);
     sender.tcp_written(at(25), 1000);
     sender.handle(at(30), Input::Tcp(state(20_528, 500)));
@@ -139,7 +139,7 @@ fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     let packet = RtpPacket::parse(&said.packets[0]).expect("RTP");
     let (part, data) = AduPart::parse(packet.payload).expect("a part");
     assert_eq!(part, AduPart { adu: AduHeader { number: 5, length: 1000 }, offset: 0, since_switch: 0 });
-    // 576 bytes minus 28 of IP and UDP, 28 of RTP and 20 of the part's header.
+    // The 576 bytes minus 28 of IP and UDP headers, 28 of the RTP header and 20 of the part's header.
     assert_eq!((data.len(), data), (500, &content(5, 1000)[..500]));
     assert!(!packet.header.marker && sender.period() == Period::Running);
     // The running period is over, but the second part is not sent yet.
@@ -180,7 +180,7 @@ fn a_stopped_flow_sends_what_it_has_and_shuts_tcp_down() {
     assert_eq!(sender.wake(), None);
 }
 
-/// Otherwise it is woken every nanosecond after the end of the period, until RTP has sent its queue.
+/// If it fails, the sender is woken every nanosecond after the end of the period, until RTP has sent its queue.
 #[test]
 fn a_flow_that_is_stopped_while_it_runs_waits_for_rtp_alone() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -202,7 +202,7 @@ fn a_flow_that_is_stopped_while_it_runs_waits_for_rtp_alone() {
     }
 }
 
-/// A law without diagnosis that halves its rate if no reports arrive.
+/// A controller that reports no diagnosis, and halves its rate if no reports arrive.
 #[derive(Debug)]
 struct Terse(Rate);
 
@@ -218,7 +218,7 @@ impl Controller for Terse {
     }
 }
 
-/// If it fails, the early return depends on a law's diagnosis, or on whether outputs are polled.
+/// If it fails, the early return depends on a controller's diagnosis, or on whether outputs are polled.
 #[test]
 fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -234,8 +234,8 @@ fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
         write(&mut sender, millis, &mut stream);
     }
     assert_eq!(sender.period(), Period::Running);
-    // Three requests are not answered, so the one of 400 ms is skipped and the law is notified of silence. At 500 ms
-    // the session halves the remaining rate.
+    // Three requests are not answered, so the request at 400 ms is skipped and the controller is notified of the
+    // silence. At 500 ms the session halves the remaining rate.
     let returns = (31..10_000).find(|millis| {
         sender.handle(at(*millis), Input::Timer);
         sender.period() == Period::Probing
@@ -253,14 +253,14 @@ fn what_is_too_long_or_too_much_is_refused_whole() {
         Err(PushError::TooLong { found: longest + 1, most: longest })
     );
     assert_eq!(sender.waiting(), 0);
-    // TCP takes the first one, and two wait.
+    // TCP takes the first ADU, and two wait.
     for _ in 0..3 {
         sender.push(Instant::ZERO, &big, true).expect("room");
     }
     assert_eq!(sender.push(Instant::ZERO, &[0], true), Err(PushError::Full { found: 1, room: 0 }));
 }
 
-/// The receiver of a dialogue. ADUs over TCP arrive as frames, ADUs over RTP as packets.
+/// A receiver with helpers: ADUs over TCP arrive as bytes of the stream, ADUs over RTP as packets.
 struct Ear {
     receiver: Receiver,
     sequence: u16,
@@ -313,7 +313,7 @@ impl Ear {
         self.receiver.tcp_received(self.now(), &bytes)
     }
 
-    /// The numbers of delivered ADUs, and how many are missing before each.
+    /// Returns the numbers of the delivered ADUs, and how many are missing before each.
     fn hears(&mut self) -> Vec<(u64, u64)> {
         let mut found = Vec::new();
         while self.receiver.poll().is_some() {}
@@ -369,7 +369,7 @@ fn tcp_that_overtakes_rtp_waits_for_as_long_as_rtp_may_be_reordered() {
 fn a_whole_run_that_was_lost_is_missing() {
     let mut ear = Ear::new();
     ear.tcp(0);
-    // 1 to 4 were sent over RTP and lost, 5 and 6 over TCP; 7, over RTP, arrives before them.
+    // ADUs 1 to 4 were sent over RTP and lost, 5 and 6 over TCP; 7, over RTP, arrives before 5 and 6.
     ear.rtp(7, 0);
     ear.tcp(5);
     assert_eq!(ear.hears(), [(0, 0), (5, 4)], "RTP has gone on, so nothing is waited for");
@@ -406,14 +406,14 @@ fn a_stream_that_is_none_of_ours_is_left_alone() {
     }
 }
 
-/// Both ends, a reliable TCP, and a network that loses, delays and reorders datagrams.
+/// Both ends, a reliable TCP connection, and a network that loses, delays and reorders datagrams.
 struct World {
     random: Pcg64Mcg,
     now: u64,
     sender: Sender,
     receiver: Receiver,
     loss_percent: u32,
-    /// TCP's unsent bytes; its bytes in flight, with their arrival times; its bytes to be read.
+    /// TCP's unsent bytes; then TCP's bytes in flight, with their arrival times; then the bytes to be read.
     unsent: VecDeque<u8>,
     flying: VecDeque<(u64, Vec<u8>)>,
     readable: VecDeque<u8>,
@@ -424,7 +424,7 @@ struct World {
     reads_again: u64,
     pushed: u64,
     lengths: Vec<usize>,
-    /// ADUs of which the network lost a part, and those sent over RTP.
+    /// ADUs of which the network lost a part over RTP.
     lost: BTreeSet<u64>,
     given: u64,
     missing: u64,
@@ -435,7 +435,7 @@ struct World {
 
 impl World {
     const HOLD_MS: u64 = 20;
-    /// Datagrams take up to this long, and so can arrive in any order.
+    /// A datagram takes 1 ms to 8 ms, so datagrams can arrive in any order.
     const LONGEST_WAY_MS: u64 = 8;
 
     fn new(seed: u64, loss_percent: u32) -> Self {
@@ -471,13 +471,14 @@ impl World {
         self.below(many) == 0
     }
 
-    /// Up to some hundred microseconds pass, with all events in them.
+    /// Advances the time by 10 µs to 410 µs and handles all events in it.
     fn step(&mut self) {
         self.now += 10_000 + self.below(400_000);
         self.network();
         self.send();
         if self.one_in(300) {
-            // A slow reader: nothing is read for up to 60 ms, three times as long as packets are held for reordering.
+            // A slow reader: nothing is read for up to 60 ms, three times the time that packets are held for
+            // reordering.
             self.reads_again = self.now + self.below(60) * MILLI;
         }
         if self.now >= self.reads_again {
@@ -560,7 +561,7 @@ impl World {
         }
     }
 
-    /// Reads arrivals: first datagrams, with their arrival times, then the stream, which has none.
+    /// Reads arrivals: first the datagrams, with their arrival times, then TCP's stream, which has no arrival times.
     fn read(&mut self) {
         while let Some(Reverse((at, _, datagram))) = self
             .datagrams
@@ -584,7 +585,7 @@ impl World {
                 self.reports.push(Reverse((self.now + 3 * MILLI, self.order, report)));
             }
         }
-        // The application may take fewer ADUs than there are.
+        // The application may take fewer ADUs than are ready.
         let mut patience = if self.one_in(10) { self.below(3) } else { u64::MAX };
         while patience > 0
             && let Some(Adu { number, missing, over, data }) = self.receiver.take_adu()
@@ -599,7 +600,7 @@ impl World {
         }
     }
 
-    /// Runs until there were this many switches, and then until everything has arrived.
+    /// Runs until this number of switches has occurred, and then until all packets have arrived.
     fn run(&mut self, switches: u64) {
         while self.switches < switches {
             self.step();
@@ -671,7 +672,7 @@ fn ten_thousand_switches_with_loss_lose_only_what_the_network_lost() {
 }
 
 proptest! {
-    /// Arbitrary bytes and packets: nothing panics, and memory stays bounded.
+    /// If it fails, arbitrary bytes or packets make the receiver panic, or deliver ADUs out of order.
     #[test]
     fn a_receiver_outlasts_anything(ops in proptest::collection::vec((0u64..200, 0u8..6, proptest::collection::vec(any::<u8>(), 0..80), any::<u64>(), any::<u32>()), 1..60)) {
         let mut ear = Ear::new();
@@ -699,7 +700,7 @@ proptest! {
         }
     }
 
-    /// Whatever TCP and the peer report, a sender neither panics nor loops without end.
+    /// If it fails, reports of TCP or the peer make the sender panic or wake without end.
     #[test]
     fn a_sender_outlasts_anything(ops in proptest::collection::vec((0u64..20, 0u8..5, proptest::collection::vec(any::<u8>(), 0..80), any::<[u64; 4]>()), 1..80)) {
         let mut sender = sender(tpba(1, 5));

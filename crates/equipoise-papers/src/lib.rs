@@ -1,10 +1,10 @@
-//! Reproduction of published papers' experiments: each claim is compared with our result, with a confidence interval
-//! and a verdict. Also the analysis of captures that some of them need.
+//! Reproduction of the experiments of published papers: each claim of a paper is compared with our result, with a
+//! confidence interval and a verdict. The crate also analyses packet captures, which some experiments need.
 //!
-//! An experiment returns [`Claim`]s and [`Figure`]s; nothing in them is decided by hand. The condition for a claim to
-//! be reproduced is fixed with its statement, and the verdict follows from the interval by that rule. An experiment
-//! uses `equipoise-lab`'s public API: scenarios, simulated and live runs, statistics, charts. This crate is never
-//! published, because it reads the scenarios of the repository.
+//! An experiment returns [`Claim`]s and [`Figure`]s; no verdict is decided by hand. The rule under which a claim counts
+//! as reproduced is fixed together with its statement, and the verdict follows from the confidence interval by that
+//! rule. An experiment uses `equipoise-lab`'s public API: scenarios, simulated and live runs, statistics, charts. This
+//! crate is never published, because it reads the scenarios of the repository.
 #![forbid(unsafe_code)]
 // Without the live experiments, parts of the shared code are unused.
 #![cfg_attr(not(feature = "live"), allow(dead_code))]
@@ -45,7 +45,7 @@ pub enum ExperimentError {
 /// The results of a paper's experiments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// Handle of the paper, such as `Waki 2013`.
+    /// Short name of the paper, such as `Waki 2013`.
     pub paper: String,
     /// The paper's claims, in the order of its figures.
     pub claims: Vec<Claim>,
@@ -53,15 +53,16 @@ pub struct Results {
     pub world: World,
     /// Seed of the first run of each experiment.
     pub seed: u64,
-    /// Requested number of runs of each experiment; `null` for the paper's numbers, or the few of a quick look.
+    /// Requested number of runs of each experiment; `null` for the paper's numbers, or the small numbers of a quick
+    /// look.
     pub runs: Option<u32>,
-    /// Whether it was a quick look: few runs, and no verdicts.
+    /// Whether this was a quick look: few runs, and no verdicts.
     pub quick: bool,
-    /// Version of Equipoise that wrote it.
+    /// Version of Equipoise that wrote the results.
     pub version: String,
-    /// What the paper leaves open, and our assumptions.
+    /// Our assumptions about details that the paper does not state.
     pub assumptions: Vec<String>,
-    /// The claims under other readings of the paper, the main reading first.
+    /// The claims under other interpretations of the paper; the main interpretation comes first.
     pub readings: Vec<Reading>,
     /// The figures, shown in the report but not in the JSON.
     #[serde(skip)]
@@ -73,11 +74,11 @@ pub struct Results {
 pub struct Claim {
     /// Stable name, such as `fig7.slope`.
     pub id: String,
-    /// Where the paper states it.
+    /// Where the paper makes the claim.
     pub figure: String,
-    /// Its statement.
+    /// The statement of the claim.
     pub statement: String,
-    /// The condition on our number; empty if there is nothing to compare with.
+    /// The condition on our number; empty if the paper has no number or relation to compare with.
     pub rule: String,
     /// The paper's number; `null` if there is none.
     pub paper: Option<f64>,
@@ -85,25 +86,25 @@ pub struct Claim {
     pub ours: Option<f64>,
     /// 95 % confidence interval of our number.
     pub ci95: Option<[f64; 2]>,
-    /// Unit of all three.
+    /// Unit of the paper's number, of our number and of its interval.
     pub unit: String,
     /// Number of runs.
     pub runs: u32,
-    /// Whether the rule holds for the whole interval, or for no part of it; `null` if it holds for a part, or if there
-    /// is no rule.
+    /// Whether the rule holds for the whole interval (true) or for no part of it (false); `null` if it holds for a
+    /// part, or if there is no rule.
     pub holds: Option<bool>,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why it was not reproduced, or a remark.
+    /// Why the claim was not reproduced, or a remark.
     pub note: String,
 }
 
-/// A reading of what a paper leaves open, and its claims.
+/// An interpretation of what a paper leaves open, and the claims tested with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// How it differs from the main reading, in a few words.
+    /// How the interpretation differs from the main one, in a few words.
     pub name: String,
-    /// The claims tested with it.
+    /// The claims tested with this interpretation.
     pub claims: Vec<Claim>,
 }
 
@@ -116,62 +117,62 @@ pub enum Verdict {
     /// The rule holds for no part of the interval.
     #[serde(rename = "not reproduced")]
     NotReproduced,
-    /// The rule holds for a part of the interval: more runs would be needed.
+    /// The rule holds for a part of the interval: more runs are needed.
     #[serde(rename = "undecided")]
     Undecided,
-    /// The paper's claim with a reading that was chosen because it fits. This proves nothing, whether the rule holds or
-    /// not.
+    /// A claim of the paper, tested with an interpretation that was chosen because it fits the paper's result. So the
+    /// test proves nothing, whether the rule holds or not.
     #[serde(rename = "fitted")]
     Fitted,
-    /// Our claim, not the paper's, whether the rule holds or not.
+    /// A claim that we make and the paper does not, whether the rule holds or not.
     #[serde(rename = "ours")]
     Ours,
-    /// The paper has nothing to compare with, or the runs were too few for an interval.
+    /// The paper has nothing to compare with, or there were too few runs for a confidence interval.
     #[serde(rename = "not comparable")]
     NotComparable,
-    /// A quick look: the runs are too few for a verdict.
+    /// A quick look: there are too few runs for a verdict.
     #[serde(rename = "too few runs")]
     TooFewRuns,
 }
 
-/// A figure of the paper, or one of ours: charts and tables under a heading.
+/// A figure of the paper, or a figure that we added: charts and tables under a heading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Its name in the paper, such as `Fig. 12`.
+    /// The figure's name in the paper, such as `Fig. 12`.
     pub name: String,
-    /// What it shows.
+    /// What the figure shows.
     pub title: String,
     /// Text below the heading.
     pub text: String,
-    /// Its charts.
+    /// The figure's charts.
     pub charts: Vec<Plot>,
-    /// Its tables.
+    /// The figure's tables.
     pub tables: Vec<Table>,
 }
 
 /// A chart, as data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// Its title, one line.
+    /// Title of the chart, one line.
     pub title: String,
     /// Label and unit of the horizontal axis.
     pub x: &'static str,
     /// Label and unit of the vertical axis.
     pub y: &'static str,
-    /// Limits of the vertical axis; values outside are drawn at the edge. `None` for the range of the data.
+    /// Limits of the vertical axis; values outside are drawn at the edge. `None` to use the range of the data.
     pub y_limits: Option<(f64, f64)>,
     /// The layers, each with its own colour, in the order of the legend.
     pub layers: Vec<PlotLayer>,
-    /// Horizontal lines: value and name, such as the target.
+    /// Horizontal lines: the value and name of each, such as the target.
     pub marks: Vec<(f64, String)>,
 }
 
 /// A layer of a [`Plot`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotLayer {
-    /// Its name in the legend.
+    /// Name of the layer in the legend.
     pub name: String,
-    /// Its data.
+    /// Data of the layer.
     pub data: PlotData,
 }
 
@@ -182,8 +183,8 @@ pub enum PlotData {
     Line(Vec<(f64, f64)>),
     /// Single points (x, y).
     Points(Vec<(f64, f64)>),
-    /// One box with whiskers above the layer's name, as in Waki 2013, Fig. 13: minimum, quartiles, maximum, and a cross
-    /// at the mean.
+    /// One box plot above the layer's name, as in Waki 2013, Fig. 13: minimum, quartiles, maximum, and a cross at the
+    /// mean.
     Box {
         /// Minimum, 25th percentile, median, 75th percentile, maximum.
         five: [f64; 5],
@@ -195,16 +196,16 @@ pub enum PlotData {
 /// A table, as text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its caption.
+    /// Caption of the table.
     pub caption: String,
     /// Headings of the columns, with units.
     pub columns: Vec<String>,
-    /// The rows, each as long as the headings.
+    /// The rows; each has one cell for each column.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Verdict {
-    /// All verdicts, in the order in which they are counted.
+    /// All verdicts, in the order of [`Results::counts`].
     pub const ALL: [Self; 7] = [
         Self::Reproduced,
         Self::Undecided,
@@ -259,7 +260,7 @@ impl Results {
     pub fn counts(&self) -> String {
         let count = |verdict: Verdict| self.claims.iter().filter(|claim| claim.verdict == verdict).count();
         let words = |verdict: Verdict| match (verdict, count(verdict)) {
-            // These are counted even if there are none.
+            // These two verdicts are shown even if their number is zero.
             (Verdict::Reproduced | Verdict::NotReproduced, number) | (_, number @ 1..) => {
                 Some(format!("{number} {}", verdict.words()))
             }
@@ -279,7 +280,7 @@ impl Results {
     }
 }
 
-/// A number with four significant digits.
+/// Formats a number with four significant digits.
 pub(crate) fn four_digits(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();

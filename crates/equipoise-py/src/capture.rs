@@ -1,4 +1,4 @@
-//! Captures of TCP and of RTP.
+//! Analysis of captures of TCP and RTP.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub(crate) struct Capture {
     analysis: Analysis,
 }
 
-/// Round-trip times of TCP in a capture.
+/// Measures round-trip times of TCP in a capture.
 #[pyfunction]
 #[pyo3(signature = (path, *, acks="pair", bin=None))]
 pub(crate) fn capture_rtt(py: Python<'_>, path: PathBuf, acks: &str, bin: Option<&str>) -> PyResult<Capture> {
@@ -98,7 +98,7 @@ impl Capture {
 #[derive(Debug)]
 pub(crate) struct RtpCapture(RtpAnalysis);
 
-/// Streams of RTP in a capture.
+/// Analyses the RTP streams in a capture.
 #[pyfunction]
 #[pyo3(signature = (path, *, clock_rate=None))]
 pub(crate) fn capture_rtp(py: Python<'_>, path: PathBuf, clock_rate: Option<u32>) -> PyResult<RtpCapture> {
@@ -110,7 +110,7 @@ pub(crate) fn capture_rtp(py: Python<'_>, path: PathBuf, clock_rate: Option<u32>
     analysis.map(RtpCapture).map_err(|refused| error::failed(py, &refused))
 }
 
-/// What a stream is known by.
+/// A row of a table, with the stream that it belongs to.
 struct StreamRow<'a, T> {
     stream: &'a RtpStream,
     of: T,

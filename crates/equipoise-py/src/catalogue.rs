@@ -1,4 +1,4 @@
-//! What there is to name.
+//! The list of controllers.
 
 use equipoise::control::{Entry, entries};
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! Variants of a scenario on the same seeds.
+//! Comparison of variants of a scenario on the same seeds.
 
 use equipoise_lab::compare::{self as lab, MetricComparison, Plan, Sample, Variant};
 use equipoise_lab::report;
@@ -14,7 +14,7 @@ use crate::run::at_least_one;
 use crate::table::{Columns, Table};
 use crate::{error, job, source};
 
-/// What a comparison has found.
+/// The results of a comparison.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Comparison(lab::Comparison);
@@ -48,7 +48,7 @@ pub(crate) fn compare(
     laws.checked(ran.map_err(|refused| error::not_compared(py, &refused))).map(Comparison)
 }
 
-/// One scenario with several controllers, and the flow that they are put in.
+/// The variants for one scenario with several controllers, and the flow that has these controllers.
 fn of_controllers(
     laws: &Laws,
     scenario: &Bound<'_, PyAny>,
@@ -64,7 +64,7 @@ fn of_controllers(
     Ok((variants.collect(), Some(swap.flow().to_owned())))
 }
 
-/// The scenarios of a dict by their keys there, or of a list by their own names.
+/// The variants for several scenarios: those of a dict are named by their keys, those of a list by their own names.
 fn of_scenarios(laws: &Laws, given: &Bound<'_, PyAny>, set: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Variant>> {
     let read = |source: &Bound<'_, PyAny>| source::scenario(source, set, &laws.catalogue);
     if let Ok(named) = given.cast::<PyDict>() {
@@ -80,7 +80,7 @@ fn of_scenarios(laws: &Laws, given: &Bound<'_, PyAny>, set: Option<&Bound<'_, Py
     sources.iter().map(|source| read(source).map(variant)).collect()
 }
 
-/// A metric of a flow in one variant.
+/// A row of a table: a metric of a flow in one variant.
 struct Row<'a> {
     flow: &'a str,
     metric: &'static str,

@@ -1,4 +1,4 @@
-//! A controller by hand, in a stack of the caller's own.
+//! A controller in the caller's own stack.
 
 use equipoise::control::{BoxedController, Fate, find};
 use equipoise::pace::Readiness;
@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyDictMethods};
 
 use crate::error;
 
-/// A rate controller with its pacer, held to what was proved to arrive.
+/// A rate controller with its pacer. Its rate is at most twice the rate that feedback proved to arrive.
 #[pyclass(module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Controller {
@@ -19,7 +19,8 @@ pub(crate) struct Controller {
     name: &'static str,
 }
 
-/// Where the caller's zero lies on the controller's clock: far enough from zero for what a receiver's times may seem to lie before it. 36 years.
+/// The caller's time 0 on the controller's clock: 36 years. It is far from zero, because a receiver's timestamps may
+/// seem to be earlier than it.
 const EPOCH: Instant<SenderClock> = Instant::from_nanos(1 << 60);
 
 fn time(now_s: f64) -> PyResult<Instant<SenderClock>> {
@@ -43,7 +44,7 @@ fn kind(name: &str) -> PyResult<FeedbackKind> {
     }
 }
 
-/// A controller of the catalogue, by its name and the texts or numbers of its parameters.
+/// Creates a controller of the catalogue by its name, and by the texts or numbers of its parameters.
 fn built(
     py: Python<'_>,
     name: &str,
@@ -91,18 +92,18 @@ impl Controller {
         inner.map(|inner| Self { inner, name }).map_err(|refused| error::failed(py, &refused))
     }
 
-    /// A packet left.
+    /// Report a sent packet.
     #[pyo3(signature = (now_s, number, size_bytes, *, ssrc=0))]
     fn sent(&mut self, py: Python<'_>, now_s: f64, number: u64, size_bytes: u32, ssrc: u32) -> PyResult<()> {
         let size = Size::from_bytes(size_bytes.into());
         self.inner.on_sent(time(now_s)?, ssrc, number, size).map_err(|refused| error::failed(py, &refused))
     }
 
-    /// What became of packets.
+    /// Report what happened to packets.
     fn feedback(&mut self, py: Python<'_>, now_s: f64, packets: Vec<(u64, Option<f64>)>) -> PyResult<()> {
         let fate = |(number, arrived): (u64, Option<f64>)| {
             let Some(arrived) = arrived else { return Ok((number, Fate::Lost)) };
-            // Not a number stands for a time that nobody knows.
+            // NaN stands for an unknown arrival time.
             let at = if arrived.is_nan() { None } else { Some(time(arrived)?.assume_clock()) };
             Ok((number, Fate::Arrived { at, ecn: equipoise::control::Ecn::NotEct }))
         };
@@ -110,19 +111,19 @@ impl Controller {
         self.inner.on_fates(time(now_s)?, &fates).map_err(|refused| error::failed(py, &refused))
     }
 
-    /// A datagram of RTCP arrived.
+    /// Handle a received RTCP datagram.
     fn rtcp(&mut self, py: Python<'_>, now_s: f64, datagram: &Bound<'_, PyBytes>) -> PyResult<()> {
         let taken = self.inner.on_rtcp(time(now_s)?, datagram.as_bytes());
         taken.map_err(|refused| error::failed(py, &refused))
     }
 
-    /// Nothing waits to be sent.
+    /// Report that nothing waits to be sent.
     fn idle(&mut self, now_s: f64) -> PyResult<()> {
         self.inner.on_idle(time(now_s)?);
         Ok(())
     }
 
-    /// Time has passed.
+    /// Advance the time.
     fn timer(&mut self, now_s: f64) -> PyResult<()> {
         self.inner.on_timer(time(now_s)?);
         Ok(())
@@ -133,7 +134,7 @@ impl Controller {
         self.inner.next_timer().map(seconds)
     }
 
-    /// When the next packet may leave.
+    /// When the next packet may be sent.
     fn next_departure_s(&self, now_s: f64) -> PyResult<Option<f64>> {
         Ok(match self.inner.next_departure(time(now_s)?) {
             Readiness::Now => Some(now_s),

@@ -1,4 +1,4 @@
-//! What goes wrong, as exceptions: the classes stand in `equipoise._errors`.
+//! Errors as Python exceptions, whose classes are in `equipoise._errors`.
 
 use std::error::Error;
 use std::io;
@@ -10,13 +10,13 @@ use equipoise_lab::scenario::{ScenarioError, SwapError};
 use equipoise_lab::suite::SuiteError;
 use pyo3::prelude::*;
 
-/// An `EquipoiseError`.
+/// Converts an error to an `EquipoiseError`.
 pub(crate) fn failed(py: Python<'_>, error: &dyn Error) -> PyErr {
     raised(py, "EquipoiseError", |class| class.call1((Chain(error).to_string(),)))
 }
 
-/// A scenario is wrong: a `ScenarioError` with line, column and key if they exist, or an `OSError` for a file that cannot
-/// be read.
+/// Converts an error of a scenario: to a `ScenarioError` with line, column and key if they exist, or to an `OSError`
+/// for a file that cannot be read.
 pub(crate) fn wrong(py: Python<'_>, error: &ScenarioError) -> PyErr {
     let (line, column, key) = match error {
         ScenarioError::Read(source) => return io::Error::new(source.kind(), Chain(error).to_string()).into(),
@@ -28,7 +28,7 @@ pub(crate) fn wrong(py: Python<'_>, error: &ScenarioError) -> PyErr {
     raised(py, "ScenarioError", |class| class.call1((Chain(error).to_string(), line, column, key)))
 }
 
-/// A controller cannot be exchanged.
+/// Converts the error that a controller cannot be exchanged.
 pub(crate) fn not_swapped(py: Python<'_>, error: &SwapError) -> PyErr {
     match error {
         SwapError::Scenario(source) | SwapError::With { source, .. } => wrong(py, source),
@@ -36,12 +36,12 @@ pub(crate) fn not_swapped(py: Python<'_>, error: &SwapError) -> PyErr {
     }
 }
 
-/// Variants cannot be compared.
+/// Converts the error that variants cannot be compared.
 pub(crate) fn not_compared(py: Python<'_>, error: &CompareError) -> PyErr {
     failed(py, error)
 }
 
-/// A suite cannot be run.
+/// Converts the error that a suite cannot be run.
 pub(crate) fn no_suite(py: Python<'_>, error: &SuiteError) -> PyErr {
     match error {
         SuiteError::Scenario { source, .. } => wrong(py, source),
@@ -49,7 +49,7 @@ pub(crate) fn no_suite(py: Python<'_>, error: &SuiteError) -> PyErr {
     }
 }
 
-/// A file cannot be opened.
+/// Converts the error that a file cannot be opened.
 pub(crate) fn unread(path: &Path, error: &io::Error) -> PyErr {
     io::Error::new(error.kind(), format!("{}: {error}", path.display())).into()
 }

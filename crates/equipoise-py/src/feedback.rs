@@ -1,4 +1,4 @@
-//! What a law is told, and what it answers, as objects of Python: times in seconds, rates in bit/s, sizes in bytes.
+//! The feedback and the answers of a control law as Python objects: times in seconds, rates in bit/s, sizes in bytes.
 
 use equipoise::control::{
     self, Ecn, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, PacketReport, QueuedFrame, SentPacket,
@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-/// The summary of a report interval, as the receiver measured it. What was not measured is None.
+/// The summary of a report interval, measured by the receiver. Values that were not measured are None.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Interval(IntervalSummary);
@@ -77,7 +77,7 @@ impl Interval {
     }
 }
 
-/// What became of single packets, in the order in which they were sent.
+/// The results of single packets, in the order in which they were sent.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Packets {
@@ -118,7 +118,7 @@ impl Packets {
     }
 }
 
-/// What became of a packet.
+/// The result of a packet.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Packet(PacketReport);
@@ -163,14 +163,14 @@ impl Packet {
     }
 }
 
-/// No report came for this number of report intervals.
+/// No report arrived for this number of report intervals.
 #[pyclass(frozen, get_all, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Silence {
     reports: u64,
 }
 
-/// A packet that has left.
+/// A packet that was sent.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Sent(pub(crate) SentPacket);
@@ -193,7 +193,7 @@ impl Sent {
     }
 }
 
-/// A frame of live media that joins what waits to be sent.
+/// A frame of live media that is added to the send queue.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Frame(pub(crate) QueuedFrame);
@@ -216,7 +216,7 @@ impl Frame {
     }
 }
 
-/// How fast a session may send, and how much may be in flight.
+/// The rate at which a session may send, and the amount of data that may be in flight.
 #[pyclass(frozen, get_all, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Allowance {
@@ -243,7 +243,7 @@ impl Allowance {
     }
 }
 
-/// Feedback for a law; None for what no session tells.
+/// Feedback for a control law; None for feedback that no session delivers.
 pub(crate) fn shown<'py>(py: Python<'py>, told: &Feedback<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
     Ok(Some(match told {
         Feedback::Interval(summary) => Bound::new(py, Interval(*summary))?.into_any(),
@@ -257,7 +257,7 @@ pub(crate) fn shown<'py>(py: Python<'py>, told: &Feedback<'_>) -> PyResult<Optio
     }))
 }
 
-/// What a law allows: a rate in bit/s, or an `Allowance`.
+/// Asks a control law for its allowance: a rate in bit/s, or an `Allowance`.
 pub(crate) fn allowance(law: &Bound<'_, PyAny>) -> PyResult<control::Allowance> {
     let said = law.call_method0(intern!(law.py(), "allowance"))?;
     let Ok(whole) = said.cast::<Allowance>() else { return Ok(control::Allowance::rate(rate(&said)?)) };
@@ -269,7 +269,7 @@ pub(crate) fn allowance(law: &Bound<'_, PyAny>) -> PyResult<control::Allowance> 
     pace_bps.map_or(Ok(allowed), |pace| Ok(allowed.with_pace(positive(pace)?)))
 }
 
-/// A rate in bit/s.
+/// Reads a rate in bit/s.
 pub(crate) fn rate(said: &Bound<'_, PyAny>) -> PyResult<Rate> {
     let wrong = |_| {
         let kind = said.get_type();
@@ -291,7 +291,7 @@ const NEEDS: [(&str, Needs); 5] = [
     ("ecn", Needs::ECN),
 ];
 
-/// What a law needs of its session: one of the words, or several.
+/// Reads what a control law needs from its session: one word, or several.
 pub(crate) fn needs(said: &Bound<'_, PyAny>) -> PyResult<Needs> {
     let words: Vec<String> = said.extract::<String>().map(|word| vec![word]).or_else(|_| said.extract())?;
     words.iter().try_fold(Needs::NOTHING, |needs, word| {

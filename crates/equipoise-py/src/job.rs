@@ -1,4 +1,4 @@
-//! Jobs without the GIL, while somebody looks for signals and shows how far they are.
+//! Runs jobs without the GIL, handles signals meanwhile, and shows the progress.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use equipoise_lab::sim::Stop;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-/// How long Ctrl-C, and what shows the progress, may have to wait.
+/// Maximum delay of Ctrl-C and of progress updates.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Does a job of a single run on this thread, which looks up when the job says what share of it is done. `progress` is None, True for
-/// a bar, or called with that share.
+/// Runs a job with a single run on this thread. When the job reports its progress, signals are handled. `progress` is
+/// None, True for a bar, or a function that is called with the completed share.
 ///
-/// A signal's exception, as of Ctrl-C, and one of `progress` end the job by `stop` and are raised.
+/// An exception of a signal handler, such as for Ctrl-C, or of `progress` ends the job through `stop` and is raised.
 pub(crate) fn here<T: Send>(
     py: Python<'_>,
     stop: &Stop,
@@ -42,7 +42,7 @@ pub(crate) fn here<T: Send>(
     watch.into_inner().unwrap_or_else(PoisonError::into_inner).1.map(|()| result)
 }
 
-/// Does a job of many runs on a thread of its own, while this one waits; else as [`here`].
+/// Runs a job with many runs on a separate thread, while this thread waits; otherwise like [`here`].
 pub(crate) fn aside<T: Send>(
     py: Python<'_>,
     stop: &Stop,
@@ -54,9 +54,9 @@ pub(crate) fn aside<T: Send>(
     let (share, is_over) = (&share, &is_over);
     thread::scope(|scope| {
         let working = scope.spawn(move || {
-            // What wakes the waiting thread stands in a guard, so that a panic wakes it, too.
+            // The waiting thread is woken by a guard, so that a panic wakes it, too.
             let _wake = Wake { is_over, waiting };
-            // This thread's state in Python lives as long as the job: laws written in Python come back to it for each feedback.
+            // Attach once for the whole job, because control laws written in Python attach again for each feedback.
             Python::attach(|py| py.detach(|| job(&|done: f64| share.store(done.to_bits(), Ordering::Relaxed))))
         });
         let mut ended = Ok(());
@@ -74,7 +74,7 @@ pub(crate) fn aside<T: Send>(
     })
 }
 
-/// Wakes the thread that waits.
+/// Wakes the waiting thread when it is dropped.
 struct Wake<'a> {
     is_over: &'a AtomicBool,
     waiting: thread::Thread,
@@ -87,7 +87,7 @@ impl Drop for Wake<'_> {
     }
 }
 
-/// What is called with the share that is done.
+/// The function to call with the completed share, if any.
 fn shown<'py>(progress: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     match progress.cast::<PyBool>() {
         Ok(flag) if !flag.is_true() => Ok(None),

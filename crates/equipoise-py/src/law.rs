@@ -1,4 +1,4 @@
-//! Laws written in Python, as controllers of sessions.
+//! Control laws written in Python, as controllers of sessions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,15 +15,15 @@ use pyo3::types::{PyDict, PyDictMethods};
 
 use crate::feedback::{self, Frame, Sent};
 
-/// What scenarios of a call can name: our controllers, and those that the caller brought.
+/// The controllers that the scenarios of a call can name: the built-in ones, and the caller's own.
 pub(crate) struct Laws {
     pub(crate) catalogue: Catalogue,
     fault: Arc<Fault>,
 }
 
 impl Laws {
-    /// The laws of a dict: names, and what makes a law for a flow, called with the size of its packets in bytes. An exception in a law
-    /// ends the runs by `stop`.
+    /// Reads the control laws of a dict. Each name has a function that makes a law for a flow, called with the size of
+    /// its packets in bytes. An exception in a law ends the runs through `stop`.
     pub(crate) fn new(laws: Option<&Bound<'_, PyDict>>, stop: &Stop) -> PyResult<Self> {
         let mut catalogue = Catalogue::default();
         let fault = Arc::new(Fault { first: Mutex::new(None), stop: stop.clone() });
@@ -38,13 +38,13 @@ impl Laws {
         Ok(Self { catalogue, fault })
     }
 
-    /// What came of it, unless a law has raised an exception: then this one.
+    /// Returns `found`, or the exception that a law has raised.
     pub(crate) fn checked<T>(&self, found: PyResult<T>) -> PyResult<T> {
         self.fault.take().map_or(found, Err)
     }
 }
 
-/// The first exception of the laws of a call.
+/// The first exception that a law of this call has raised.
 #[derive(Debug)]
 struct Fault {
     first: Mutex<Option<PyErr>>,
@@ -62,7 +62,7 @@ impl Fault {
     }
 }
 
-/// A law written in Python: the object has the methods of `equipoise.Law`.
+/// A control law written in Python: the object has the methods of `equipoise.Law`.
 #[derive(Debug)]
 pub(crate) struct Law {
     object: Py<PyAny>,
@@ -76,7 +76,7 @@ pub(crate) struct Law {
     fault: Arc<Fault>,
 }
 
-/// The methods that a law need not have.
+/// Which of the optional methods the law has.
 #[derive(Clone, Copy, Debug)]
 struct Has {
     sent: bool,
@@ -123,7 +123,7 @@ impl Law {
         Ok(law)
     }
 
-    /// When it wants to be called, if it says so.
+    /// The time at which the law wants to be called, if it names one.
     fn asks_for(&self, object: &Bound<'_, PyAny>) -> PyResult<Option<Instant<SenderClock>>> {
         if !self.has.timer {
             return Ok(None);
@@ -132,7 +132,7 @@ impl Law {
         Ok(at.and_then(Span::from_secs_f64).map(|at| Instant::ZERO + at))
     }
 
-    /// Calls it, and asks what it allows from then on. After an exception it does nothing more.
+    /// Calls the law, then asks for its allowance. After an exception it does nothing more.
     fn call(&mut self, call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<()>) {
         if self.fault.stop.is_stopped() {
             return;

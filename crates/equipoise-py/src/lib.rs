@@ -1,12 +1,12 @@
-//! The Python package `equipoise`: scenarios run in the simulator, results as Arrow, laws written in Python.
+//! The Python package `equipoise`: scenarios run in the simulator, results as Arrow, control laws written in Python.
 //!
 //! ```text
 //!   Python ── scenario, set, seeds ──▶ job ── equipoise-lab, without the GIL ──▶ result ──▶ dict, tables of Arrow
 //!                 laws ──▶ law ──▶ catalogue ──▶ the same sessions as every other law
 //! ```
 //!
-//! Glue, and no law of its own: words and units are those of the scenario file and of the JSON that the command writes. The module
-//! is imported as `equipoise._native`; what people import stands in `python/equipoise/`.
+//! The package has no control law of its own. Its words and units are the same as in the scenario file and in the JSON
+//! of the command. This module is imported as `equipoise._native`; users import the package in `python/equipoise/`.
 
 #![expect(clippy::needless_pass_by_value, reason = "what Python hands over is handed over")]
 

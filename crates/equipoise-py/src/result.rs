@@ -23,7 +23,7 @@ impl Result {
     }
 }
 
-/// A text of JSON as Python has it.
+/// Converts a JSON text to a Python object.
 pub(crate) fn loaded(py: Python<'_>, json: String) -> PyResult<Bound<'_, PyAny>> {
     py.import("json")?.call_method1("loads", (json,))
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::table::{Columns, Table};
 
-/// A thing of a run, with the run's seed and the names of what it belongs to.
+/// A row of a table: an item of a run, with the seed of the run and the names of its flow and path.
 struct Of<'a, T> {
     seed: u64,
     flow: &'a str,
@@ -53,7 +53,7 @@ impl<T> Columns<Of<'_, T>> {
 }
 
 impl<'a, T> Columns<Of<'a, T>> {
-    /// Seed and flow, where each table of flows begins.
+    /// Starts a table with the columns for seed and flow.
     fn of_flows(rows: impl Iterator<Item = Of<'a, T>>) -> Self {
         Self::of(rows).count("seed", |row| Some(row.seed)).text("flow", |row| Some(row.flow))
     }
@@ -63,7 +63,7 @@ impl<'a, T> Columns<Of<'a, T>> {
     }
 }
 
-/// What each flow of each run has several of.
+/// The items of every flow of every run.
 fn each_flow<'a, T: 'a>(
     report: &'a Report,
     of: impl Fn(&'a FlowResult) -> &'a [T] + Copy + 'a,
@@ -165,7 +165,7 @@ pub(crate) fn links(report: &Report) -> PyResult<Table> {
         .table()
 }
 
-/// The control intervals of flows, and the report intervals of flows over several paths on each of them.
+/// The control intervals of flows, and the report intervals of each path of a flow with several paths.
 pub(crate) fn intervals(report: &Report) -> PyResult<Table> {
     let whole = each_flow(report, |flow| &flow.intervals);
     let by_path = each_flow(report, |flow| &flow.paths).flat_map(|Of { seed, flow, it, .. }: Of<'_, PathResult>| {
@@ -260,7 +260,7 @@ pub(crate) fn distribution(report: &Report) -> PyResult<Table> {
         .table()
 }
 
-/// The stretches between planned changes, of all media together.
+/// The phases between planned changes; each covers all media flows.
 pub(crate) fn phases(report: &Report) -> PyResult<Table> {
     fn of(run: &Run) -> &[PhaseResult] {
         run.media.as_ref().map_or(&[], |media| &media.phases)
@@ -293,7 +293,7 @@ pub(crate) fn steps(report: &Report) -> PyResult<Table> {
         .table()
 }
 
-/// The means over runs, of a result of several: by flow and metric.
+/// The means over several runs, by flow and metric.
 pub(crate) fn means(report: &Report) -> PyResult<Table> {
     let flows = report.summary.iter().flat_map(|world| &world.flows);
     let all = flows.flat_map(|flow| flow.metrics.iter().map(move |(metric, mean)| (&flow.name, metric, mean)));

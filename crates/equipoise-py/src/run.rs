@@ -1,4 +1,4 @@
-//! Running a scenario.
+//! Runs of a scenario.
 
 use equipoise_lab::result::{Report, Run};
 use equipoise_lab::scenario::Catalogue;
@@ -31,7 +31,7 @@ pub(crate) fn run(
     let scenario = laws.checked(source::scenario(scenario, set, &laws.catalogue))?;
     let seed = seed.unwrap_or(scenario.seed);
     let runs = at_least_one(runs)?;
-    // What people look at takes no more memory however many runs there are, as of the command.
+    // By default, the number of runs that keep values over time is limited as in the command, to bound the memory.
     let whole = match series {
         Some(true) => runs,
         Some(false) => 0,
@@ -51,14 +51,14 @@ pub(crate) fn run(
     Ok(Result::new(report))
 }
 
-/// What a scenario would run, in words.
+/// Describe in words what a scenario would run.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, set=None))]
 pub(crate) fn explain(scenario: &Bound<'_, PyAny>, set: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
     Ok(source::scenario(scenario, set, &Catalogue::default())?.explain())
 }
 
-/// A number of runs.
+/// Checks that a number of runs is at least one.
 pub(crate) fn at_least_one(runs: u32) -> PyResult<u32> {
     if runs == 0 { Err(PyValueError::new_err("runs must be 1 or more")) } else { Ok(runs) }
 }

@@ -1,4 +1,4 @@
-//! What Python hands over: a scenario as a dict, a text or a file, and overrides as a dict.
+//! Input from Python: a scenario as a dict, a text or a file, and overrides as a dict.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyMapping, PyString, PyTuple}
 
 use crate::error;
 
-/// The text of a scenario: of a mapping, of a text of several lines, or of the file that anything else names.
+/// The text of a scenario. `source` is a mapping, a text of several lines, or the path of a file.
 pub(crate) fn text(source: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(mapping) = source.cast::<PyMapping>() {
         let table = value(mapping.as_any())?;
@@ -30,7 +30,7 @@ pub(crate) fn text(source: &Bound<'_, PyAny>) -> PyResult<String> {
     })
 }
 
-/// The overrides of a dict: paths of keys with their values; None removes the key.
+/// Reads the overrides of a dict: paths of keys with their values; None removes the key.
 pub(crate) fn overrides(set: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Override>> {
     let Some(set) = set else { return Ok(Vec::new()) };
     let one = |(path, given): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
@@ -40,7 +40,7 @@ pub(crate) fn overrides(set: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Overrid
     set.iter().map(one).collect()
 }
 
-/// A scenario, checked.
+/// Reads and checks a scenario.
 pub(crate) fn scenario(
     source: &Bound<'_, PyAny>,
     set: Option<&Bound<'_, PyDict>>,
@@ -50,7 +50,7 @@ pub(crate) fn scenario(
     Scenario::parse_in(catalogue, &text, &overrides).map_err(|refused| error::wrong(source.py(), &refused))
 }
 
-/// A value of Python as TOML has it.
+/// Converts a Python value to a TOML value.
 pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(flag) = given.cast::<PyBool>() {
         return Ok(Value::Boolean(flag.is_true()));
@@ -73,7 +73,7 @@ pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         let entries = given.try_iter()?.map(|entry| value(&entry?));
         return Ok(Value::Array(entries.collect::<PyResult<_>>()?));
     }
-    // What counts as a number without being one of Python's own, as those of numpy do.
+    // Other objects that convert to a number, such as numpy's.
     if let Ok(number) = given.extract() {
         return Ok(Value::Integer(number));
     }

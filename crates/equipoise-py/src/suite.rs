@@ -14,7 +14,7 @@ use crate::run::at_least_one;
 use crate::table::{Columns, Table};
 use crate::{error, job};
 
-/// What a suite has found.
+/// The results of a suite.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Suite(SuiteResult);

@@ -1,4 +1,4 @@
-//! Sweeps in their folders; `equipoise._sweep` spreads them over workers.
+//! Sweeps in their folders; `equipoise._sweep` distributes them to workers.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -24,13 +24,13 @@ fn refused(py: Python<'_>, error: &SweepError) -> PyErr {
 
 #[pymethods]
 impl SweepFolder {
-    /// The sweep that a folder has.
+    /// Opens the sweep in a folder.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| Folder::open(&path)).map(Self).map_err(|error| refused(py, &error))
     }
 
-    /// A folder for a sweep: a new one, or the one in which it was begun.
+    /// Creates a sweep's folder, or opens the folder in which the same sweep was begun.
     #[staticmethod]
     #[pyo3(signature = (path, scenario, *, set, vary, draw, points, runs, seed))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
@@ -69,17 +69,17 @@ impl SweepFolder {
         self.0.plan().runs()
     }
 
-    /// Numbers of the parts that are not there yet.
+    /// Numbers of the parts that are missing.
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
         py.detach(|| self.0.missing(Shard::ALL)).map_err(|error| refused(py, &error))
     }
 
-    /// Puts the bytes of a part into its place that a worker has made.
+    /// Stores the bytes of a part that a worker has run.
     fn put(&self, py: Python<'_>, part: u64, content: &[u8]) -> PyResult<()> {
         py.detach(|| self.0.put(part, content)).map_err(|error| refused(py, &error))
     }
 
-    /// Runs what is not there yet of a share of the parts, I/N.
+    /// Runs the missing parts of a share, I/N, of all parts.
     #[pyo3(signature = (shard, *, threads=None, progress=None))]
     fn run(
         &self,
@@ -97,14 +97,14 @@ impl SweepFolder {
         ran.map(drop).map_err(|error| refused(py, &error))
     }
 
-    /// Writes all rows into one file of Parquet.
+    /// Writes all rows into one Parquet file.
     fn merge(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
         let out = File::create(&file).map_err(|failed| error::unread(&file, &failed))?;
         py.detach(|| self.0.merge(Some(Box::new(BufWriter::new(out))), None)).map_err(|error| refused(py, &error))
     }
 }
 
-/// The entries of a dict as `KEY=VALUE`.
+/// Converts the entries of a dict to the form `KEY=VALUE`.
 fn written(
     given: Option<&Bound<'_, PyDict>>,
     text: impl Fn(&Bound<'_, PyAny>) -> PyResult<String>,
@@ -113,7 +113,7 @@ fn written(
     entries.map(|(key, value)| Ok(format!("{}={}", key.extract::<String>()?, text(&value)?))).collect()
 }
 
-/// Values in turn, between commas.
+/// Joins a list of values with commas.
 fn listed(values: &Bound<'_, PyAny>) -> PyResult<String> {
     if values.is_instance_of::<pyo3::types::PyString>() {
         return Err(PyValueError::new_err("what is varied is a list of values, not a text"));

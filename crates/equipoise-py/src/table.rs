@@ -1,4 +1,4 @@
-//! Tables: columns of Arrow that pandas, polars, pyarrow and others take without a copy.
+//! Tables: Arrow columns that pandas, polars, pyarrow and others read without a copy.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A wish that need not be granted (the Arrow PyCapsule interface).
+        // The requested schema may be ignored (the Arrow PyCapsule interface).
         let _ = requested_schema;
         let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
@@ -80,7 +80,7 @@ impl Table {
     }
 }
 
-/// A cell as a value of Python: None for what was not measured.
+/// Converts a cell to a Python value: None for values that were not measured.
 fn cell<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     let any = array.as_any();
     if array.is_null(row) {
@@ -98,7 +98,7 @@ fn cell<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'p
     }
 }
 
-/// A table in the making, of rows of one kind.
+/// A table under construction, with rows of one kind.
 pub(crate) struct Columns<R> {
     rows: Vec<R>,
     fields: Vec<Field>,
@@ -131,7 +131,7 @@ impl<R> Columns<R> {
         self.with(name, DataType::Utf8, Arc::new(array))
     }
 
-    /// Texts that are made here.
+    /// Adds a column of texts that are computed here.
     pub(crate) fn made(self, name: &str, of: impl Fn(&R) -> Option<String>) -> Self {
         let array: StringArray = self.rows.iter().map(of).collect();
         self.with(name, DataType::Utf8, Arc::new(array))

@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Fixtures and output shared by the tests."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def root(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The repository, as the folder that relative paths begin at."""
+    """The repository, which becomes the current folder."""
     monkeypatch.chdir(ROOT)
     return ROOT
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Why a test was skipped, in the words of the other tests: CI reads these lines."""
+    """Print why tests were skipped, in the format of the Rust tests, because CI reads these lines."""
     for report in terminalreporter.stats.get("skipped", []):
         _, _, reason = report.longrepr
         terminalreporter.write_line(f"skipped: {reason.removeprefix('Skipped: ')}")

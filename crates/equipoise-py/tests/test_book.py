@@ -1,4 +1,4 @@
-"""The code of the book's chapters on Python and on sweeps, as it stands there."""
+"""The code of the book's chapters about Python and sweeps runs as printed."""
 
 import os
 import re
@@ -22,7 +22,7 @@ FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def test_the_code_of_the_chapter_runs(root: Path, tmp_path: Path) -> None:
-    """One block after the other, as a reader has them."""
+    """Blocks run one after the other, as a reader runs them."""
     blocks = FENCE.findall(CHAPTER.read_text(encoding="utf-8"))
     code = [text for language, text in blocks if language == "python"]
     assert len(code) == 5 and {language for language, _ in blocks} == {"console", "python"}
@@ -36,12 +36,12 @@ def test_the_code_of_the_chapter_runs(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", re.findall(r"`equipoise\.(\w+)", CHAPTER.read_text(encoding="utf-8")))
 def test_what_the_chapter_names_is_there(name: str) -> None:
-    """Under its name."""
+    """If it fails, the chapter uses a name that the package does not have."""
     assert hasattr(equipoise, name) or name == "gym"
 
 
 def test_the_job_of_kubernetes_runs_all_shares() -> None:
-    """As many pods as there are shares, counted from 0, which the command takes; and every volume is there."""
+    """There are as many pods as shares, counted from 0, and the command accepts their numbers; every volume is defined."""
     blocks = FENCE.findall((BOOK / "sweep.md").read_text(encoding="utf-8"))
     [job] = [yaml.safe_load(text) for language, text in blocks if language == "yaml"]
     spec = job["spec"]
@@ -61,7 +61,7 @@ def test_the_job_of_kubernetes_runs_all_shares() -> None:
 
 
 def test_the_code_of_sweeps_is_code() -> None:
-    """It wants clusters, and is not run; what it calls is there."""
+    """The code needs clusters and is not run, but every function that it calls exists."""
     blocks = FENCE.findall((BOOK / "sweep.md").read_text(encoding="utf-8"))
     code = [text for language, text in blocks if language == "python"]
     assert len(code) == 3

@@ -1,4 +1,4 @@
-"""The environment of gymnasium."""
+"""The environment for gymnasium."""
 
 import threading
 from pathlib import Path
@@ -15,7 +15,7 @@ from equipoise.gym import SessionEnv
 
 @pytest.mark.filterwarnings("ignore:.*not within the recommended.*", "ignore:.*Box observation space.*", "ignore:.*infinity.*")
 def test_its_checker_passes() -> None:
-    """That of gymnasium."""
+    """The checker is gymnasium's."""
     check_env(SessionEnv(set={"duration": "5 s"}), skip_render_check=True)
 
 
@@ -30,13 +30,13 @@ def episode(env: SessionEnv, seed: int, change: float) -> list[float]:
 
 
 def test_the_same_seed_and_actions_give_the_same_episode(root: Path) -> None:
-    """And another seed gives another one."""
+    """Another seed results in another episode."""
     env = SessionEnv("scenarios/demo-short.toml", max_rate_bps=15e6)
     assert episode(env, 3, 0.1) == episode(env, 3, 0.1) != episode(env, 4, 0.1)
 
 
 def test_actions_move_the_rate_and_the_result_is_there_at_the_end() -> None:
-    """Up to its limit, where the queue fills."""
+    """The rate rises to its limit, at which the queue is full."""
     env = SessionEnv(max_rate_bps=4e6)
     up, steady = sum(episode(env, 1, 1.0)), sum(episode(env, 1, 0.0))
     assert steady > 0 > up
@@ -46,7 +46,7 @@ def test_actions_move_the_rate_and_the_result_is_there_at_the_end() -> None:
 
 
 def test_an_episode_that_is_left_leaves_no_thread() -> None:
-    """However often, and whoever forgets to close."""
+    """Also after many episodes, and without a call of ``close``."""
     before = threading.active_count()
     env = SessionEnv()
     for seed in range(5):
@@ -57,7 +57,7 @@ def test_an_episode_that_is_left_leaves_no_thread() -> None:
 
 
 def test_what_is_wrong_is_raised() -> None:
-    """Where the agent waits."""
+    """The exception is raised in the agent's thread."""
     with pytest.raises(equipoise.ScenarioError):
         SessionEnv(set={"duration": "long"}).reset(seed=1)
     with pytest.raises(ValueError, match="between"):

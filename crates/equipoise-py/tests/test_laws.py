@@ -1,4 +1,4 @@
-"""Laws written in Python."""
+"""Control laws written in Python."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def idle(**media: Any) -> dict[str, Any]:
 
 
 class Steady:
-    """Keeps its rate, and what it was told."""
+    """A law that keeps its rate, and records its feedback."""
 
     def __init__(self, packet_bytes: int) -> None:
         self.packet_bytes = packet_bytes
@@ -32,7 +32,7 @@ class Steady:
 
 
 def ran(law: type[Steady], scenario: dict[str, Any] | None = None) -> tuple[dict[str, Any], Steady]:
-    """The flow's results, and the law that ran."""
+    """Run a law; return the flow's results and the law."""
     made: list[Steady] = []
 
     def make(packet_bytes: int) -> Steady:
@@ -44,7 +44,7 @@ def ran(law: type[Steady], scenario: dict[str, Any] | None = None) -> tuple[dict
 
 
 def test_a_law_by_intervals_decides_the_rate() -> None:
-    """What it allows is sent, and what it is told is what the results say."""
+    """The allowed rate is sent, and the feedback equals the results."""
     flow, law = ran(Steady)
     assert flow["controller"] == "mine" and law.packet_bytes == 1000
     assert flow["mean_rate_bps"] == pytest.approx(1e6, rel=0.01)
@@ -57,14 +57,14 @@ def test_a_law_by_intervals_decides_the_rate() -> None:
 
 
 def test_a_law_of_ours_and_the_same_in_python_send_the_same() -> None:
-    """A fixed rate here and there: the same packets leave."""
+    """With a fixed rate in both, the same packets are sent."""
     ours = equipoise.run(idle(controller={"name": "cbr", "rate": "1 Mbit/s"})).summary["runs"][0]["flows"][0]
     flow, _ = ran(Steady)
     assert flow["delay"] == ours["delay"] and flow["packets_sent"] == pytest.approx(ours["packets_sent"], abs=1)
 
 
 def test_a_law_by_packets_sees_each_packet_leave_and_arrive() -> None:
-    """With what it asked for: packets, and a timer of its own."""
+    """The law gets what it needs: packets, and its own timer."""
 
     class Window(Steady):
         needs = "packets"
@@ -99,7 +99,7 @@ def test_a_law_by_packets_sees_each_packet_leave_and_arrive() -> None:
 
 
 def test_what_a_law_needs_has_to_be_there() -> None:
-    """A law by packets in a session that reports none is refused, with the word for it."""
+    """A law that needs per-packet feedback is refused in a session without it, with the reason."""
 
     class ByPacket(Steady):
         needs = ("packets", "ecn")
@@ -116,7 +116,7 @@ def test_what_a_law_needs_has_to_be_there() -> None:
 
 @pytest.mark.parametrize("runs", [1, 4])
 def test_an_exception_in_a_law_ends_the_runs_and_is_raised(runs: int) -> None:
-    """As it was, with its traceback."""
+    """The exception is raised unchanged, with its traceback."""
 
     class Broken(Steady):
         def on_feedback(self, now_s: float, feedback: FEEDBACK) -> None:
@@ -130,7 +130,7 @@ def test_an_exception_in_a_law_ends_the_runs_and_is_raised(runs: int) -> None:
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf"), "fast", None])
 def test_a_rate_that_is_none_is_refused(rate: Any) -> None:
-    """Nothing is sent at a rate that makes no sense."""
+    """An invalid rate is refused, and nothing is sent."""
 
     class Strange(Steady):
         def allowance(self) -> Any:
@@ -141,7 +141,7 @@ def test_a_rate_that_is_none_is_refused(rate: Any) -> None:
 
 
 def test_names_are_taken_once() -> None:
-    """A law of ours keeps its name."""
+    """A law cannot replace a built-in controller of the same name."""
     with pytest.raises(ValueError, match="already"):
         equipoise.run(idle(), laws={"ap": Steady})
     with pytest.raises(equipoise.ScenarioError, match="no such controller") as wrong:
@@ -150,7 +150,7 @@ def test_names_are_taken_once() -> None:
 
 
 def test_the_same_seed_is_the_same_run_on_any_number_of_threads() -> None:
-    """Laws in Python included."""
+    """This also holds for laws in Python."""
     scenario = idle()
     scenario["flow"].append({"name": "others", "path": ["l"], "packet_size": "1000 B", "source": {"kind": "poisson", "rate": "0.8 Mbit/s"}})
     texts = {equipoise.run(scenario, laws={"mine": Steady}, runs=4, threads=threads).to_json() for threads in (1, 4)}

@@ -14,7 +14,7 @@ import equipoise
 
 
 class Slow:
-    """A tenth of a megabit, always."""
+    """A law that always allows 0.1 Mbit/s."""
 
     def __init__(self, packet_bytes: int) -> None:
         pass
@@ -27,7 +27,7 @@ class Slow:
 
 
 def test_controllers_are_compared_on_the_same_seeds(root: Path) -> None:
-    """Ours and one of Python's, with the words of the command."""
+    """Compares a built-in controller and one in Python; the words are the same as in the command."""
     found = equipoise.compare("scenarios/demo-short.toml", ["ap", "slow"], laws={"slow": Slow}, runs=3, seed=2)
     assert found.flow == "media"
     rate = found.metrics.where(metric="delivered_rate_bps")
@@ -41,7 +41,7 @@ def test_controllers_are_compared_on_the_same_seeds(root: Path) -> None:
 
 
 def test_scenarios_are_compared_by_name() -> None:
-    """A dict gives the names; a list has those of the scenarios, which have to differ."""
+    """A dict defines the names; a list uses the scenarios' names, which must differ."""
     found = equipoise.compare({"one": equipoise.DEMO, "other": equipoise.DEMO}, set={"flow.media.start": "1 s"}, runs=2)
     assert set(found.metrics["word"]) <= {None, "equal"}
     with pytest.raises(equipoise.EquipoiseError, match="the name `demo`"):
@@ -54,13 +54,13 @@ def test_scenarios_are_compared_by_name() -> None:
 
 
 def test_a_case_of_rfc_8867_runs() -> None:
-    """With a table that says what the JSON says."""
+    """The table equals the JSON."""
     found = equipoise.suite(["5.1/50ms-link"], ["gcc", "equipoise"], runs=2)
     [gcc, ours] = found.to_dict()["results"]
     used = found.metrics.where(scope="run", metric="utilisation")
     assert used["controller"] == ["gcc", "equipoise"]
     assert used["mean"] == [gcc["utilisation"]["mean"], ours["utilisation"]["mean"]]
-    # Cell by cell the rows of the CSV, in its order.
+    # Each cell equals the CSV's, in the same order of rows.
     head, *rows = csv.reader(found.to_csv().splitlines())
     assert found.metrics.columns == head and len(found.metrics) == len(rows) > 50
     for place, name in enumerate(head):
@@ -78,14 +78,14 @@ def test_a_case_of_rfc_8867_runs() -> None:
 
 
 def segment(sequence: int, acknowledged: int, data: bytes, *, back: bool) -> bytes:
-    """A segment of TCP over raw IPv4, without checksums."""
+    """A TCP segment over raw IPv4, without checksums."""
     ends = (b"\x0a\0\0\x02\x0a\0\0\x01", (80, 40000)) if back else (b"\x0a\0\0\x01\x0a\0\0\x02", (40000, 80))
     tcp = struct.pack(">HHIIBBHHH", *ends[1], sequence, acknowledged, 5 << 4, 0x10, 65535, 0, 0) + data
     return struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0) + ends[0] + tcp
 
 
 def test_round_trip_times_come_out_of_a_capture(tmp_path: Path) -> None:
-    """Pairs of segments, each pair acknowledged 20 ms after its second one."""
+    """Pairs of segments; each pair is acknowledged 20 ms after its second segment."""
     frames, sequence = [], 1000
     for number in range(40):
         at = number * 100_000
@@ -109,7 +109,7 @@ def test_round_trip_times_come_out_of_a_capture(tmp_path: Path) -> None:
 
 
 def test_streams_of_rtp_come_out_of_a_capture(root: Path, tmp_path: Path) -> None:
-    """Of a simulated run, as the command finds them."""
+    """The streams of a simulated run are the same as the command's."""
     command = os.environ.get("EQUIPOISE_COMMAND")
     if command is None:
         pytest.skip("EQUIPOISE_COMMAND names the command; ./x python does")

@@ -1,4 +1,4 @@
-"""Scenarios in, results out."""
+"""Runs of scenarios and their results."""
 
 import json
 import os
@@ -21,7 +21,7 @@ SHORT = {"duration": "12 s", "warm_up": "2 s", "flow.background.source.steps": N
 
 
 def test_dict_text_and_file_are_the_same_scenario(root: Path, tmp_path: Path) -> None:
-    """Every way in gives the same numbers."""
+    """If it fails, the results depend on the form in which the scenario is passed."""
     link = {"name": "l", "rate": "2 Mbit/s", "delay": "20 ms", "queue": "300 ms"}
     controller = {"name": "ap", "target": "40 ms", "b": 300}
     flow = {"name": "media", "path": ["l"], "packet_size": "1000 B", "report_interval": "1 s", "controller": controller}
@@ -35,7 +35,7 @@ def test_dict_text_and_file_are_the_same_scenario(root: Path, tmp_path: Path) ->
 
 
 def test_overrides_set_insert_and_remove(root: Path) -> None:
-    """A value changes, a key that the file omits is there, and None takes one away."""
+    """A value changes, a missing key is added, and None removes a key."""
     changed = equipoise.run("scenarios/demo.toml", set={**SHORT, "flow.media.start": "1 s", "flow.media.controller.b": 200.5})
     assert changed.summary["duration_s"] == 12
     assert changed.steps["at_s"] == [0, 0], "no step is left"
@@ -43,7 +43,7 @@ def test_overrides_set_insert_and_remove(root: Path) -> None:
 
 
 def test_seeds_count_on_and_threads_change_nothing() -> None:
-    """The same seed is the same run, in company or alone."""
+    """A run depends only on its seed, not on the other runs."""
     many = [equipoise.run(equipoise.DEMO, set=SHORT, seed=5, runs=3, threads=threads, series=True) for threads in (1, 3)]
     assert many[0].to_json() == many[1].to_json()
     assert many[0].flows.where(flow="media")["seed"] == [5, 6, 7]
@@ -56,7 +56,7 @@ def test_seeds_count_on_and_threads_change_nothing() -> None:
 
 
 def flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """The keys of a row of JSON as columns; what is a list, or counts by words, is no column."""
+    """The keys of a JSON row as columns; lists and counts by word are not columns."""
     for key, value in row.items():
         if isinstance(value, dict) and key not in {"ignored", "decisions", "circuit_broken", "pair"}:
             yield from flat(value, f"{before}{key}_")
@@ -66,7 +66,7 @@ def flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("file", ["demo-short.toml", "call.toml", "web.toml", "kodama2009/beyond-noise.toml", "two-paths.toml"])
 def test_columns_are_the_keys_of_the_json(root: Path, file: str) -> None:
-    """Whatever the JSON says of a flow, a link or an interval, its table says, too."""
+    """Every value of a flow, a link or an interval in the JSON is also in the table."""
     short = {"duration": "25 s", "warm_up": "5 s"} if file == "web.toml" else None
     result = equipoise.run(f"scenarios/{file}", set=short, series=True)
     [run] = result.to_dict()["runs"]
@@ -95,7 +95,7 @@ def test_columns_are_the_keys_of_the_json(root: Path, file: str) -> None:
 
 
 def test_pandas_polars_and_pyarrow_take_tables() -> None:
-    """By the Arrow PyCapsule interface, with the same values and with nulls where nothing was measured."""
+    """They use the Arrow PyCapsule interface, with the same values, and with nulls for values that were not measured."""
     table = equipoise.run(equipoise.DEMO, set=SHORT).flows
     for frame in (pandas.DataFrame.from_arrow(table), polars.DataFrame(table), pyarrow.table(table)):
         assert list(frame.schema.names() if isinstance(frame, polars.DataFrame) else
@@ -106,12 +106,12 @@ def test_pandas_polars_and_pyarrow_take_tables() -> None:
 
 
 def test_the_report_is_a_page() -> None:
-    """The same page as the command's."""
+    """The page is the same as the command's."""
     assert equipoise.run(equipoise.DEMO, set=SHORT).to_html().startswith("<!DOCTYPE html>")
 
 
 def test_errors_name_line_and_key(root: Path, tmp_path: Path) -> None:
-    """What is wrong, where, and what would be right."""
+    """The message says what is wrong, where it is, and how to correct it."""
     with pytest.raises(equipoise.ScenarioError, match="15 Mbits") as wrong:
         equipoise.run(equipoise.DEMO.replace('rate = "15 Mbit/s"', 'rate = "15 Mbits"'))
     assert (wrong.value.line, wrong.value.key) == (equipoise.DEMO.split('rate = "15 Mbit/s"')[0].count("\n") + 1, "rate")
@@ -134,7 +134,7 @@ def test_errors_name_line_and_key(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("runs", [1, 4])
 def test_control_c_ends_a_run(runs: int) -> None:
-    """Within a moment, however long the run."""
+    """The run ends soon, however long it is."""
     sent = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     sent.start()
     start = time.monotonic()
@@ -145,7 +145,7 @@ def test_control_c_ends_a_run(runs: int) -> None:
 
 
 def test_other_threads_run_meanwhile() -> None:
-    """The GIL is released: another thread of Python gets on while a run goes."""
+    """The GIL is released, so another Python thread continues during a run."""
     counted, is_over = 0, threading.Event()
 
     def count() -> None:
@@ -163,7 +163,7 @@ def test_other_threads_run_meanwhile() -> None:
 
 @pytest.mark.parametrize("runs", [1, 8])
 def test_progress_is_told_and_its_exception_ends_the_run(runs: int) -> None:
-    """Shares rise to 1; who raises is heard."""
+    """The shares rise to 1; an exception of the callback is raised."""
     shares: list[float] = []
     equipoise.run(equipoise.DEMO, set={"duration": "120 s"}, runs=runs, progress=shares.append)
     assert shares == sorted(shares) and shares[-1] == 1
@@ -176,7 +176,7 @@ def test_progress_is_told_and_its_exception_ends_the_run(runs: int) -> None:
 
 
 def test_the_json_is_that_of_the_command(root: Path) -> None:
-    """Byte for byte."""
+    """They are equal byte for byte."""
     ran = [os.environ["EQUIPOISE_COMMAND"], "sim", "scenarios/demo-short.toml", "--seed", "3", "--json", "-", "--quiet"]
     printed = subprocess.run(ran, check=True, capture_output=True, text=True).stdout
     assert json.loads(printed)["seed"] == 3
@@ -184,7 +184,7 @@ def test_the_json_is_that_of_the_command(root: Path) -> None:
 
 
 def test_explain_says_what_would_run() -> None:
-    """Without running it."""
+    """The scenario is not run."""
     assert "RTP session under `ap`" in equipoise.explain(equipoise.DEMO)
     names = [entry["name"] for entry in equipoise.controllers()]
     assert "equipoise" in names and "gcc" in names

@@ -1,4 +1,4 @@
-"""Sweeps on one machine, and over workers of which one is lost."""
+"""Sweeps on one machine, and with workers, one of which is lost."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ DESIGN: dict[str, Any] = {
 
 
 def test_every_combination_is_a_row_and_threads_change_nothing(tmp_path: Path) -> None:
-    """Rows of the runs that ``run`` would make."""
+    """The rows are the runs that ``run`` would do."""
     shares: list[float] = []
     one = equipoise.sweep(equipoise.DEMO, tmp_path / "one.parquet", threads=1, progress=shares.append, **DESIGN)
     two = equipoise.sweep(equipoise.DEMO, tmp_path / "two.parquet", threads=2, **DESIGN)
@@ -40,14 +40,14 @@ def test_every_combination_is_a_row_and_threads_change_nothing(tmp_path: Path) -
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_workers_give_the_same_bytes(tmp_path: Path, backend: str) -> None:
-    """As one machine by itself."""
+    """The bytes are the same as with one machine."""
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **DESIGN)
     spread = equipoise.sweep(equipoise.DEMO, tmp_path / "spread.parquet", backend=backend, n_jobs=2, **DESIGN)
     assert spread.read_bytes() == alone.read_bytes()
 
 
 def test_workers_of_ray_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In rounds, of which this has two: ray hands nothing back before all is done that it was asked for."""
+    """The parts run in two rounds, because ray returns no result before all requested parts are complete."""
     ray = pytest.importorskip("ray", reason="ray for this Python")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **DESIGN)
@@ -65,7 +65,7 @@ def test_workers_of_ray_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_was_done_is_not_run_again(tmp_path: Path) -> None:
-    """The same call goes on in its folder; another design is refused there."""
+    """The same call continues in its folder; another design is refused in this folder."""
     kept = tmp_path / "kept"
     first = equipoise.sweep(equipoise.DEMO, tmp_path / "first.parquet", folder=kept, **DESIGN)
     parts = sorted((kept / "parts").iterdir())
@@ -79,7 +79,7 @@ def test_what_was_done_is_not_run_again(tmp_path: Path) -> None:
 
 
 def test_a_lost_worker_costs_its_part(tmp_path: Path) -> None:
-    """Three workers of dask, of which one is killed on the way: the same bytes in the end."""
+    """Three dask workers, one of which is killed during the sweep: the bytes are the same."""
     design = {**DESIGN, "points": 8, "set": {**DESIGN["set"], "duration": "60 s"}}
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **design)
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, \
@@ -99,7 +99,7 @@ def test_a_lost_worker_costs_its_part(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_named(tmp_path: Path) -> None:
-    """Before anything is run."""
+    """Errors are reported before anything is run."""
     with pytest.raises(equipoise.EquipoiseError, match="taget"):
         equipoise.sweep(equipoise.DEMO, tmp_path / "x.parquet", vary={"flow.media.controller.taget": ["8 ms"]})
     with pytest.raises(ValueError, match="a list of values"):

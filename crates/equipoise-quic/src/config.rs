@@ -13,17 +13,18 @@ use crate::monitor::Monitor;
 #[cfg(feature = "noq")]
 use crate::split::Split;
 
-/// The congestion control of connections: the factory for a transport's configuration.
+/// The congestion control of connections: a factory, for the stack's transport configuration.
 ///
-/// It creates a controller for each path of each connection. After a migration, the controller of the new path starts
-/// again (RFC 9000, Sec. 9.4).
+/// The factory creates a controller for each path of each connection. After a migration, the new path starts with a new
+/// controller (RFC 9000, Sec. 9.4).
 #[derive(Clone, Debug)]
 pub struct Config {
     law: Law,
-    /// Packets are sent at this multiple of the rate, at least 1. Use 1 for a stream that sends as fast as it can. For
-    /// media, which come in frames, a larger value reduces their delay. Only for rate controllers on noq.
+    /// Packets are sent at this multiple of the rate, at least 1. Use 1 for a stream that sends as fast as possible.
+    /// For media, which are sent in frames, a larger value reduces the delay of a frame. Only for rate controllers on
+    /// noq.
     pub pacing: f64,
-    /// Interval length for laws that decide once per interval, such as `ap`.
+    /// Interval length for controllers that decide once per interval, such as `ap`.
     pub interval: Span,
     monitor: Monitor,
     #[cfg(feature = "noq")]
@@ -43,26 +44,26 @@ pub enum UnknownController {
     /// No controller has this name.
     #[error("there is no controller {name:?}; there are {known}")]
     Name {
-        /// The name.
+        /// The given name.
         name: String,
-        /// The known names.
+        /// The names that exist.
         known: String,
     },
     /// A parameter is invalid.
     #[error("a parameter of the controller is invalid")]
     Parameter(#[from] ConfigError),
-    /// It needs information that acknowledgements do not contain.
+    /// The controller needs information that acknowledgements do not contain.
     #[error("the controller cannot be used here")]
     Needs(#[from] SessionError),
 }
 
 impl Config {
-    /// The rate controller or window law with this name, with values for some of its parameters such as
-    /// `("max_rate", "5 Mbit/s")`.
+    /// Creates the configuration for the rate controller or window controller with this name, with values for some of
+    /// its parameters, such as `("max_rate", "5 Mbit/s")`.
     ///
     /// # Errors
-    /// [`UnknownController`] for the name, a parameter, or a controller that needs more information than
-    /// acknowledgements contain.
+    /// [`UnknownController`] if the name is not known, a parameter is invalid, or the controller needs information that
+    /// acknowledgements do not contain.
     pub fn named(name: &str, given: &[(&str, &str)]) -> Result<Self, UnknownController> {
         let law = match (find(name), window::find(name)) {
             (Some(entry), _) => Law::Rate(entry, entry.parse(given)?),
@@ -91,29 +92,29 @@ impl Config {
         Self { pacing, ..self }
     }
 
-    /// For one multipath connection: `split` divides the rate among its paths.
+    /// Sets the scheduler of one multipath connection: `split` divides the rate among its paths.
     #[cfg(feature = "noq")]
     #[must_use]
     pub fn with_split(self, split: Split) -> Self {
         Self { split: Some(split), ..self }
     }
 
-    /// Access to the state of all paths with controllers from this configuration.
+    /// Returns access to the state of all paths with controllers of this configuration.
     pub fn monitor(&self) -> Monitor {
         self.monitor.clone()
     }
 
-    /// The controller of a new path whose packets have `mtu` bytes of UDP payload.
+    /// Creates the controller of a new path whose packets have up to `mtu` bytes of UDP payload.
     pub(crate) fn driver(&self, now: HostInstant, mtu: u16) -> Driver {
         Driver::new(self.clone(), now, mtu)
     }
 
-    /// The law alone. It was already created once with the configuration, so it cannot fail here.
+    /// Creates the controller alone. `named` has already created one for a test, so this cannot fail later.
     pub(crate) fn core(&self, packet: Size, now: Instant<SenderClock>) -> Result<Core, UnknownController> {
         Ok(match &self.law {
             Law::Rate(entry, parameters) => {
                 let controller: BoxedController = entry.build(parameters, RateContext::from(packet))?;
-                // The resolution of acknowledgement times is not known.
+                // The resolution of acknowledgement times is not known, so none is set.
                 let intervals = IntervalConfig::new(self.interval);
                 Core::Rate(Box::new(Guest::new(controller, Needs::PACKETS, intervals, now)?))
             }
@@ -129,7 +130,7 @@ impl Config {
     }
 }
 
-/// The packet size with which a configuration is tested.
+/// The packet size with which `named` tests a configuration.
 const TRIAL: Size = Size::from_bytes(1228);
-/// The seed of a law that uses random numbers.
+/// The seed of controllers that use random numbers.
 const SEED: u64 = 1;

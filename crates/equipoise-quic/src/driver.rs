@@ -1,4 +1,4 @@
-//! A path's controller, driven by a QUIC stack's events about its packets.
+//! Runs the controller of one path from a QUIC stack's events about packets.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant as HostInstant};
@@ -13,28 +13,28 @@ use crate::sent::SentPackets;
 #[cfg(feature = "noq")]
 use crate::split::{Place, Told};
 
-/// A control law of either kind.
+/// A controller with a rate or with a window.
 #[derive(Debug)]
 pub(crate) enum Core {
-    /// A law with a rate, limited to what was proved to arrive.
+    /// A rate controller; its rate is limited by the rate at which data is acknowledged.
     Rate(Box<Guest>),
-    /// A law with a window. Acknowledgements are its proof.
+    /// A window controller, such as a TCP congestion control; acknowledgements limit it by themselves.
     Window(BoxedController),
 }
 
-/// The common part of the adapters to both stacks.
+/// The common part of the adapters to noq and quinn.
 #[derive(Debug)]
 pub(crate) struct Driver {
     config: Config,
     core: Core,
     epoch: HostInstant,
     sent: SentPackets,
-    /// Reports from the acknowledgement being read, and from losses since the last one.
+    /// Reports of packets acknowledged or lost since the last feedback to the controller.
     batch: Vec<PacketReport>,
-    /// Whether a congestion mark arrived that was not passed to the law yet.
+    /// Whether an ECN congestion mark arrived that was not passed to the controller yet.
     is_marked: bool,
     mtu: u16,
-    /// Bytes in flight, as reported by the stack at each acknowledgement.
+    /// Bytes in flight: from the stack at each acknowledgement if it reports them, otherwise counted here.
     in_flight: u64,
     /// Time of the last acknowledgement.
     acknowledged: Option<Instant<SenderClock>>,
@@ -42,24 +42,24 @@ pub(crate) struct Driver {
     smoothed: Span,
     status: Arc<Mutex<PathStatus>>,
     has_sent: bool,
-    /// Its share among the paths of its connection, if these share a total.
+    /// The path's entry in the scheduler, if several paths of the connection share one total rate.
     #[cfg(feature = "noq")]
     place: Option<Place>,
 }
 
-/// Bytes of IPv4 and UDP headers of a QUIC packet.
+/// Bytes of the IPv4 and UDP headers of a QUIC packet.
 const OVERHEAD: u64 = 28;
 /// The assumed round-trip time before the first measurement (RFC 9002, Sec. 6.2.2).
 const INITIAL_ROUND_TRIP: Span = Span::from_millis(333);
-/// If a rate controller sets no window, this many round trips of its rate, plus this time, may be in flight. So the
-/// rate is the limit, but a path without acknowledgements stops sending.
+/// Maximum data in flight if a rate controller sets no window: its rate during this number of round trips and `SLACK`.
+/// So the rate is the limit, but a path without acknowledgements stops sending.
 const ROUND_TRIPS: i64 = 2;
 const SLACK: Span = Span::from_millis(50);
 /// The minimum window, in packets (RFC 9002, Sec. 7.2).
 const LEAST_PACKETS: u64 = 2;
-/// Packets sent longer ago than this, plus some round trips, are no longer reported.
+/// Sent packets are forgotten after this time plus eight round-trip times; later acknowledgements are not reported.
 const FORGOTTEN: Span = Span::from_secs(2);
-/// A path without acknowledgements for this long counts as dead if there are other paths.
+/// If the connection has other paths, a path without acknowledgements for this time counts as dead.
 #[cfg(feature = "noq")]
 const DEAD: Span = Span::from_secs(2);
 
@@ -86,7 +86,7 @@ impl Driver {
         }
     }
 
-    /// A new controller of the same configuration for another path.
+    /// Creates a controller with the same configuration, for another path.
     pub(crate) fn anew(&self) -> Self {
         let mut anew = Self::new(self.config.clone(), self.epoch, self.mtu);
         anew.smoothed = self.smoothed;
@@ -102,7 +102,7 @@ impl Driver {
         Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    /// Records sent packets of `bytes` in total; a single packet if the stack gives its number.
+    /// Records sent packets of `bytes` in total. It is a single packet if the stack passes packet numbers.
     pub(crate) fn on_sent(&mut self, now: HostInstant, bytes: u64, number_of_stack: Option<u64>) {
         if !self.has_sent {
             self.has_sent = true;
@@ -125,7 +125,8 @@ impl Driver {
         self.pass_time(now);
     }
 
-    /// Records the acknowledgement of a packet sent at `sent`.
+    /// Records the acknowledgement of a packet that was sent at `sent`; `trips` is the smoothed and the minimum
+    /// round-trip time.
     pub(crate) fn on_ack(&mut self, sent: HostInstant, bytes: u64, number: Option<u64>, trips: (Duration, Duration)) {
         let (smoothed, least) = (span(trips.0), span(trips.1));
         (self.smoothed, self.least) = (smoothed, least);
@@ -134,14 +135,14 @@ impl Driver {
         self.batch.extend(report);
     }
 
-    /// Records the loss of the packet with the stack's `number`.
+    /// Records the loss of the packet with the packet number `number`.
     #[cfg(feature = "noq")]
     pub(crate) fn on_packet_lost(&mut self, bytes: u64, number: u64) {
         self.batch.extend(self.sent.take(None, Some(number), ip_size(bytes), Fate::Lost));
     }
 
-    /// Records the loss of packets of `bytes` in total, the last of which was sent at `sent`. The oldest packets count
-    /// as lost first.
+    /// Records the loss of packets of `bytes` in total, the last of which was sent at `sent`. The oldest packets in
+    /// flight count as lost.
     #[cfg(feature = "quinn")]
     pub(crate) fn on_bytes_lost(&mut self, sent: HostInstant, bytes: u64) {
         let sent = self.time(sent);
@@ -153,13 +154,13 @@ impl Driver {
         }
     }
 
-    /// Records a congestion mark.
+    /// Records an ECN congestion mark.
     pub(crate) const fn on_mark(&mut self) {
         self.is_marked = true;
     }
 
-    /// Passes the collected reports to the law. `in_flight` is the number of bytes in flight; `None` if the stack does
-    /// not report it.
+    /// Passes the collected reports to the controller. `in_flight` is the number of bytes in flight; `None` if the
+    /// stack does not report it.
     pub(crate) fn tell(&mut self, now: HostInstant, in_flight: Option<u64>, app_limited: bool) {
         let now = self.time(now);
         if self.batch.is_empty() {
@@ -191,7 +192,7 @@ impl Driver {
         self.publish(round_trip);
     }
 
-    /// Handles persistent congestion: the window has to start again (RFC 9002, Sec. 7.6).
+    /// Handles persistent congestion: the controller has to reset its window (RFC 9002, Sec. 7.6).
     pub(crate) fn on_persistent_congestion(&mut self, now: HostInstant) {
         let (now, in_flight) = (self.time(now), Size::from_bytes(self.in_flight));
         if let Core::Window(controller) = &mut self.core {
@@ -203,7 +204,7 @@ impl Driver {
         self.mtu = mtu;
     }
 
-    /// Joins the paths that share a total, if the configuration says so.
+    /// Registers the path at the scheduler, if the configuration has one.
     #[cfg(feature = "noq")]
     fn join(&mut self) {
         if let (Some(split), Some(most)) = (&self.config.split, self.law_rate()) {
@@ -211,7 +212,7 @@ impl Driver {
         }
     }
 
-    /// Passes the acknowledgements to the common scheduler of the paths.
+    /// Passes the acknowledgements to the scheduler of the paths, if there is one.
     #[cfg(feature = "noq")]
     fn tell_split(&self, now: Instant<SenderClock>) {
         let (Some(place), Some(most)) = (&self.place, self.law_rate()) else { return };
@@ -225,7 +226,7 @@ impl Driver {
         place.tell(host, Told { most, alive }, arrived.map(delay_s));
     }
 
-    /// The window in bytes, for a law whose rate is enforced by pacing.
+    /// The window in bytes, if the stack paces by the controller's rate.
     pub(crate) fn open_window(&self) -> u64 {
         let bytes = match &self.core {
             Core::Rate(guest) => match guest.window() {
@@ -241,20 +242,20 @@ impl Driver {
         bytes.max(LEAST_PACKETS * u64::from(self.mtu))
     }
 
-    /// The window in bytes, if the window alone has to enforce the rate.
+    /// The window in bytes, if only the window limits the rate.
     #[cfg(feature = "quinn")]
     pub(crate) fn ruling_window(&self) -> u64 {
         match &self.core {
             Core::Rate(guest) => {
                 let bytes = self.of_quic(guest.rate().as_bps_f64() / 8.0 * self.smoothed.as_secs_f64());
-                // A window is used in whole packets: on average half a packet is left over.
+                // A window is used in whole packets, so on average half a packet of it stays unused.
                 (bytes + u64::from(self.mtu / 2)).max(LEAST_PACKETS * u64::from(self.mtu))
             }
             Core::Window(_) => self.open_window(),
         }
     }
 
-    /// The pacing rate of QUIC packets, in bytes/s; `None` if the window decides.
+    /// The pacing rate of QUIC packets, in bytes/s; `None` if only the window limits the rate.
     #[cfg(feature = "noq")]
     pub(crate) fn pacing_bytes_per_s(&self) -> Option<u64> {
         let rate = match &self.core {
@@ -266,7 +267,8 @@ impl Driver {
         Some(self.of_quic(rate.as_bps_f64() / 8.0).max(1))
     }
 
-    /// The path's rate of IP packets: that of its law, limited to its share if paths share a total.
+    /// The path's rate of IP packets: the controller's rate, limited to the path's share if a scheduler divides a
+    /// total.
     pub(crate) fn rate(&self) -> Option<Rate> {
         #[cfg(feature = "noq")]
         if let Some(place) = &self.place {
@@ -282,12 +284,12 @@ impl Driver {
         }
     }
 
-    /// The QUIC part of a number of bytes of IP packets.
+    /// The part of `bytes` of IP packets that QUIC packets have, without IP and UDP headers.
     fn of_quic(&self, bytes: f64) -> u64 {
         (bytes * f64::from(self.mtu) / (f64::from(self.mtu) + OVERHEAD as f64)) as u64
     }
 
-    /// The stacks have no timer for a controller, so it is called when packets are sent or acknowledged.
+    /// The stacks have no timer for a controller, so this is called when packets are sent or acknowledged.
     fn pass_time(&mut self, now: Instant<SenderClock>) {
         if let Core::Rate(guest) = &mut self.core
             && guest.next_timer().is_some_and(|at| at <= now)
@@ -296,9 +298,9 @@ impl Driver {
         }
     }
 
-    /// Assigns arrival times to packets acknowledged together: evenly by their bytes since the last acknowledgement,
-    /// but none earlier than the minimum round trip allows. If all had one time, a law would see an infinitely fast
-    /// path.
+    /// Assigns arrival times to packets that were acknowledged together. They are spread evenly, by their bytes, over
+    /// the time since the last acknowledgement, but no packet is earlier than the minimum round-trip time allows. With
+    /// equal arrival times, a controller would measure an infinite rate.
     fn spread(&mut self, now: Instant<SenderClock>) {
         let arrived = |report: &PacketReport| report.fate != Fate::Lost;
         let all = self.batch.iter().filter(|it| arrived(it)).fold(0, |sum, it| sum + it.size.as_bytes());
@@ -313,8 +315,8 @@ impl Driver {
         }
     }
 
-    /// Passes a mark to the law: to a rate controller with the newest packet that arrived, to a window law as a loss
-    /// (RFC 9002, Sec. 7.1).
+    /// Passes a congestion mark to the controller: to a rate controller as a mark on the newest packet that arrived, to
+    /// a window controller as a loss (RFC 9002, Sec. 7.1).
     fn mark(&mut self) {
         let newest = self.batch.iter_mut().rfind(|report| report.fate != Fate::Lost);
         let Some(newest) = newest.filter(|_| self.is_marked) else { return };

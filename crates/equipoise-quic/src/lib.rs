@@ -1,5 +1,5 @@
-//! Equipoise's rate controllers and window laws as congestion controllers of QUIC: of [noq](https://docs.rs/noq) with the feature
-//! `noq`, of [quinn](https://docs.rs/quinn) with the feature `quinn`.
+//! Equipoise's rate and window controllers as congestion controllers of QUIC: of [noq](https://docs.rs/noq) with the
+//! feature `noq`, of [quinn](https://docs.rs/quinn) with the feature `quinn`.
 //!
 //! ```
 //! # #[cfg(feature = "noq")]
@@ -22,16 +22,17 @@
 //!
 //! | | noq | quinn |
 //! | --- | --- | --- |
-//! | rate controllers (`equipoise`, `ap`, `gcc`, …) | paced by their rate | by a window of their rate times the round trip: the stack paces by that, a quarter faster |
-//! | window laws (`symbiosis`, `vegas`, `reno`, `cubic`) | their window, which the stack paces | the same |
+//! | rate controllers (`equipoise`, `ap`, `gcc`, …) | paced at their rate | window of rate times round-trip time, which the stack paces 25 % faster |
+//! | window controllers (`symbiosis`, `vegas`, `reno`, `cubic`) | their window, paced by the stack | their window, paced by the stack |
 //!
-//! The crate has no law of its own. It combines QUIC's acknowledgements with the packets sent, and passes them to a
-//! controller of [`equipoise::control`], which [`equipoise_session::guest`] limits to what was proved to arrive.
+//! The crate has no control law of its own. It matches QUIC's acknowledgements with the packets sent, and passes them
+//! to a controller of [`equipoise::control`]. [`equipoise_session::guest`] limits the controller's rate by the rate
+//! that was acknowledged.
 //!
-//! QUIC's acknowledgements contain no arrival times. The time at which an acknowledgement arrives is used instead, so a
-//! law sees the round-trip time, including the acknowledgement delay, as the one-way delay. Packets of one
-//! acknowledgement are assumed to have arrived evenly since the previous one. Ask the receiver for prompt
-//! acknowledgements (`AckFrequencyConfig`).
+//! QUIC's acknowledgements contain no arrival times. The arrival time of the acknowledgement is used instead, so the
+//! one-way delay of a controller is the round-trip time, including the acknowledgement delay. Packets that one
+//! acknowledgement covers are assumed to have arrived evenly since the previous acknowledgement. Configure the receiver
+//! to acknowledge promptly (`AckFrequencyConfig`).
 #![forbid(unsafe_code)]
 
 #[cfg(not(any(feature = "noq", feature = "quinn")))]

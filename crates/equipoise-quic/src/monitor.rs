@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use equipoise::control::{Beliefs, Snapshot};
 use equipoise::units::{Rate, Size, Span};
 
-/// The state of all controllers of one [`Config`](crate::Config). Clones share it.
+/// Access to the state of all paths with one [`Config`](crate::Config). Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub struct Monitor(Arc<Mutex<Vec<Weak<Mutex<PathStatus>>>>>);
 
@@ -11,20 +11,20 @@ pub struct Monitor(Arc<Mutex<Vec<Weak<Mutex<PathStatus>>>>>);
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct PathStatus {
-    /// The rate of IP packets; subtract headers for an encoder. `None` with a window law.
+    /// The rate of IP packets; for an encoder, subtract the headers. `None` with a window controller.
     pub rate: Option<Rate>,
-    /// Maximum bytes of QUIC packets in flight.
+    /// Maximum number of bytes of QUIC packets in flight.
     pub window: Size,
     /// The last round-trip time; `None` before the first acknowledgement.
     pub round_trip: Option<Span>,
-    /// The controller's diagnosis of its last decision; empty with a window law.
+    /// The controller's diagnosis of its last decision; empty with a window controller.
     pub snapshot: Snapshot,
     /// The controller's estimates of the path, if it has any.
     pub beliefs: Option<Beliefs>,
 }
 
 impl Monitor {
-    /// All living paths on which packets were sent, the oldest first. A client with one connection has one.
+    /// All paths that exist and have sent packets, oldest first. A client with one connection has one path.
     pub fn paths(&self) -> Vec<PathStatus> {
         let mut paths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         paths.retain(|path| path.strong_count() > 0);

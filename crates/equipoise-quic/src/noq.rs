@@ -1,4 +1,4 @@
-//! Adapter to noq's congestion control, which paces by the rate.
+//! Adapter to noq's congestion control, in which a controller sets a window and a pacing rate.
 
 use std::any::Any;
 use std::sync::Arc;

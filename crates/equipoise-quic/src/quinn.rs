@@ -1,4 +1,4 @@
-//! Adapter to quinn's congestion control, which only has a window.
+//! Adapter to quinn's congestion control, in which a controller sets only a window.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Controller for Driver {
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
-        // A congestion event without lost bytes is a mark.
+        // quinn reports an ECN congestion mark as a congestion event without lost bytes.
         if lost_bytes == 0 {
             self.on_mark();
         } else {

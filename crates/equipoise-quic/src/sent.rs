@@ -1,17 +1,17 @@
-//! Packets sent, found by sending time or by packet number.
+//! Sent packets, found by sending time or by packet number.
 
 use std::collections::VecDeque;
 
 use equipoise::control::{Fate, PacketReport};
 use equipoise::units::{Instant, SenderClock, Size};
 
-/// Packets sent together, with consecutive numbers and known sizes.
+/// Packets that were sent at one time and have consecutive numbers here.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     at: Instant<SenderClock>,
-    /// The stack's packet number, if it gives one for each packet.
+    /// The stack's packet number, if the stack passes one for each packet.
     number_of_stack: Option<u64>,
-    /// Our numbers of the packets, and how many of them were reported.
+    /// This module's number of the first packet, the number of packets, and how many were reported.
     first: u64,
     count: u64,
     told: u64,
@@ -25,10 +25,10 @@ pub(crate) struct SentPackets {
 }
 
 impl SentPackets {
-    /// Maximum number of batches: two seconds of 100 Mbit/s. Older ones are not reported.
+    /// Maximum number of batches: about two seconds of packets at 100 Mbit/s. Older packets are not reported.
     const MOST: usize = 1 << 14;
 
-    /// Records `count` packets sent at `now`, at least one. Returns the first one's number.
+    /// Records `count` packets sent at `now`, at least one. Returns the number of the first packet.
     pub(crate) fn push(&mut self, now: Instant<SenderClock>, count: u64, number_of_stack: Option<u64>) -> u64 {
         if self.batches.len() >= Self::MOST {
             self.batches.pop_front();
@@ -39,7 +39,8 @@ impl SentPackets {
         first
     }
 
-    /// Reports the packet with the stack's `number` or, if the stack gives none, one more of those sent at `at`.
+    /// Reports the packet with the stack's `number`. If the stack passes no numbers, reports one more packet sent at
+    /// `at`.
     pub(crate) fn take(
         &mut self,
         at: Option<Instant<SenderClock>>,
@@ -74,8 +75,8 @@ impl SentPackets {
         self.take(Some(oldest.at), oldest.number_of_stack, size, fate)
     }
 
-    /// Discards packets sent before `at`: they can no longer be acknowledged or lost. Packets with only
-    /// acknowledgements never are.
+    /// Discards packets sent before `at`, which will not be reported any more. Packets that contain only
+    /// acknowledgements stay until then, because they are never acknowledged.
     pub(crate) fn forget_before(&mut self, at: Instant<SenderClock>) {
         while self.batches.front().is_some_and(|first| first.at < at) {
             self.batches.pop_front();
@@ -93,7 +94,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// If it fails, a law that uses the order of packets confuses a later packet with an earlier one.
+    /// If it fails, a controller that uses the order of packets confuses a later packet with an earlier one.
     #[test]
     fn packets_have_our_numbers_by_the_stacks_or_by_when_they_left() {
         let mut sent = SentPackets::default();

@@ -1,4 +1,4 @@
-//! Divides what an application sends among the paths of one connection.
+//! Divides the rate that an application sends among the paths of one connection.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as HostInstant};
@@ -9,38 +9,38 @@ use equipoise::units::{Rate, Size};
 
 use crate::config::UnknownController;
 
-/// A scheduler for the paths of one multipath connection of noq (Asvarujanon 2014), to be passed to
+/// A scheduler for the paths of one multipath connection of noq (Asvarujanon 2014). Pass it to
 /// [`Config::with_split`](crate::Config::with_split). Clones share one scheduler; two connections must not share one.
 ///
-/// Each path has its own controller, which limits the path. Once a second, the scheduler divides the total that the
-/// application sends, [`set_total`](Self::set_total), by the paths' delays; each path is paced at its share. noq sends
-/// on any path that has room, so the division is effective only if the total is what the application really sends.
+/// Each path has its own controller, which limits its rate. Once a second, the scheduler divides the total rate that
+/// the application sends, [`set_total`](Self::set_total), by the delays of the paths; each path is paced at its share.
+/// noq sends on any path that may send, so the division is effective only if the application really sends the total.
 #[derive(Clone, Debug)]
 pub struct Split(Arc<Mutex<Shared>>);
 
 #[derive(Debug)]
 struct Shared {
     scheduler: BoxedScheduler,
-    /// The rate that the application sends; `None` if it sends as fast as it can.
+    /// The rate that the application sends; `None` if it sends as fast as the paths allow.
     total: Option<Rate>,
     members: Vec<Member>,
     next: u16,
-    /// The end of the period.
+    /// When the current period ends.
     ends: Option<HostInstant>,
 }
 
-/// A path.
+/// One path.
 #[derive(Clone, Debug)]
 struct Member {
     id: PathId,
     share: Rate,
-    /// The maximum rate of its own controller.
+    /// Maximum rate of the path, set by the path's own controller.
     most: Rate,
     delays: Moments,
     alive: bool,
 }
 
-/// A path's membership in a split, which ends on drop.
+/// The entry of a path in a scheduler; it ends on drop.
 #[derive(Debug)]
 pub(crate) struct Place {
     split: Split,
@@ -50,22 +50,23 @@ pub(crate) struct Place {
 /// State of a path at an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
-    /// The maximum rate of its controller.
+    /// Maximum rate of the path, set by the path's own controller.
     pub(crate) most: Rate,
-    /// Whether its packets are acknowledged.
+    /// Whether packets of the path are being acknowledged.
     pub(crate) alive: bool,
 }
 
 /// Time between two divisions (Asvarujanon 2014, Sec. 4.3).
 const PERIOD: Duration = Duration::from_secs(1);
-/// The packet size assumed for a scheduler that counts packets.
+/// The packet size assumed for schedulers that count packets.
 const PACKET: Size = Size::from_bytes(1228);
 
 impl Split {
-    /// The scheduler with this name: `ap`, `equal`, `min-delay` or `single`, with values for some of its parameters.
+    /// Creates the scheduler with this name: `ap`, `equal`, `min-delay` or `single`, with values for some of its
+    /// parameters.
     ///
     /// # Errors
-    /// [`UnknownController`] for the name or a parameter.
+    /// [`UnknownController`] if the name or a parameter is not known, or a value is invalid.
     pub fn named(name: &str, given: &[(&str, &str)]) -> Result<Self, UnknownController> {
         let entry = scheduler::find(name).ok_or_else(|| UnknownController::Name {
             name: name.to_owned(),
@@ -76,12 +77,12 @@ impl Split {
         Ok(Self(Arc::new(Mutex::new(shared))))
     }
 
-    /// Sets the rate that the application sends from now on, as IP packets over all paths together.
+    /// Sets the rate that the application sends from now on: IP packets, over all paths together.
     pub fn set_total(&self, total: Rate) {
         self.lock().total = Some(total);
     }
 
-    /// The maximum rate of all paths together, by their own controllers: the upper limit for an encoder.
+    /// Sum of the paths' maximum rates, set by their own controllers: the upper limit for an encoder.
     pub fn most(&self) -> Rate {
         self.lock().most()
     }
@@ -101,7 +102,7 @@ impl Split {
 }
 
 impl Place {
-    /// Handles acknowledgements with these delays in s. Divides again if a period has ended.
+    /// Handles acknowledgements with these delays in s. If a period has ended, divides the total again.
     pub(crate) fn tell(&self, now: HostInstant, told: Told, delays_s: impl Iterator<Item = f64>) {
         let mut shared = self.split.lock();
         let Some(member) = shared.members.iter_mut().find(|member| member.id == self.id) else { return };
@@ -114,7 +115,7 @@ impl Place {
         }
     }
 
-    /// The path's share.
+    /// The path's share of the total.
     pub(crate) fn share(&self) -> Rate {
         let shared = self.split.lock();
         shared.members.iter().find(|member| member.id == self.id).map_or(Rate::ZERO, |member| member.share)
@@ -139,7 +140,7 @@ impl Shared {
             let all = std::mem::take(&mut member.delays);
             let delay = all.mean().zip(all.variance());
             let delay = delay.map(|(mean_s, variance_s2)| DelaySummary { mean_s, variance_s2, samples: all.count() });
-            // No path carries more than its own controller allows.
+            // A path must not carry more than its own controller allows.
             let most = Some(member.most);
             PathView { path: member.id, alive: member.alive, rate: member.share, delay, most }
         };
@@ -158,7 +159,7 @@ mod tests {
 
     const MBPS: u64 = 1_000_000;
 
-    /// Updates both paths for some seconds, with these delays in ms; returns their shares in Mbit/s.
+    /// Updates both paths for 60 s, with these delays in ms. Returns their shares in Mbit/s.
     fn shares(split: &Split, most_mbps: [u64; 2], delays_ms: [u32; 2]) -> [f64; 2] {
         let places = most_mbps.map(|most| split.join(Rate::from_bps(most * MBPS)));
         let begin = HostInstant::now();
@@ -166,7 +167,7 @@ mod tests {
             let now = begin + Duration::from_millis(100) * tenth;
             for ((place, most), delay) in places.iter().zip(most_mbps).zip(delays_ms) {
                 let told = Told { most: Rate::from_bps(most * MBPS), alive: true };
-                // A delay that varies by a few milliseconds.
+                // Delays that vary by up to 4 ms.
                 place.tell(now, told, (0..5).map(|at| f64::from(delay + (tenth * 7 + at * 3) % 5) / 1e3));
             }
         }
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(last.most(), Rate::ZERO, "both have left");
     }
 
-    /// If it fails, a connection over two networks sends as much over the slow one.
+    /// If it fails, a connection over two networks sends as much over the slow network as over the fast one.
     #[test]
     fn the_path_with_the_shorter_delay_gets_most() {
         let split = Split::named("ap", &[]).expect("right");

@@ -5,7 +5,7 @@ use equipoise::control::{Beliefs, Snapshot};
 use equipoise::measure::{DelaySummary, Drift, Offset};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// What an endpoint did or observed: the trace that both worlds record.
+/// What an endpoint did or observed. Simulated and live runs both record these events as their trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -17,14 +17,14 @@ pub enum Event {
         size: Size,
         /// How long its payload was queued, since its frame was captured or since the application passed it in.
         waited: Span,
-        /// The part of a live media frame that it carries; `None` for other payload.
+        /// The part of a live media frame that the packet carries; `None` for other payload.
         fragment: Option<Fragment>,
     },
     /// A frame of live media was captured.
     FrameCaptured {
         /// Audio or video.
         medium: Medium,
-        /// Its number, from 0.
+        /// The frame's number, from 0.
         number: u64,
         /// Encoded size; `None` if the frame was skipped.
         size: Option<Size>,
@@ -36,11 +36,11 @@ pub enum Event {
         /// Number of packets.
         packets: u64,
     },
-    /// A media packet arrived, for the first time.
+    /// A media packet arrived for the first time.
     MediaReceived {
         /// Sequence number, extended beyond 16 bits.
         sequence: u64,
-        /// When it left.
+        /// The time at which the packet was sent.
         sent: Instant<SenderClock>,
         /// One-way delay.
         delay: Span,
@@ -58,10 +58,10 @@ pub enum Event {
     Buffered {
         /// Sequence number, extended beyond 16 bits.
         sequence: u64,
-        /// Its time in the buffer, until its playout is complete.
+        /// The packet's time in the buffer, until its playout is complete.
         wait: Span,
     },
-    /// A media packet found the playout buffer full.
+    /// A media packet arrived while the playout buffer was full, and was dropped.
     Discarded {
         /// Sequence number, extended beyond 16 bits.
         sequence: u64,
@@ -78,12 +78,12 @@ pub enum Event {
     },
     /// The sender has applied a report.
     ReportApplied {
-        /// Number of the request that it answers.
+        /// Number of the request that the report answers.
         number: u64,
         /// The interval's one-way delay; `None` for too few samples.
         delay: Option<DelaySummary>,
-        /// Time from the sender report to the receiver report, less the time for which the receiver held it (RFC 3550,
-        /// Sec. 6.4.1).
+        /// Time from sending the request to receiving the report, minus the time for which the receiver held the report
+        /// (RFC 3550, Sec. 6.4.1).
         round_trip: Span,
         /// Share of the interval's packets that were lost, 0 to 1.
         fraction_lost: f64,
@@ -99,9 +99,9 @@ pub enum Event {
         arrived: u64,
         /// Packets newly assumed lost.
         lost: u64,
-        /// Packets whose report was lost; their fate stays unknown unless a later report covers them.
+        /// Packets whose report was lost; whether they arrived stays unknown unless a later report covers them.
         unknown: u64,
-        /// Round-trip time of the newest packet that arrived, less the receiver's known delay.
+        /// Round-trip time of the newest packet that arrived, minus the receiver's known delay.
         round_trip: Option<Span>,
     },
     /// ECN fails on the path: of `packets` ECN-capable packets, none arrived with its ECN field intact. From now on,
@@ -110,28 +110,28 @@ pub enum Event {
         /// Number of packets.
         packets: u64,
     },
-    /// A media packet that the receiver is missing was sent again.
+    /// A media packet that the receiver is missing was retransmitted.
     MediaRepeated {
-        /// Its original sequence number.
+        /// The packet's original sequence number.
         sequence: u64,
         /// Size of the IP packet.
         size: Size,
     },
-    /// The receiver requested missing packets.
+    /// The receiver requested retransmission of missing packets.
     RepetitionAsked {
         /// Number of packets.
         packets: u64,
     },
-    /// A missing media packet arrived because it was sent again.
+    /// A missing media packet arrived as a retransmission.
     MediaRepaired {
-        /// Its sequence number.
+        /// The packet's sequence number.
         sequence: u64,
     },
-    /// The receiver requested a key frame from the encoder.
+    /// The receiver's application needs a key frame: the sender received a request for it.
     KeyFrameWanted(KeyFrameRequest),
-    /// The sender received a request for a key frame.
+    /// The receiver sent a request for a key frame.
     KeyFrameAsked(KeyFrameRequest),
-    /// None of the last three reports arrived: the controller was notified and a request was skipped.
+    /// None of the last three reports arrived, so the controller was notified and a request was skipped.
     ReportsMissing,
     /// The controller decided on a rate, which may be the same as before.
     RateDecided {
@@ -142,16 +142,16 @@ pub enum Event {
     },
     /// The controller's estimates of the path after a decision, if it has any.
     Believed(Beliefs),
-    /// A clock was set: the receiver's forward or the sender's back, or the other way round.
+    /// A clock was set: the receiver's clock forward, or the sender's clock back, or the reverse.
     ClockStepped {
-        /// Step of the shown delays.
+        /// The change of the measured one-way delays.
         by: Span,
     },
     /// The relation of the clocks, estimated from all reports so far.
     ClocksCompared {
-        /// Delay of the empty path as shown by the two clocks.
+        /// Delay of the empty path, as the difference of the two clocks.
         base: Span,
-        /// Receiver's clock less sender's.
+        /// The receiver's clock minus the sender's clock.
         offset: Option<Offset>,
         /// Rate of change of the offset.
         drift: Option<Drift>,
@@ -160,11 +160,11 @@ pub enum Event {
     CircuitStrained,
     /// A circuit breaker stopped the media, on one path or on all; report requests continue (RFC 8083, Sec. 4).
     CircuitBroken(Breaker),
-    /// Three consecutive reports arrived and the pause is over: media restarts, on all paths at the lowest rate.
+    /// Three consecutive reports arrived and the pause is over, so media restarts, on all paths at the lowest rate.
     CircuitClosed,
-    /// The sender was late by more than a packet gap and started a new schedule instead of sending a burst.
+    /// The sender was late by more than a packet interval, and started a new schedule instead of sending a burst.
     PacingReset {
-        /// How late it was.
+        /// How late the sender was.
         late: Span,
     },
     /// Rate of a flow pair's TCP over an interval of its probing period, in IP packets.
@@ -178,18 +178,18 @@ pub enum Event {
         to: Transport,
         /// The first application data unit (ADU) that it carries.
         adu: u64,
-        /// The rate with which RTP starts, or that it had at its end.
+        /// The rate at which RTP starts, or the rate that RTP had at its end.
         rate: Rate,
     },
     /// A flow pair's receiver delivered an ADU.
     AduReceived {
-        /// Its number.
+        /// The ADU's number.
         number: u64,
-        /// Number of missing ADUs before it.
+        /// Number of missing ADUs before this ADU.
         missing: u64,
-        /// The transport that carried it.
+        /// The transport that carried the ADU.
         over: Transport,
-        /// Its size.
+        /// The ADU's size.
         size: Size,
     },
     /// A datagram was counted and dropped.
@@ -204,14 +204,14 @@ pub enum Event {
 /// The two roles of an end in a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Half {
-    /// It sends media.
+    /// The end sends media.
     Sending,
-    /// It receives media.
+    /// The end receives media.
     Receiving,
 }
 
 impl Event {
-    /// What happened in lower-case words, such as `media-sent`, as traces name it.
+    /// The event's name in traces: lower-case words such as `media-sent`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::MediaSent { .. } => "media-sent",
@@ -249,8 +249,8 @@ impl Event {
         }
     }
 
-    /// Which role of an end that sends and receives this event belongs to. A datagram that such an end ignores counts
-    /// as received; the end of its sending is its end.
+    /// The role to which this event belongs at an end that sends and receives. At such an end, an ignored datagram is
+    /// an event of the receiver, and the session's end is an event of the sender.
     pub const fn half(&self) -> Half {
         match self {
             Self::MediaSent { .. }
@@ -295,7 +295,7 @@ pub struct Fragment {
     pub medium: Medium,
     /// The frame's number, from 0.
     pub frame: u64,
-    /// Whether it is the last part of the frame.
+    /// Whether the packet carries the last part of the frame.
     pub is_last: bool,
 }
 
@@ -341,9 +341,9 @@ impl Transport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DropReason {
-    /// It does not parse.
+    /// The datagram does not parse.
     Malformed,
-    /// It comes from, or refers to, a source outside of this session.
+    /// The datagram comes from, or refers to, a source outside of this session.
     Foreign,
     /// A packet or report that was already processed.
     Duplicate,
@@ -351,11 +351,11 @@ pub enum DropReason {
     Late,
     /// A report on a request that was never sent.
     Stray,
-    /// A sequence number or time that no honest sender would have reached.
+    /// A sequence number or time that a correct sender would not have reached.
     Implausible,
     /// The buffer was full.
     Full,
-    /// It is not authentic.
+    /// The datagram failed authentication.
     Forged,
 }
 

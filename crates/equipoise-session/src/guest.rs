@@ -1,13 +1,13 @@
-//! A controller as the guest of a foreign stack, such as WebRTC or QUIC.
+//! A controller embedded as a guest in a foreign protocol stack, such as WebRTC or QUIC.
 //!
 //! ```text
 //!   the stack ── packet sent, feedback received, timer ──▶ Guest ──▶ rate, pace, window
 //! ```
 //!
 //! The stack has its own wire format, packet history and timers. An adapter translates between them and a [`Guest`],
-//! which applies the same limits to the controller as our own sessions: the sending rate is at most twice the rate that
-//! provably arrived, silence halves it, and a rate that was never proved ends soon. For feedback as RTCP, [`Reports`]
-//! joins it with the packets sent.
+//! which limits the controller as our own sessions do. The sending rate is at most twice the rate that provably
+//! arrived. It is halved if no feedback arrives, and a start rate that no feedback confirms ends soon. [`Reports`]
+//! joins RTCP feedback with the packets sent.
 
 use alloc::boxed::Box;
 
@@ -32,7 +32,7 @@ pub use share::MediaShare;
 
 /// A controller in a foreign stack, and the limits of its decisions.
 ///
-/// Calls may come in any order; times that go back do no harm.
+/// Calls may come in any order; a time before that of an earlier call does no harm.
 #[derive(Debug)]
 pub struct Guest {
     governor: Governor,
@@ -46,13 +46,13 @@ pub struct Guest {
     waiting_since: Option<Instant<SenderClock>>,
     /// Number of consecutive missing reports, by which silence is detected.
     missing: u64,
-    /// The last check for an app-limited sender: when, the total waiting time by then, and the result.
+    /// The last check for an app-limited sender: its time, the total waiting time until then, and its result.
     judged: (Instant<SenderClock>, Span, bool),
     round_trip: Span,
 }
 
-/// Time within which a report is expected: a receiver of transport-wide feedback reports every 50 ms to 250 ms, and
-/// QUIC acknowledges within 25 ms. Ours.
+/// Time within which a report is expected. Our choice: a receiver of transport-wide feedback reports every 50 ms to
+/// 250 ms, and QUIC acknowledges within 25 ms.
 const REPORT: Span = Span::from_millis(250);
 /// Number of consecutive missing reports that count as silence.
 const SILENT: u64 = 3;
@@ -60,9 +60,9 @@ const SILENT: u64 = 3;
 const USUAL_ROUND_TRIP: Span = Span::from_millis(250);
 
 impl Guest {
-    /// The guest `controller` of a stack that provides `provided`, which is [`Needs::PACKETS`] and perhaps [`Needs::ECN`].
+    /// Embeds `controller` in a stack that provides this feedback: [`Needs::PACKETS`] and perhaps [`Needs::ECN`].
     ///
-    /// A controller of interval summaries gets them from per-packet feedback, as configured by `intervals`.
+    /// A controller that needs interval summaries gets summaries of per-packet feedback, as configured by `intervals`.
     ///
     /// # Errors
     /// [`SessionError::Needs`] if the controller needs something else, [`SessionError::NoRate`] if it has a window but
@@ -97,8 +97,8 @@ impl Guest {
         self.governor.rate()
     }
 
-    /// Rate within a burst, if the data allowed by [`rate`](Self::rate) comes in bursts, as frames do: `pacing` times
-    /// that rate, unless the controller sets its own pace or wants a probe.
+    /// Rate within a burst, such as a frame, if the data allowed by [`rate`](Self::rate) comes in bursts: `pacing`
+    /// times that rate, unless the controller sets its own pace or wants a probe.
     pub fn pace(&self, pacing: f64) -> Rate {
         let pace = self.governor.pace(pacing);
         self.governor.probe().map_or(pace, |probe| probe.rate.max(pace))
@@ -109,7 +109,7 @@ impl Guest {
         self.governor.window()
     }
 
-    /// The probe that the next packets belong to, if one is wanted now.
+    /// The probe to which the next packets belong, if the controller wants one now.
     pub fn probe(&self) -> Option<Probe> {
         self.governor.probe()
     }
@@ -119,7 +119,7 @@ impl Guest {
         self.round_trip
     }
 
-    /// The controller's explanation of its last decision, or why it is overridden.
+    /// The controller's explanation of its last decision, or the reason why the decision is overridden.
     pub fn snapshot(&self) -> Snapshot {
         self.governor.snapshot()
     }
@@ -143,8 +143,8 @@ impl Guest {
         self.governor.on_frame(now, frame);
     }
 
-    /// Records that the application has nothing to send from `from` on. That time may be in the future, if the pacer
-    /// releases a packet only then.
+    /// Records that the application has nothing to send from `from` on. That time may be in the future: the time at
+    /// which the pacer would release the next packet.
     ///
     /// A stack that detects by itself when it is app-limited sets [`PacketFeedback::app_limited`] and need not call
     /// this.
@@ -157,8 +157,8 @@ impl Guest {
         if feedback.packets.is_empty() {
             return;
         }
-        // Packets sent later still need feedback: if all of them are lost and fill the window, no further packet would
-        // trigger it.
+        // Packets sent later still need feedback. If they fill the window and all of them are lost, no further packet
+        // can trigger it, so its absence must be noticed.
         let newest = feedback.packets.iter().map(|packet| packet.departed).max();
         self.waiting_since = newest.is_some_and(|newest| newest < self.last).then_some(now);
         self.missing = 0;
@@ -173,7 +173,8 @@ impl Guest {
         self.governor.on_packets(now, &feedback);
     }
 
-    /// Checked over at least a quarter of a second, because a shorter time may contain a frame more or less.
+    /// Whether the sender was app-limited, over at least 250 ms, because a shorter time may contain a frame more or
+    /// less.
     fn is_app_limited(&mut self, now: Instant<SenderClock>, pacing: f64) -> bool {
         let waited = self.application.waited_by(now);
         let (since, before, was_limited) = self.judged;
@@ -200,7 +201,7 @@ impl Guest {
             return false;
         }
         if now - self.last > REPORT * SILENT.cast_signed() {
-            // An idle sender gets no feedback if its last packets were lost; feedback is expected for the next ones.
+            // An idle sender gets no feedback if its last packets were lost; the next packet starts the waiting again.
             self.waiting_since = None;
         } else {
             if self.missing >= SILENT {
@@ -213,7 +214,7 @@ impl Guest {
         true
     }
 
-    /// When the next report counts as missing: after the first three, each one individually.
+    /// When the next report counts as missing. The first three count together, each further report individually.
     fn silence_at(&self) -> Option<Instant<SenderClock>> {
         let reports = i64::try_from(self.missing.max(SILENT - 1)).unwrap_or(i64::MAX).saturating_add(1);
         self.waiting_since.map(|since| since + self.round_trip + REPORT * reports)
@@ -223,20 +224,20 @@ impl Guest {
 /// The feedback since the last proof.
 #[derive(Debug, Default)]
 struct Tally {
-    /// The last packet of the previous proof: when it left, and when it or its feedback arrived.
+    /// The last packet of the previous proof: when it was sent, and when it or its feedback arrived.
     before: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     latest: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     proof: Proof,
 }
 
-/// Minimum number of packets and minimum time for a proof. Ours: while packets are lost, each proof reduces the rate to
-/// the delivery rate, and an application leaves a part of that unused. With a proof per feedback, this alone would
+/// Minimum number of packets and minimum time for a proof. Our choice: while packets are lost, each proof reduces the
+/// rate to the delivery rate, and the application does not use all of that. With a proof per feedback, this alone would
 /// reduce the rate to nothing.
 const PACKETS: u64 = 5;
 const TIME: Span = Span::from_millis(200);
 
 impl Tally {
-    /// Processes feedback that arrived at `now`. Returns a proof, if there is enough for one.
+    /// Processes feedback that arrived at `now`. Returns a proof, if the feedback so far is enough for one.
     fn take(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<Proof> {
         for packet in feedback.packets {
             // If an arrival time is not known, the time of its feedback is used.
@@ -264,8 +265,8 @@ impl Tally {
         if self.proof.sent < PACKETS || sending < TIME {
             return None;
         }
-        // Arrival times are claims of the receiver: whatever they are, no more can arrive in a period than was sent in
-        // it.
+        // The receiver may state false arrival times. So the packets count as arriving over at least the time in which
+        // they were sent.
         let proof = Proof { sending, arriving: (latest.1 - before.1).max(sending), ..self.proof };
         (self.before, self.latest, self.proof) = (Some((newest, latest.1)), None, Proof::default());
         Some(proof)

@@ -1,4 +1,4 @@
-//! Paths on which a sender could do harm, and how it behaves there.
+//! Test paths on which a sender could harm other traffic, and how it behaves there.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -35,9 +35,9 @@ pub(crate) enum Harm {
     BlackHole,
     /// Nothing arrives from 8 s to 18 s.
     Outage,
-    /// This share is lost from 8 s to 18 s.
+    /// This share of the packets is lost from 8 s to 18 s.
     Loss(f64),
-    /// On and off for 300 ms each, from 8 s to 18 s.
+    /// The path is on and off for 300 ms each, from 8 s to 18 s.
     Flapping,
 }
 
@@ -116,7 +116,7 @@ impl Told {
         bins.iter().sum::<f64>() / bins.len() as f64
     }
 
-    /// The longest time for which the sending rate over the last second exceeded twice the delivery rate.
+    /// The longest time, in ns, for which the sending rate over the last second exceeded twice the delivery rate.
     pub(crate) fn longest_excess(&self, controllers: u32) -> u64 {
         let over = |of: &[f64], at: usize| of[at.saturating_sub(3)..=at].iter().sum::<f64>() / 4.0;
         let (mut longest, mut present) = (0, 0);

@@ -1,12 +1,13 @@
-//! The control loop over a protocol: state machines that take datagrams and time, and return datagrams and events.
+//! The control loop over a protocol: state machines with datagrams and time as input, and datagrams and events as
+//! output.
 //!
-//! A world, such as the simulator or a socket driver, drives an [`Endpoint`]. It calls [`handle`](Endpoint::handle)
-//! with each input and its time, then [`poll`](Endpoint::poll) until that returns `None`, then waits for the next
-//! datagram or until [`wake`](Endpoint::wake). Calls may come in any order; a state machine never reads a clock and
-//! never blocks.
+//! A driver, such as the simulator or the code for real sockets, runs an [`Endpoint`]. It calls
+//! [`handle`](Endpoint::handle) with each input and its time, then [`poll`](Endpoint::poll) until that returns `None`.
+//! Then it waits for the next datagram or until [`wake`](Endpoint::wake). Calls may come in any order; a state machine
+//! never reads a clock and never blocks.
 //!
-//! [`rtp`] is a session over one path, [`multipath`] one over several. [`feedback`] holds the state of both ends for
-//! per-packet feedback, and [`guest`] embeds a controller in a foreign stack.
+//! [`rtp`] is a session over one path, [`multipath`] a session over several paths. [`feedback`] holds the state of both
+//! ends for per-packet feedback, and [`guest`] embeds a controller in a foreign protocol stack.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -49,7 +50,7 @@ pub trait Endpoint {
     /// After `poll` has returned `None`, it is later than the last `now` passed to `handle`.
     fn wake(&self) -> Option<Wake<Self::Clock>>;
 
-    /// Bytes of payload that it would accept now ([`Input::Payload`]); more is dropped.
+    /// Bytes of payload that the endpoint would accept now ([`Input::Payload`]); further bytes are dropped.
     fn room(&self) -> usize {
         0
     }
@@ -80,7 +81,8 @@ pub enum Input<'a> {
     Payload {
         /// The payload.
         payload: &'a [u8],
-        /// Whether to send it on two paths, if there are several. The copy leaves when the other path may send.
+        /// Whether to send it on two paths, if there are several. The copy is sent when the pacer of the second path
+        /// allows it.
         twice: bool,
     },
     /// The state of a path changed.
@@ -118,11 +120,11 @@ impl<'a> Input<'a> {
 /// A change of a path's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathChange {
-    /// It exists, or is usable again.
+    /// The path exists, or is usable again.
     Up,
-    /// It is not usable: nothing is sent on it until it is up.
+    /// The path is not usable: nothing is sent on it until it is up.
     Down,
-    /// It no longer exists.
+    /// The path no longer exists.
     Removed,
 }
 
@@ -145,7 +147,7 @@ pub enum Output<'a> {
     },
     /// An event, for logs and reports.
     Event {
-        /// The path it belongs to; `None` for the session as a whole, and always in a session over one path.
+        /// The path of the event; `None` for the session as a whole, and always in a session over one path.
         path: Option<PathId>,
         /// The event.
         event: Event,
@@ -160,9 +162,9 @@ pub struct Transmit<'a> {
     pub head: &'a [u8],
     /// Number of bytes of generated media that follow, all zeros.
     pub media: usize,
-    /// The protocol that carries it.
+    /// The protocol that carries the payload.
     pub carrier: Carrier,
-    /// ECN field for its IP header.
+    /// ECN field for the IP header.
     pub ecn: Ecn,
 }
 
@@ -184,7 +186,7 @@ impl<'a> Transmit<'a> {
 }
 
 impl Transmit<'_> {
-    /// Maximum length of the head before generated media and of a report, in bytes.
+    /// Maximum length in bytes of the head before generated media, and of a report.
     pub const MAX_HEAD: usize = 128;
 
     /// Length of the UDP payload in bytes.

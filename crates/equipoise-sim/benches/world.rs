@@ -1,4 +1,4 @@
-//! Speed of simulated time.
+//! Speed of the simulator.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

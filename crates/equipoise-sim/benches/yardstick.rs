@@ -23,7 +23,7 @@ const SESSION: Rate = Rate::from_bps(3_000_000);
 const BACKGROUND: Rate = Rate::from_bps(9_000_000);
 const BOTTLENECK: Rate = Rate::from_bps(15_000_000);
 const ACCESS: Rate = Rate::from_bps(1_000_000_000);
-/// Packets sent by both sources in that time, on average.
+/// Average number of packets sent by both sources in 400 s.
 const PACKETS: u32 = 600_000;
 
 #[divan::bench(sample_size = 1)]
@@ -60,7 +60,7 @@ fn source(traffic: Traffic, rate: Rate, number: u64) -> Source<SimClock> {
     Source::new(traffic, Schedule::constant(rate), PACKET, Instant::ZERO, (1, number))
 }
 
-/// Merged departure times, and three services in sequence: no events, no packets, no ends.
+/// Merged departure times, and three services in sequence, without events, packets or hosts.
 #[divan::bench(sample_size = 1)]
 fn recursion(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(PACKETS)).bench_local(|| {

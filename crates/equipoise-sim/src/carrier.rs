@@ -7,9 +7,9 @@ use crate::observer::{SimClock, Time};
 /// How a link carries packets.
 #[expect(clippy::large_enum_variant, reason = "nearly all links are of the larger kind")]
 pub(crate) enum Carrier {
-    /// Without randomness, and with the departure time known on arrival: no packets are stored.
+    /// A link without randomness. The departure time is known on arrival, so no packets are stored.
     Fifo(FifoLink<SimClock>),
-    /// With any impairments.
+    /// A link with any impairments.
     Pipe { pipe: Box<Pipe<SimClock, Packet>>, least_delay: Span, offered: Size },
 }
 

@@ -1,16 +1,17 @@
 use crate::Time;
 
-/// The next time of each event; of two events at one time, the lower number comes first.
+/// The next time of each event; if two events have the same time, the lower number comes first.
 ///
 /// A tournament tree: leaves are the events, and each inner node holds the earlier of its two children. A change costs
 /// one comparison per level, without a branch. There are no stale entries: an event has one time or none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventQueue {
-    /// The winner at index 1, the children of `i` at `2i` and `2i + 1`; leaves in the upper half.
+    /// The earliest event is at index 1, the children of `i` at `2i` and `2i + 1`, and the leaves in the upper half.
     nodes: Vec<Entry>,
 }
 
-/// An event's time in nanoseconds in the upper bits and its number in the lower, so that one comparison orders both.
+/// An event's time in nanoseconds in the upper bits and its number in the lower bits, so that one comparison orders
+/// both.
 type Entry = u128;
 
 /// Later than every time.
@@ -32,7 +33,7 @@ impl EventQueue {
         }
     }
 
-    /// Sets the time of event `number`, which must be within the reserved room, or removes it.
+    /// Sets the time of event `number`, which must be within the reserved room; `None` removes the event.
     #[inline]
     pub(crate) fn set(&mut self, number: usize, at: Option<Time>) {
         let mut node = self.nodes.len() / 2 + number;

@@ -19,35 +19,36 @@ use crate::observer::{FlowId, Observer, SimClock, Time};
 use crate::packets::{PacketId, Packets};
 use crate::world::TICK;
 
-/// A link of a world.
+/// A link of a [`World`](crate::World).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(crate) usize);
 
 /// The links, the packets in flight between them, and the streams that feed them.
 ///
-/// There is no event for a packet's arrival at a link. The network advances only when all packets that sessions send
-/// before some time are known. Then each link, after its feeders, processes the packets that arrive before the time up
-/// to which its feeders are known. They are merged by time and processed in one batch, so that each step handles many
-/// packets. Packets that reach the end of a session's route wait there.
+/// A packet's arrival at a link is not an event. The network advances when all packets that sessions send before some
+/// time are known. Then the links are served in order, each after its feeders: the sessions, streams and links that
+/// send into it. A link processes all packets that arrive before the time up to which its feeders are known. These
+/// packets are merged by time into one batch, so that each step handles many packets. Packets that reach the end of a
+/// session's route wait there.
 #[derive(Default)]
 pub(crate) struct Network {
     links: Vec<Link>,
-    /// Packets from one feeder of one link, in time order; that of a stream stays empty.
+    /// Packets from one feeder of one link, in time order; the inbox of a stream stays empty.
     inboxes: Vec<VecDeque<Packet>>,
     routes: Vec<Route>,
     streams: Vec<StreamState>,
-    /// Links after their feeders, as far as rings allow.
+    /// The order of service: each link after its feeders, as far as rings of links allow.
     order: Vec<usize>,
     /// For each link, how far beyond the known time of the sessions all its arrivals are known.
     ahead: Vec<Span>,
     has_ring: bool,
-    /// For each link, the time up to which its input is known, in networks with rings; kept as a buffer, like the batch
-    /// of a link.
+    /// For each link, the time up to which its input is known, in networks with rings; kept to reuse its memory, like
+    /// the batch of a link.
     known_of: Vec<Time>,
     lot: Lot,
     /// All packets that sessions send before this time are known.
     known: Time,
-    /// No packets are processed from this time on, because counters will be read then.
+    /// No packets are processed from this time on, because counters are read then.
     pub(crate) horizon: Time,
 }
 
@@ -57,12 +58,12 @@ struct Link {
     feeders: Vec<Feeder>,
     /// Arrivals before this time were processed; not used in networks with rings.
     known: Time,
-    /// The link is part of a ring, or after one, that only streams enter: it is not advanced beyond the known time of
-    /// the sessions.
+    /// The link is in or after a ring of links that only streams enter: it is not advanced beyond the known time of the
+    /// sessions.
     is_adrift: bool,
     /// Whether to count the bytes of single routes.
     counts_own: bool,
-    /// Number of hops of routes over it: with one hop, all its packets continue in the same way.
+    /// Number of route hops over this link: with one hop, all its packets continue on the same route.
     hops: usize,
 }
 
@@ -84,7 +85,7 @@ struct Route {
     hops: Vec<Hop>,
     flow: FlowId,
     arrived: VecDeque<Packet>,
-    /// Event number for the packets waiting in `arrived`; packets of streams have none.
+    /// Event number for the packets waiting in `arrived`; streams have none.
     thing: Option<usize>,
     /// Which packets of a stream have arrived, if links on the route make copies; sessions detect copies themselves.
     arrivals: Option<ReplayWindow>,
@@ -129,7 +130,7 @@ impl Network {
         self.links.len()
     }
 
-    /// Adds a route for a session's packets over existing links; arrivals are event number `thing` of the world.
+    /// Adds a route for a session's packets over existing links; their arrivals have the event number `thing`.
     pub(crate) fn add_route(&mut self, path: &[LinkId], flow: FlowId, thing: usize) -> usize {
         self.lay(path, flow, From::Sessions, Some(thing))
     }
@@ -154,7 +155,7 @@ impl Network {
         self.routes.len() - 1
     }
 
-    /// The inbox of a link for a feeder, which may be new.
+    /// The inbox of a link for a feeder; created if the feeder is new.
     fn inbox(&mut self, link: usize, from: From) -> usize {
         let feeders = &mut self.links[link].feeders;
         if let Some(known) = feeders.iter().find(|feeder| feeder.from == from) {
@@ -171,8 +172,8 @@ impl Network {
         self.known
     }
 
-    /// The time up to which all input must be known before the next known packet can be processed; none arrives
-    /// anywhere before it.
+    /// The time up to which all input must be known before the next known packet can be processed; no packet arrives
+    /// anywhere before this time.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }
@@ -187,9 +188,10 @@ impl Network {
         heads.map(|at| at + TICK).chain(carrier.next_known()).min()
     }
 
-    /// Sends a session's packet at [`Packet::at`]. Returns it if its route has no link, because it has then arrived.
+    /// Sends a session's packet at [`Packet::at`]. Returns the packet if its route has no link, because it has then
+    /// arrived.
     pub(crate) fn send(&mut self, packet: Packet) -> Option<Packet> {
-        // A run knows everything up to and including its last moment, at which the sessions may still be told to stop.
+        // All packets up to the end of a run are known, but a session may still be stopped at that time, and send.
         let past = self.known - packet.at > Span::from_nanos(1);
         debug_assert!(
             !past,
@@ -296,8 +298,8 @@ impl Network {
         self.lot = lot;
     }
 
-    /// Collects the packets that arrive at a link before `known`, in time order; at the same time, the first feeder
-    /// comes first.
+    /// Collects the packets that arrive at a link before `known`, in time order; of packets with the same time, those
+    /// of the first feeder come first.
     fn take_in(&mut self, link: usize, known: Time, lot: &mut Lot, observer: &mut impl Observer) {
         for &Feeder { from, inbox } in &self.links[link].feeders {
             let run = lot.begin_run();
@@ -318,7 +320,7 @@ impl Network {
         lot.merge_runs();
     }
 
-    /// Counts packets arriving at a link for their routes, if they are counted.
+    /// Counts the bytes that arrive at a link for each route, if the route is counted.
     fn count_own_of(&mut self, packets: &[Packet]) {
         for packet in packets {
             let hop = &mut self.routes[packet.route as usize].hops[usize::from(packet.hop)];
@@ -364,7 +366,7 @@ impl Network {
 }
 
 impl Route {
-    /// Whether its packets have datagrams; those of streams have none.
+    /// Whether its packets have datagrams; the packets of streams have no datagrams.
     const fn is_of_session(&self) -> bool {
         self.thing.is_some()
     }
@@ -429,8 +431,8 @@ impl<O: Observer> Onward<'_, '_, O> {
             if self.is_one_way {
                 return inbox.extend(packets);
             }
-            // The next packet's destination cannot be predicted, so searching for packets with the same one would take
-            // longer.
+            // The destination of the next packet is unpredictable, so a search for packets with the same destination
+            // would take longer.
             put(inbox, packet);
             packets = behind;
         }

@@ -1,18 +1,18 @@
-//! Observers of the events in a world, with place and time.
+//! Observers of the events in a simulation, with place and time.
 
 use equipoise::units::{Instant, Size, Span};
 use equipoise_session::{Carrier, Ecn, Event, PathId};
 
 use crate::network::Packet;
 
-/// The only clock of a simulated world; all hosts read it.
+/// The only clock of a simulation; all hosts read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimClock {}
 
-/// A time in the simulation; a world starts at zero.
+/// A time in the simulation, which starts at zero.
 pub type Time = Instant<SimClock>;
 
-/// A flow of a world.
+/// A flow of a [`World`](crate::World).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub(crate) usize);
 
@@ -28,11 +28,11 @@ impl FlowId {
 pub enum Side {
     /// The end that sends media.
     Near,
-    /// The end that receives it.
+    /// The end that receives media.
     Far,
 }
 
-/// A datagram as it is sent or received at one end of a flow. Packets of streams have none.
+/// A datagram as it is sent or received at one end of a flow. Packets of streams have no datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
     /// The flow; for a duplex session, the flow of the near end's media.
@@ -76,12 +76,12 @@ pub trait Observer {
         self.on_event(now, flow, side, event);
     }
 
-    /// A packet, including copies, has arrived at one end of a flow: media, data or feedback. The end's own events
+    /// A packet, or a copy of a packet, has arrived at one end of a flow: media, data or feedback. The end's own events
     /// follow.
     fn on_arrival(&mut self, _now: Time, _flow: FlowId, _side: Side, _arrival: Arrival) {}
 
-    /// A datagram was sent or received at one end of a flow. The end's own events follow; copies made by the network
-    /// are reported each.
+    /// A datagram was sent or received at one end of a flow. The end's own events follow. Each copy made by the network
+    /// is reported.
     fn on_datagram(&mut self, _now: Time, _datagram: &Datagram<'_>) {}
 
     /// Packets of a stream were sent, in time order. By default, each is reported as an event.
@@ -91,7 +91,8 @@ pub trait Observer {
         }
     }
 
-    /// Packets of a stream arrived at its end, in time order. By default, each is reported as an arrival and an event.
+    /// Packets of a stream arrived at the end of its route, in time order. By default, each is reported as an arrival
+    /// and an event.
     fn on_arrivals(&mut self, flow: FlowId, packets: &[Packet]) {
         for packet in packets {
             self.on_arrival(packet.at, flow, Side::Far, packet.arrival());
@@ -100,7 +101,7 @@ pub trait Observer {
     }
 }
 
-/// The network's data about a packet that has arrived at its end.
+/// The network's data about a packet that has arrived at the end of its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Size of the IP packet.

@@ -1,7 +1,7 @@
 use equipoise::units::Size;
 use equipoise_session::{Ecn, Transmit};
 
-/// Datagrams in flight, in reusable slots: no allocation once the path is full.
+/// Datagrams in flight, in reusable slots: no allocation once the number in flight stops growing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packets {
     slots: Vec<Packet>,
@@ -66,7 +66,7 @@ impl Packets {
         self.slots[id as usize].copies += 1;
     }
 
-    /// Removes a datagram and returns its bytes in `scratch`, which must be all zeros from the head on.
+    /// Removes a datagram and returns its bytes in `scratch`, which must be all zeros after the head.
     pub(crate) fn remove<'a>(&mut self, id: PacketId, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         self.discard(id);
         let packet = &self.slots[id as usize];

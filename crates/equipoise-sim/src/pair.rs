@@ -1,4 +1,4 @@
-//! The ends of a flow pair in a simulated world: each consists of the pair's end and a TCP host.
+//! The ends of a flow pair in the simulator: each consists of an end of `equipoise_pair` and a TCP host.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,16 +10,17 @@ use equipoise_session::{Carrier, Ecn, Endpoint, Event, Input, Output, PathId, Tr
 use crate::Time;
 use crate::tcp::{self, Segment};
 
-/// The parts of a flow pair: two ends, a TCP host for each, and an application that always has one more ADU.
+/// The parts of a flow pair: two ends, a TCP host for each, and an application that always has one more ADU
+/// (application data unit).
 pub struct PairParts {
     /// Sends ADUs.
     pub near: equipoise_pair::Sender,
-    /// Receives them.
+    /// Receives ADUs.
     pub far: equipoise_pair::Receiver,
-    /// Sends the TCP part. Its supply must be [`Supply::Written`](tcp::Supply::Written), and its window must not be
-    /// reset after idleness.
+    /// Sends the data that goes over TCP. Its supply must be [`Supply::Written`](tcp::Supply::Written), and its window
+    /// must not be reset after idleness.
     pub tcp_near: tcp::Sender,
-    /// Receives the TCP part.
+    /// Receives the data that goes over TCP.
     pub tcp_far: tcp::Receiver,
     /// Size of the IP packet of a full segment.
     pub packet: Size,
@@ -29,7 +30,7 @@ pub struct PairParts {
     pub start: Time,
 }
 
-/// Bytes written and not read yet; the simulator's TCP transports sizes only.
+/// Bytes of the TCP stream that are written and not read yet: the simulator's TCP carries only sizes.
 #[derive(Debug, Default)]
 struct Stream {
     bytes: VecDeque<u8>,
@@ -120,7 +121,7 @@ impl Outbox {
 pub struct PairNear {
     pair: equipoise_pair::Sender,
     tcp: tcp::Sender,
-    /// Data of a full segment.
+    /// Size of the data in a full segment.
     segment: Size,
     start: Time,
     /// The data that the application sends repeatedly.
@@ -132,7 +133,7 @@ pub struct PairNear {
 }
 
 impl PairNear {
-    /// Its TCP host.
+    /// The TCP host of this end.
     pub const fn tcp(&self) -> &tcp::Sender {
         &self.tcp
     }
@@ -179,7 +180,7 @@ impl PairNear {
     /// Supplies data of the application, which always has more.
     fn supply(&mut self, now: Time) {
         let most = self.adu.len();
-        // One ADU ahead of what the transports have accepted.
+        // Up to one ADU more than the transports have accepted.
         while now >= self.start && !self.finished && self.pair.waiting() < most.max(1) {
             if self.pair.push(now.assume_clock(), &self.adu, true).is_err() {
                 break;
@@ -187,7 +188,7 @@ impl PairNear {
         }
     }
 
-    /// Runs both parts until neither can continue.
+    /// Runs the pair and TCP until neither can continue.
     fn run(&mut self, now: Time) {
         loop {
             self.pair.handle(now.assume_clock(), PairInput::Tcp(self.tcp_state()));
@@ -246,7 +247,7 @@ impl Endpoint for PairNear {
                 self.pair.handle(now, PairInput::Timer);
             }
             Input::Stop => self.pair.handle(now, PairInput::Stop),
-            // The application is built in, and the path never changes.
+            // No other inputs occur: the application is built in, and the path never changes.
             _ => return,
         }
         self.run(time);
@@ -268,7 +269,7 @@ impl Endpoint for PairNear {
 /// Bytes of the TCP stream received in order.
 #[derive(Debug, Default)]
 struct Arrivals {
-    /// Data of received segments that are not counted yet.
+    /// Sizes of received segments that are not counted yet, by number.
     sizes: BTreeMap<u64, u64>,
     /// The first segment that is not counted yet.
     counted: u64,
@@ -284,7 +285,7 @@ impl Arrivals {
         }
     }
 
-    /// Counts everything before segment `next`.
+    /// Counts the data of all segments before `next`.
     fn advance(&mut self, next: u64) {
         while self.counted < next {
             self.come += self.sizes.remove(&self.counted).unwrap_or(0);
@@ -303,7 +304,7 @@ pub struct PairFar {
 }
 
 impl PairFar {
-    /// Its TCP host.
+    /// The TCP host of this end.
     pub const fn tcp(&self) -> &tcp::Receiver {
         &self.tcp
     }

@@ -1,9 +1,9 @@
-//! The simulator and the laws in a browser: takes a request as text, and returns the data that the page draws.
+//! The simulator and the controllers in a browser: runs a request in JSON, and returns the data that the page draws.
 //!
-//! The page does not modify a running simulation. A pull, a change of the link by hand, becomes a step in the scenario
-//! from that moment on, and the whole scenario is run again. Results before the pull are unchanged, because a future
-//! step has no effect on earlier packets. So the page always shows the run of a scenario file, which `equipoise sim`
-//! runs with the same results.
+//! The page does not modify a running simulation. A change of the link by hand, called a pull, becomes a step in the
+//! scenario from that time on, and the whole scenario is run again. Results before the change stay equal, because a
+//! later step has no effect on earlier packets. So the page always shows the run of a scenario file, and
+//! `equipoise sim` returns the same results for this file.
 #![forbid(unsafe_code)]
 
 mod play;
@@ -18,7 +18,7 @@ pub use pull::{Pull, PullError, Quantity};
 /// Runs a request in JSON ([`Request`]), and returns its results in JSON ([`Played`]).
 ///
 /// # Errors
-/// A text that describes the error in the request or the scenario, with its line and key.
+/// A text that describes the error in the request or the scenario, with the line and the key.
 #[wasm_bindgen(js_name = play)]
 pub fn play_json(request: &str) -> Result<String, JsError> {
     let request = serde_json::from_str(request).map_err(|error| JsError::new(&error.to_string()))?;
@@ -26,7 +26,7 @@ pub fn play_json(request: &str) -> Result<String, JsError> {
     serde_json::to_string(&played).map_err(|error| JsError::new(&error.to_string()))
 }
 
-/// The available rate controllers, in JSON: `name` and `summary` of each.
+/// The available rate controllers, in JSON: `name` and `summary` of each controller.
 ///
 /// # Errors
 /// Never: the data is plain text.
@@ -35,7 +35,7 @@ pub fn controllers() -> Result<String, JsError> {
     serde_json::to_string(&play::controllers()).map_err(|error| JsError::new(&error.to_string()))
 }
 
-/// The scenarios included in the page, in JSON: `name`, `description`, `duration_s` and `text` of each.
+/// The scenarios included in the page, in JSON: `name`, `description`, `duration_s` and `text` of each scenario.
 ///
 /// # Errors
 /// Never: a test checks the scenarios.

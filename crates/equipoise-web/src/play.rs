@@ -1,4 +1,4 @@
-//! A request of the page: one scenario with changes by hand (pulls), under up to three controllers on one seed.
+//! A request of the web page: one scenario, with changes by hand, under one or more controllers with the same seed.
 
 use equipoise::control;
 use equipoise::units::Span;
@@ -11,21 +11,21 @@ use thiserror::Error;
 
 use crate::pull::{self, Pull, PullError};
 
-/// A request of the page.
+/// A request of the web page.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// A scenario file.
+    /// The text of a scenario file.
     pub scenario: String,
-    /// Seed of the run; `None` for the scenario's.
+    /// Seed of the run; `None` to use the scenario's seed.
     pub seed: Option<u64>,
-    /// Length of the run in seconds; `None` for the scenario's.
+    /// Length of the run in seconds; `None` to use the scenario's length.
     pub duration_s: Option<f64>,
-    /// Controllers by name. Each replaces that of the first controlled flow in a separate run. If empty, the scenario
-    /// is run unchanged.
+    /// Names of controllers. For each, there is a separate run in which it replaces the controller of the first
+    /// controlled flow. If the list is empty, the scenario is run unchanged.
     #[serde(default)]
     pub controllers: Vec<String>,
-    /// The changes by hand.
+    /// Changes of the link that the user made by hand.
     #[serde(default)]
     pub pulls: Vec<Pull>,
 }
@@ -37,11 +37,12 @@ pub struct Played {
     pub flow: String,
     /// Name of the link that is changed by hand.
     pub link: String,
-    /// Its capacity: start time in seconds, and value in bit/s; empty if the capacity comes from a file.
+    /// The link's capacity: start time in seconds, and value in bit/s; empty if the capacity comes from a file.
     pub capacity: Vec<(f64, f64)>,
-    /// Its propagation delay: start time and value, both in seconds.
+    /// The link's propagation delay: start time and value, both in seconds.
     pub delay: Vec<(f64, f64)>,
-    /// Its random loss: start time in seconds, and the share of packets, 0 to 1; the mean if losses occur in bursts.
+    /// The link's random loss: start time in seconds, and share of lost packets, 0 to 1; the mean if losses occur in
+    /// bursts.
     pub loss: Vec<(f64, f64)>,
     /// Length of the run in seconds.
     pub duration_s: f64,
@@ -52,17 +53,17 @@ pub struct Played {
 /// The run of one controller.
 #[derive(Clone, Debug, Serialize)]
 pub struct Lane {
-    /// The controller.
+    /// Name of the controller.
     pub controller: String,
-    /// The scenario file that was run.
+    /// The text of the scenario file that was run.
     pub scenario: String,
-    /// The report that `equipoise sim` writes for it.
+    /// The report that `equipoise sim` writes for this scenario file.
     pub report: Report,
-    /// The observed flow over time.
+    /// Time series of the observed flow.
     pub columns: Columns,
 }
 
-/// A controller in the page's selection.
+/// A controller that the page offers.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Offer {
     name: &'static str,
@@ -88,18 +89,18 @@ pub enum PlayError {
     /// The controllers cannot be replaced.
     #[error(transparent)]
     Swap(#[from] SwapError),
-    /// A pull is invalid.
+    /// A change by hand is invalid.
     #[error(transparent)]
     Pull(#[from] PullError),
     /// The scenario cannot be simulated.
     #[error(transparent)]
     Sim(#[from] SimError),
-    /// There is no flow to observe.
+    /// The scenario has no flow that the page can show.
     #[error("the scenario has no flow with a `controller` over one path; the page needs one to show")]
     NothingToWatch,
 }
 
-/// Length of a time interval of the observed flow's series.
+/// Length of a time interval in the observed flow's time series.
 const PIECE: Span = Span::from_millis(100);
 
 /// The scenarios included in the page.
@@ -123,7 +124,7 @@ pub(crate) fn scenarios() -> Vec<Preset> {
     PRESETS.into_iter().filter_map(preset).collect()
 }
 
-/// Runs a scenario with all pulls, once for each controller.
+/// Runs a scenario with all changes by hand, once for each controller.
 ///
 /// # Errors
 /// [`PlayError`] for the first error found.
@@ -201,7 +202,7 @@ mod tests {
         Pull { at_s, quantity, value }
     }
 
-    /// The results before a pull stay the same, whatever quantity is changed.
+    /// If it fails, a change by hand modifies results before its time.
     #[test]
     fn a_pull_changes_nothing_before_it() {
         let usual = play(&request(Vec::new())).expect("the demo");
@@ -215,7 +216,7 @@ mod tests {
         }
     }
 
-    /// A pull replaces the later planned steps.
+    /// A change by hand replaces the scenario's later steps of the same quantity.
     #[test]
     fn a_pull_holds_until_the_next_one() {
         let pulls = vec![
@@ -228,12 +229,12 @@ mod tests {
         assert_eq!(played.capacity, [(0.0, 1e6), (5.0, 3e6), (9.5, 2e6)]);
         assert_eq!(played.delay, [(0.0, 0.02), (6.0, 0.05)]);
         assert_eq!(played.loss, [(0.0, 0.0), (6.0, 0.025)]);
-        // Before the first pull the planned steps apply.
+        // Before the first change by hand, the scenario's own steps apply.
         let played = play(&request(vec![pull(8.0, Quantity::Capacity, 3e6)])).expect("a pull");
         assert_eq!(played.capacity, [(0.0, 1e6), (7.0, 2.5e6), (8.0, 3e6)]);
     }
 
-    /// The exported scenario reproduces the shown results, with every controller.
+    /// If it fails, the exported scenario file does not reproduce the results on the page.
     #[test]
     fn the_scenario_of_a_lane_gives_its_results_again() {
         let pulls = vec![
@@ -271,7 +272,7 @@ mod tests {
         assert!(matches!(unknown, Err(PlayError::Swap(_))));
     }
 
-    /// Without its scenarios the page has nothing to show at the start.
+    /// If it fails, one of the page's own scenarios cannot be shown.
     #[test]
     fn all_scenarios_of_the_page_can_be_watched() {
         assert_eq!(scenarios().len(), PRESETS.len());

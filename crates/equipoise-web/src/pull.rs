@@ -1,4 +1,4 @@
-//! Changes by hand while a run is shown, as steps of the scenario.
+//! Changes that the user makes by hand while a run is shown; each becomes a step of the scenario.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use equipoise_path::link::{Capacity, Loss};
 use serde::Deserialize;
 use thiserror::Error;
 
-/// A change by hand of one quantity from one time on. It replaces the later steps of the scenario for this quantity.
+/// A change by hand of one quantity from one time on. It replaces the scenario's later steps of this quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pull {
@@ -16,25 +16,25 @@ pub struct Pull {
     pub at_s: f64,
     /// The changed quantity.
     pub quantity: Quantity,
-    /// Its value from then on: bit/s, seconds, or a share of 1.
+    /// The new value: in bit/s, in seconds, or a share from 0 to 1.
     pub value: f64,
 }
 
-/// The quantities that can be changed.
+/// The quantities that can be changed by hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// The capacity of the bottleneck, in bit/s of IP packets.
+    /// Capacity of the bottleneck, in bit/s of IP packets.
     Capacity,
-    /// Its propagation delay one way, in seconds.
+    /// One-way propagation delay of the bottleneck, in seconds.
     Delay,
-    /// Random loss, as a share of the packets, each way: 0 to 1.
+    /// Random loss in each direction, as a share of the packets, 0 to 1.
     Loss,
-    /// Poisson cross traffic through it, in bit/s of IP packets.
+    /// Rate of Poisson cross traffic through the bottleneck, in bit/s of IP packets.
     Cross,
 }
 
-/// Errors of a pull.
+/// Errors of a change by hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PullError {
@@ -51,11 +51,11 @@ pub enum PullError {
 /// The name of the flow that the page adds for cross traffic.
 pub(crate) const CROSS: &str = "traffic of others";
 
-/// The pulls of one quantity in order of time: the time, and the value from then on.
+/// Changes by hand of one quantity, in order of time: the time of each, and the value from then on.
 type Pulls<T> = Vec<(Span, T)>;
 
-/// The overrides that insert the pulls of a link into a scenario, and the section of the cross traffic, if there is
-/// any.
+/// Returns the overrides that insert the changes by hand into a scenario, and the section of the cross traffic, if
+/// there is any.
 pub(crate) fn steps(link: &Link, pulls: &[Pull]) -> Result<(Vec<Override>, Option<String>), PullError> {
     let capacities = of(pulls, Quantity::Capacity, rate)?;
     if capacities.iter().any(|(_, rate)| *rate == Rate::ZERO) {
@@ -71,12 +71,12 @@ pub(crate) fn steps(link: &Link, pulls: &[Pull]) -> Result<(Vec<Override>, Optio
         pulled(&link.forward.loss, of(pulls, Quantity::Loss, |share| Share::from_fraction(share).map(Loss::Random))?);
     let rates = rates.into_iter().map(|(at, rate)| (at, "rate", rate.to_string()));
     let delays = delays.into_iter().map(|(at, delay)| (at, "delay", delay.to_string()));
-    // A scenario's steps can have this kind of loss only.
+    // A scenario's steps can only have random loss, not burst loss.
     let losses = losses.into_iter().filter_map(|(at, loss)| match loss {
         Loss::Random(share) => Some((at, "loss", share.to_string())),
         Loss::None | Loss::Burst(_) => None,
     });
-    // All changes at one time are one step.
+    // All changes at one time are combined into one step.
     let mut steps: BTreeMap<Span, Vec<(&str, String)>> = BTreeMap::new();
     for (at, key, value) in rates.chain(delays).chain(losses) {
         steps.entry(at).or_insert_with(|| vec![("at", at.to_string())]).push((key, value));
@@ -98,10 +98,10 @@ fn span(seconds: f64) -> Option<Span> {
     Span::from_secs_f64(seconds).filter(|span| *span >= Span::ZERO)
 }
 
-/// A rate above this is assumed to be a typing error.
+/// Maximum rate; a larger rate is assumed to be a typing error.
 const MOST_BPS: f64 = 1e12;
 
-/// The pulls of one quantity; of two at one time the later one applies.
+/// The changes by hand of one quantity, in order of time. If two have the same time, the later one in the list applies.
 fn of<T>(pulls: &[Pull], quantity: Quantity, value: impl Fn(f64) -> Option<T>) -> Result<Pulls<T>, PullError> {
     let of_it = pulls.iter().filter(|pull| pull.quantity == quantity);
     let typed = of_it.map(|pull| span(pull.at_s).zip(value(pull.value)).ok_or(PullError::Value));
@@ -110,14 +110,14 @@ fn of<T>(pulls: &[Pull], quantity: Quantity, value: impl Fn(f64) -> Option<T>) -
     Ok(typed)
 }
 
-/// The steps of a schedule before the first pull, followed by the pulls.
+/// The steps of a schedule before the first change by hand, followed by the changes by hand.
 fn pulled<T: Copy>(planned: &Schedule<T>, pulls: Pulls<T>) -> Pulls<T> {
     let first = pulls.first().map(|(at, _)| *at);
     let before = planned.steps().iter().copied().filter(|(at, _)| first.is_none_or(|first| *at < first));
     before.chain(pulls).collect()
 }
 
-/// The cross traffic as a section of a scenario file; `None` if there never is any.
+/// Returns the cross traffic as a section of a scenario file; `None` if it is always zero.
 fn section(link: &Link, pulls: &[(Span, Rate)]) -> Option<String> {
     let from = pulls.iter().position(|(_, rate)| *rate > Rate::ZERO)?;
     let (start, first) = pulls[from];
@@ -130,7 +130,7 @@ fn section(link: &Link, pulls: &[(Span, Rate)]) -> Option<String> {
     ))
 }
 
-/// The bottleneck, to which pulls apply: the narrowest link on the path of a flow.
+/// The bottleneck, to which changes by hand apply: the link with the lowest initial capacity on the path of a flow.
 pub(crate) fn bottleneck(scenario: &Scenario, flow: usize) -> Option<&Link> {
     let path = &scenario.flows.get(flow)?.path;
     let rate = |link: &&Link| link.forward.capacity.rate().map_or(u64::MAX, |rate| rate.initial().as_bps());

@@ -18,36 +18,38 @@ use crate::monitor::Monitor;
 /// Settings of the congestion control of a peer connection.
 #[derive(Debug)]
 pub struct Config {
-    /// The law.
+    /// The controller.
     pub controller: BoxedController,
     /// The receiver's feedback format. Browsers offer transport-wide feedback.
     pub format: Format,
-    /// The packets of a frame are sent at this multiple of the rate, unless the controller sets its own; at least 1. A
-    /// larger value sends large frames sooner, but builds a queue at the bottleneck.
+    /// The packets of a frame are sent at this multiple of the rate, at least 1, unless the controller sets its own
+    /// factor. With a larger value large frames are sent faster, but build a queue at the bottleneck.
     pub pacing: f64,
-    /// Interval length for laws that decide once per interval, such as `ap`.
+    /// Interval length for controllers that decide once per interval, such as `ap`.
     pub interval: Span,
     /// Bytes of a packet that the stack does not count: IP, UDP and the SRTP tag (RFC 3711, Sec. 4.2).
     pub overhead: Size,
 }
 
-/// IPv4 and UDP, and the 10 bytes of HMAC-SHA1-80.
+/// The IPv4 and UDP headers, and the 10 bytes of the SRTP tag (HMAC-SHA1-80).
 const OVERHEAD: Size = Size::from_bytes(38);
-/// The packet size assumed for laws that count packets: the typical size from packetisers, with headers.
+/// The packet size assumed for controllers that count packets: typical for video, with headers.
 const PACKET: Size = Size::from_bytes(1240);
 
 impl Config {
-    /// `controller` with transport-wide feedback, pacing at 1.5 times its rate, and intervals of 250 ms.
+    /// Creates the configuration for `controller`: transport-wide feedback, pacing at 1.5 times the rate, intervals of
+    /// 250 ms.
     pub fn new(controller: BoxedController) -> Self {
         let interval = Span::from_millis(250);
         Self { controller, format: Format::TransportWide, pacing: 1.5, interval, overhead: OVERHEAD }
     }
 
-    /// The controller with this name in Equipoise's catalogue, with values for some of its parameters such as
+    /// Creates the configuration for the controller with this name, with values for some of its parameters, such as
     /// `("max_rate", "5 Mbit/s")`.
     ///
     /// # Errors
-    /// [`InstallError::Unknown`] for the name, [`InstallError::Config`] for a parameter or its value.
+    /// [`InstallError::Unknown`] if the name is not known, [`InstallError::Config`] if a parameter or its value is
+    /// invalid.
     pub fn named(name: &str, given: &[(&str, &str)]) -> Result<Self, InstallError> {
         let entry = find(name).ok_or_else(|| InstallError::Unknown {
             name: name.to_owned(),
@@ -67,9 +69,9 @@ pub enum InstallError {
     /// No controller has this name.
     #[error("there is no controller {name:?}; there are {known}")]
     Unknown {
-        /// The name.
+        /// The given name.
         name: String,
-        /// The known names.
+        /// The names that exist.
         known: String,
     },
     /// A parameter of the controller is invalid.
@@ -83,14 +85,15 @@ pub enum InstallError {
     Stack(#[from] StackError),
 }
 
-/// Adds congestion control to a chain of interceptors, and adds what feedback needs to the offers and answers of
+/// Adds congestion control to a chain of interceptors. Adds the feedback format to the offers and answers of
 /// `media_engine`, whose codecs must already be registered.
 ///
-/// It replaces the stack's own congestion control and pacer, so do not call `configure_congestion_control` as well. It
-/// also sends feedback in the same format on the media that this end receives.
+/// It replaces the stack's own congestion control and pacer, so do not call `configure_congestion_control` as well. For
+/// media that this end receives, it sends feedback in the same format.
 ///
 /// # Errors
-/// [`InstallError::Controller`] if the controller needs more than per-packet feedback; [`InstallError::Stack`].
+/// [`InstallError::Controller`] if the controller needs more than per-packet feedback; [`InstallError::Stack`] if the
+/// stack refuses a header extension.
 pub fn install(
     registry: Registry,
     media_engine: &mut MediaEngine,
@@ -105,7 +108,7 @@ pub fn install(
                 let extension = RTCRtpHeaderExtensionCapability { uri: TRANSPORT_CC_URI.to_owned() };
                 media_engine.register_header_extension(extension, kind, None)?;
             }
-            // RFC 8888, Sec. 6.
+            // The SDP feedback parameter of RFC 8888, Sec. 6.
             Format::CongestionFeedback => media_engine.register_feedback(feedback("ack", "ccfb"), kind),
         }
     }

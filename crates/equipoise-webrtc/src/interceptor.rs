@@ -24,9 +24,9 @@ use crate::monitor::Monitor;
 
 /// The control loop as an interceptor: paces and records outgoing packets, and passes feedback to a controller.
 ///
-/// It belongs in [`Slot::CongestionControl`](rtc::interceptor::Slot), next to the wire, which every outgoing packet
-/// passes, including retransmissions; [`install`](crate::install) puts it there. RTCP is never delayed. Packets keep
-/// their order, so the transport-wide numbers that they already have stay in order.
+/// It is installed at [`Slot::CongestionControl`](rtc::interceptor::Slot) by [`install`](crate::install), as the last
+/// interceptor before the network, so that every outgoing packet passes it, including retransmissions. RTCP is never
+/// delayed. Packets keep their order, so their transport-wide sequence numbers, which are already set, stay in order.
 pub struct CongestionControl {
     guest: Guest,
     pacer: Pacer<SenderClock>,
@@ -45,10 +45,10 @@ pub struct CongestionControl {
     key_frame_requests: u64,
 }
 
-/// A stream sent by this end.
+/// A stream that this end sends.
 #[derive(Clone, Copy, Debug)]
 struct LocalStream {
-    /// Identifier of the header extension with the transport-wide number, if it was negotiated.
+    /// Identifier of the header extension with the transport-wide sequence number, if it was negotiated.
     extension: Option<u8>,
     carries: Carries,
 }
@@ -59,12 +59,12 @@ enum Carries {
     Video,
     /// Retransmissions of another stream (RFC 4588).
     Retransmissions,
-    /// Audio or repair.
+    /// Audio or forward error correction.
     Other,
 }
 
 impl CongestionControl {
-    /// Congestion control that starts at `now`, and access to its state.
+    /// Creates congestion control that starts at `now`, and returns it with access to its state.
     ///
     /// # Errors
     /// [`SessionError`] if the controller needs more than per-packet feedback.
@@ -93,7 +93,7 @@ impl CongestionControl {
         Ok((control, monitor))
     }
 
-    /// Releases packets that are due.
+    /// Sends the packets that are due.
     fn release(&mut self, now: Instant<SenderClock>) {
         while !self.queue.is_empty() && !self.is_window_full() && self.pacer.poll(now) == Readiness::Now {
             let Some(Waiting { mut message, size, .. }) = self.queue.pop() else { break };
@@ -124,7 +124,8 @@ impl CongestionControl {
         }
     }
 
-    /// The number with which the far end will report on a packet, if it will.
+    /// The sequence number in the receiver's future report on this packet; `None` if the receiver will not report on
+    /// it.
     fn sequence(&self, packet: &rtp::Packet) -> Option<u16> {
         let stream = self.streams.get(&packet.header.ssrc)?;
         match self.format {
@@ -137,7 +138,7 @@ impl CongestionControl {
     }
 
     fn is_window_full(&self) -> bool {
-        // One packet may always be in flight; otherwise there would never be feedback.
+        // One packet may always be in flight; otherwise no packet would be sent and no feedback would arrive.
         self.guest.window().is_some_and(|window| self.reports.in_flight() >= window.max(Size::from_bytes(1)))
     }
 
@@ -145,25 +146,25 @@ impl CongestionControl {
         self.pacer.set_rate(self.guest.pace(self.pacing));
     }
 
-    /// The stream and timestamp of the video frame that this packet ends, if it ends one.
+    /// The stream and timestamp of a video frame, if this packet is the frame's last; otherwise `None`.
     fn ended_frame(&self, packet: &rtp::Packet) -> Option<(u32, u32)> {
         let (ssrc, is_last) = (packet.header.ssrc, packet.header.marker);
         let is_video = self.streams.get(&ssrc).is_some_and(|stream| stream.carries == Carries::Video);
         (is_last && is_video).then_some((ssrc, packet.header.timestamp))
     }
 
-    /// The stream and number of the original of a retransmitted packet.
+    /// The stream and sequence number of the original packet of a retransmission.
     fn original(&self, packet: &rtp::Packet) -> (u32, u16) {
         let ssrc = packet.header.ssrc;
         let is_wrapped = self.streams.get(&ssrc).is_some_and(|stream| stream.carries == Carries::Retransmissions);
         match packet.payload.get(..2) {
-            // The original's sequence number comes first (RFC 4588, Sec. 4).
+            // The original's sequence number is at the beginning of the payload (RFC 4588, Sec. 4).
             Some(&[high, low]) if is_wrapped => (ssrc, u16::from_be_bytes([high, low])),
             _ => (ssrc, packet.header.sequence_number),
         }
     }
 
-    /// Handles RTCP.
+    /// Handles received RTCP.
     fn on_rtcp(&mut self, now: Instant<SenderClock>, packets: &[Box<dyn rtcp::Packet>]) {
         for packet in packets {
             let any = packet.as_any();
@@ -171,8 +172,8 @@ impl CongestionControl {
                 self.key_frame_requests += 1;
                 continue;
             }
-            // Encoded again for our own parser: the stack's parser keeps all fields, but its conversion drops the time
-            // of a report of RFC 8888.
+            // Encode the packet again and use Equipoise's parser: the stack's parser keeps all fields, but its
+            // conversion drops the timestamp of an RFC 8888 report.
             let Ok(bytes) = packet.marshal() else { continue };
             let Ok(compound) = parse_compound(&bytes) else { continue };
             for feedback in compound.filter_map(|packet| ArrivalFeedback::of(&packet)?.ok()) {
@@ -184,7 +185,7 @@ impl CongestionControl {
         }
     }
 
-    /// Applies a possible decision of the controller.
+    /// Applies the controller's rate, which may have changed.
     fn decided(&mut self) {
         self.keep_pace();
         let (rate, guest) = (self.guest.rate(), &self.guest);
@@ -312,12 +313,13 @@ impl Interceptor for CongestionControl {
     fn unbind_remote_stream(&mut self, _info: &StreamInfo) {}
 }
 
-/// Converts the host's time to the controllers' time. Congestion control starts at [`EPOCH`](Self::EPOCH).
+/// Converts the host's time to the controller's time. Congestion control starts at [`EPOCH`](Self::EPOCH).
 #[derive(Clone, Copy, Debug)]
 struct HostClock(HostInstant);
 
 impl HostClock {
-    /// Far from zero, because a receiver's times wrap and may seem to lie up to 12 days before it. About 30 years.
+    /// Start time in nanoseconds, about 36 years. It is far from zero, because a receiver's times wrap and may seem to
+    /// lie up to 12 days before the start.
     const EPOCH: u64 = 1 << 60;
 
     fn time(self, now: HostInstant) -> Instant<SenderClock> {
@@ -345,8 +347,8 @@ struct Waiting {
 }
 
 impl Queue {
-    /// Maximum waiting packets: a second of 50 Mbit/s. If an application ignores its rate, its newest packets are
-    /// dropped.
+    /// Maximum number of waiting packets: about one second at 50 Mbit/s. If an application exceeds its rate, its newest
+    /// packets are dropped.
     const MOST: usize = 4096;
 
     fn is_empty(&self) -> bool {
@@ -372,7 +374,7 @@ impl Queue {
         Some(first)
     }
 
-    /// The frame that was just queued, given by its stream and timestamp, and the data before it.
+    /// The frame that was just queued, identified by its stream and timestamp, and the data queued before it.
     fn frame(&self, now: Instant<SenderClock>, ssrc: u32, timestamp: u32) -> QueuedFrame {
         let is_of = |it: &&Waiting| match &it.message.message.packet {
             Packet::Rtp(packet) => packet.header.ssrc == ssrc && packet.header.timestamp == timestamp,
@@ -386,18 +388,19 @@ impl Queue {
     }
 }
 
-/// Packets being retransmitted.
+/// Retransmissions that wait or were sent in the last round trip.
 ///
-/// A receiver repeats its request once per round trip or sooner, even while the first answer still waits here.
-/// Answering each request would fill a narrow path with duplicates that the receiver discards without a report.
+/// A receiver repeats its request once per round trip or sooner, even while the first retransmission still waits here.
+/// If each request were answered, a slow path would be filled with duplicates, which the receiver discards without a
+/// report.
 #[derive(Debug, Default)]
 struct Resends {
-    /// Last sending time of each, by stream and number; `None` while it waits.
+    /// Last sending time of each packet, by stream and sequence number; `None` while the packet waits.
     packets: BTreeMap<(u32, u16), Option<Instant<SenderClock>>>,
 }
 
 impl Resends {
-    /// Whether a packet may be queued for retransmission; if so, it counts as waiting.
+    /// Whether a packet may be queued for retransmission. If so, it is recorded as waiting.
     fn may(&mut self, original: (u32, u16), now: Instant<SenderClock>, round_trip: Span) -> bool {
         self.packets.retain(|_, left| left.is_none_or(|left| now - left < round_trip));
         let is_new = !self.packets.contains_key(&original);

@@ -4,7 +4,7 @@ use equipoise::control::{Beliefs, Snapshot};
 use equipoise::units::{Rate, Size, Span};
 use equipoise_session::feedback::FeedbackCounts;
 
-/// The state of a peer connection's congestion control, for its application. Clones share it.
+/// Access to the state of a peer connection's congestion control, for the application. Clones share the state.
 #[derive(Clone, Debug)]
 pub struct Monitor(Arc<Mutex<Status>>);
 
@@ -14,15 +14,16 @@ pub struct Monitor(Arc<Mutex<Status>>);
 pub struct Status {
     /// The rate of IP packets, with all headers.
     pub rate: Rate,
-    /// The part for the encoders: without headers, retransmissions and repair, estimated from their recent share.
+    /// The part of `rate` for the encoders: without headers, retransmissions and forward error correction, estimated
+    /// from their recent share.
     pub media_rate: Rate,
-    /// Data waiting for the pacer, as IP packets.
+    /// Data waiting for the pacer, in bytes of IP packets.
     pub waiting: Size,
     /// The last round-trip time; `None` before the first feedback.
     pub round_trip: Option<Span>,
-    /// Counts of reports and of their errors.
+    /// Counts of feedback reports and of their errors.
     pub counts: FeedbackCounts,
-    /// How often the far end has asked for a key frame (RFC 4585, Sec. 6.3.1; RFC 5104, Sec. 3.5.1).
+    /// How often the receiver has requested a key frame (RFC 4585, Sec. 6.3.1; RFC 5104, Sec. 3.5.1).
     pub key_frame_requests: u64,
     /// The controller's diagnosis of its last decision.
     pub snapshot: Snapshot,

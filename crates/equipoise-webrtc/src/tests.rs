@@ -23,7 +23,7 @@ use super::*;
 const SSRC: u32 = 7;
 const RTX: u32 = 8;
 const MILLI: Duration = Duration::from_millis(1);
-/// One-way delay without the queue.
+/// One-way delay without queueing.
 const WAY: Duration = Duration::from_millis(20);
 
 fn stream() -> StreamInfo {
@@ -39,15 +39,16 @@ fn stream() -> StreamInfo {
     }
 }
 
-/// The far end.
+/// The receiving end.
 enum Receiver {
-    /// The stack's own, with transport-wide feedback.
+    /// The stack's own chain of interceptors, with transport-wide feedback.
     Stack(Box<dyn Interceptor>),
-    /// Ours, with RFC 8888: the stack's own uses the host's clock, which is not that of this test.
+    /// Equipoise's reporter, with RFC 8888: the stack's own RFC 8888 reports use the host's clock, not the simulated
+    /// time.
     Ours(Reporter),
 }
 
-/// An encoder that follows its rate, a sender's chain, a link, and a receiver.
+/// An encoder that follows the rate, a sender's chain of interceptors, a link, and a receiver.
 struct Call {
     epoch: HostInstant,
     now: HostInstant,
@@ -55,7 +56,7 @@ struct Call {
     receiver: Receiver,
     monitor: Monitor,
     link: FifoLink<ReceiverClock>,
-    /// Packets in flight to the receiver and to the sender, by arrival time.
+    /// Packets in flight to the receiver, then packets in flight to the sender, by arrival time.
     there: BTreeMap<(HostInstant, u64), TaggedPacket>,
     back: BTreeMap<(HostInstant, u64), TaggedPacket>,
     /// Whether reports reach the sender.
@@ -63,7 +64,7 @@ struct Call {
     count: u64,
     sequence: u16,
     frame: u32,
-    /// For each media packet, when it was sent, and the size of its IP packet.
+    /// Sending time and size of the IP packet, for each media packet.
     left: Vec<(Duration, u64)>,
     waits: Vec<Span>,
 }
@@ -121,7 +122,7 @@ impl Call {
         Packet::Rtp(rtp::Packet { header, payload: payload.into() })
     }
 
-    /// A frame of `bytes`, in packets of 1000 at most.
+    /// Writes a frame of `bytes` bytes, in packets of at most 1000 bytes.
     fn write_frame(&mut self, bytes: usize) {
         self.frame += 1;
         let packets = bytes.div_ceil(1000).max(1);
@@ -133,7 +134,7 @@ impl Call {
         }
     }
 
-    /// Puts the outputs of the sender's chain onto the link.
+    /// Sends the outputs of the sender's chain over the link.
     fn send(&mut self) {
         while let Some(mut message) = self.sender.poll_write() {
             let Packet::Rtp(packet) = &message.message.packet else { continue };
@@ -151,7 +152,7 @@ impl Call {
         }
     }
 
-    /// Advances the time, with 25 frames per second that follow the rate.
+    /// Advances the time. 25 frames per second are written, whose size follows the rate.
     fn run(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
@@ -159,7 +160,7 @@ impl Call {
                 let bps = self.monitor.status().media_rate.as_bps();
                 self.write_frame((bps / 8 / 25) as usize);
             }
-            // With the lateness of a timer of one millisecond.
+            // Timers are handled up to 1 ms late, as on a real host.
             self.now += MILLI;
             self.step();
         }
@@ -172,7 +173,7 @@ impl Call {
             match (&mut self.receiver, &message.message.packet) {
                 (Receiver::Ours(reporter), Packet::Rtp(packet)) => {
                     let sequence = u64::from(packet.header.sequence_number) + (1 << 16);
-                    // The numbers start just below a wrap.
+                    // The test's sequence numbers start just below the wrap at 65 536.
                     let sequence = if sequence < (1 << 16) + 32_768 { sequence + (1 << 16) } else { sequence };
                     reporter.on_arrival(arrived, (sequence, None), Ecn::NotCapable);
                 }
@@ -202,7 +203,7 @@ impl Call {
         }
     }
 
-    /// The reports that the receiver sends now.
+    /// Returns the reports that the receiver sends now.
     fn reports(&mut self) -> Vec<TaggedPacket> {
         let at = self.time(self.now);
         match &mut self.receiver {
@@ -226,7 +227,8 @@ impl Call {
         }
     }
 
-    /// The receiver's clock. The call began eleven hours after its origin: more than half of the range of RFC 8888.
+    /// Returns the time of the receiver's clock. It is 40 000 s at the start of the call, more than half the range of
+    /// RFC 8888 times.
     fn time(&self, at: HostInstant) -> Instant<ReceiverClock> {
         Instant::from_nanos((at - self.epoch).as_nanos() as u64 + 40_000_000_000_000)
     }
@@ -239,7 +241,8 @@ impl Call {
     }
 }
 
-/// If it fails, one of the formats does not reach the law, or the receiver's clock is converted incorrectly.
+/// If it fails, feedback in one of the formats does not reach the controller, or the receiver's clock is converted
+/// wrongly.
 #[test]
 fn our_own_law_fills_a_link_over_either_format() {
     for format in [Format::TransportWide, Format::CongestionFeedback] {
@@ -268,8 +271,8 @@ fn every_law_that_feedback_on_packets_can_feed_adapts() {
     }
 }
 
-/// A frame of 20 packets at 1 Mbit/s and a pace of 1.5 Mbit/s. If it fails, the sender causes the queue that it
-/// measures.
+/// A frame of 20 packets at a rate of 1 Mbit/s, paced at 1.5 Mbit/s. If it fails, the sender itself causes the queue
+/// that it measures.
 #[test]
 fn packets_of_a_frame_leave_one_by_one() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);
@@ -286,7 +289,7 @@ fn packets_of_a_frame_leave_one_by_one() {
     }
 }
 
-/// If it fails, each request for a waiting packet adds a duplicate of it, on which the receiver does not report.
+/// If it fails, each request for a packet that already waits adds a duplicate, which the receiver does not report.
 #[test]
 fn a_packet_is_sent_again_once_in_a_round_trip() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);
@@ -335,7 +338,8 @@ fn a_request_for_a_key_frame_is_counted_and_passed_on() {
     assert_eq!(call.monitor.status().key_frame_requests, 1);
 }
 
-/// An encoder whose packets have 900 bytes of 938, without retransmissions.
+/// Packets of 938 bytes with 900 bytes of payload, without retransmissions. If it fails, the media rate includes
+/// headers.
 #[test]
 fn headers_are_taken_off_the_rate_of_media() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);

@@ -1,7 +1,7 @@
 //! Google congestion control by hand: feedback per packet in, a rate and probe requests out.
 //!
-//! It shows what a session must pass to such a law: each departure, and each report with the departure, arrival and
-//! size of every packet.
+//! It shows what a session must pass to a controller that needs per-packet feedback: each departure, and each report
+//! with the departure, arrival and size of every packet.
 #![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
 use equipoise::control::{Ecn, Fate, Feedback, PacketFeedback, PacketReport, Reason, SentPacket, find};

@@ -1,4 +1,4 @@
-//! A custom controller: two methods are enough to run it wherever the built-in ones run.
+//! A custom controller: with two methods it runs wherever the built-in controllers run.
 #![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
 use equipoise::control::{Allowance, Controller, Feedback, IntervalSummary, Needs, Reason, Snapshot};

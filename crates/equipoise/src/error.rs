@@ -1,9 +1,10 @@
-//! An error with all that led to it, in one text: for those who show or pass on errors of any crate.
+//! Errors with all their causes in one text, for programs that show or pass on errors of any crate.
 
 use core::error::Error;
 use core::fmt;
 
-/// An error and its causes, the outermost first, with colons between them: "flow media: the controller cannot be built: a time has a unit".
+/// An error and its causes, the outermost first, with colons between them: "flow media: the controller cannot be built:
+/// a time has a unit".
 #[derive(Clone, Copy, Debug)]
 pub struct Chain<'a>(pub &'a (dyn Error + 'a));
 

@@ -1,4 +1,5 @@
-// A page of Chromium as a peer: chromium.js CHROMIUM [FLAG...]. Reads one command a line, answers each with one line of JSON.
+// A page in Chromium as a peer: chromium.js CHROMIUM [FLAG...]. It reads one command per line, and answers each with
+// one line of JSON.
 const puppeteer = require('puppeteer-core'), fs = require('fs'), readline = require('readline');
 const [executablePath, ...flags] = process.argv.slice(2);
 

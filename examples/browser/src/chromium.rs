@@ -18,7 +18,7 @@ pub(crate) struct Chromium {
 }
 
 impl Chromium {
-    /// Starts the browser at `executable` with more `flags`.
+    /// Starts the browser at `executable` with these additional `flags`.
     pub(crate) async fn start(executable: &Path, flags: &[&str]) -> Result<Self, Box<dyn Error>> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("js/chromium.js");
         let mut child = Command::new("node")

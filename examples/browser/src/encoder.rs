@@ -10,10 +10,10 @@ use openh264_sys2::{ENCODER_OPTION_BITRATE, SBitrateInfo, SPATIAL_LAYER_ALL};
 pub(crate) const FRAMES_PER_SECOND: u32 = 25;
 const WIDTH: usize = 640;
 const HEIGHT: usize = 360;
-/// The maximum bitrate it is configured for.
+/// The maximum bitrate of the encoder's configuration.
 const MOST_BPS: u32 = 5_000_000;
 
-/// The encoder, and the position of its picture.
+/// The encoder, and the number of its next picture.
 pub(crate) struct Camera {
     encoder: Encoder,
     number: u32,
@@ -26,13 +26,13 @@ impl Camera {
             .rate_control_mode(RateControlMode::Bitrate)
             .bitrate(BitRate::from_bps(MOST_BPS))
             .max_frame_rate(FrameRate::from_hz(FRAMES_PER_SECOND as f32))
-            // Otherwise it skips frames for seconds after a fall of the rate. Frames are skipped here instead, if the
-            // pacer's queue is too long.
+            // Otherwise the encoder skips frames for seconds after the rate falls. Instead, this program skips frames
+            // if the pacer's queue is too long.
             .skip_frames(false);
         Ok(Self { encoder: Encoder::with_api_config(OpenH264API::from_source(), config)?, number: 0, bitrate: bps })
     }
 
-    /// The next frame, at `bps` on average; empty if the encoder leaves it out.
+    /// The next frame, at `bps` on average; empty if the encoder skips the frame.
     pub(crate) fn frame(&mut self, bps: u32, is_key: bool) -> Result<Vec<u8>, Box<dyn Error>> {
         if is_key {
             self.encoder.force_intra_frame();
@@ -40,7 +40,7 @@ impl Camera {
         let at = Timestamp::from_millis(u64::from(self.number * 1000 / FRAMES_PER_SECOND));
         let mut bytes = Vec::new();
         self.encoder.encode_at(&picture(self.number as usize), at)?.write_vec(&mut bytes);
-        // It accepts a bitrate only after its first frame.
+        // The encoder accepts a bitrate only after its first frame.
         if self.number == 0 || bps != self.bitrate {
             self.set_bitrate(bps)?;
         }

@@ -1,8 +1,8 @@
 //! Live video to a real browser over an emulated bottleneck, which steps through 1, 2.5, 0.6 and 1 Mbit/s.
 //!
 //! A generated picture is encoded as H.264, sent by webrtc-rs with a rate controller of Equipoise, and decoded by
-//! headless Chromium. Its `getStats` shows the result. With `--from chromium` Chromium sends with its own congestion
-//! control on the same path, to another Chromium or, with `--to us`, to this program.
+//! headless Chromium, whose `getStats` shows the result. With `--from chromium`, Chromium sends with its own congestion
+//! control over the same path, to another Chromium or, with `--to us`, to this program.
 //!
 //! `(cd examples/browser/js && npm ci) && cargo run --release -p browser`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a person")]
@@ -81,9 +81,10 @@ enum Feedback {
 const RFC_8888_TRIAL: &str = "--force-fieldtrials=WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/";
 /// The maximum rate of either sender.
 const MOST_BPS: u32 = 5_000_000;
-/// Share of the media rate that the encoder gets. Ours: it keeps its rate only on average, and frames differ.
+/// Share of the media rate for the encoder. Our choice: frame sizes vary, and the encoder meets its rate only on
+/// average.
 const SHARE: f64 = 0.95;
-/// If more than this time's worth of data waits for the pacer, no frame is encoded. Ours: three frames.
+/// If more data than this time's worth waits for the pacer, no frame is encoded. Our choice: three frames.
 const LATEST_S: f64 = 0.12;
 
 fn assignment(text: &str) -> Result<(String, String), String> {
@@ -194,7 +195,7 @@ impl End {
         }
     }
 
-    /// Applies the answer to its offer.
+    /// Applies the answer to this end's offer.
     async fn accept(&mut self, sdp: String) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Us(peer, _) => peer.accept(sdp).await,
@@ -219,7 +220,7 @@ impl End {
         }
     }
 
-    /// Access to our congestion control, if this end uses it.
+    /// The monitor of Equipoise's congestion control, if this end uses it.
     fn monitor(&self) -> Option<Monitor> {
         match self {
             Self::Us(peer, _) => Some(peer.monitor.clone()),
@@ -227,7 +228,7 @@ impl End {
         }
     }
 
-    /// Sends video until `end`, and returns the number of frames sent; Chromium sends by itself.
+    /// Sends video until `end`, and returns the number of frames sent. Chromium sends without further calls.
     async fn film(&mut self, clock: &Clock, end: Time) -> Result<u64, Box<dyn Error>> {
         match self {
             Self::Us(peer, Some(video)) => film(video, peer, clock, end).await,
@@ -275,7 +276,8 @@ fn given(arguments: &Arguments) -> Vec<(&str, &str)> {
     given
 }
 
-/// An address of a peer on the loopback: a page that may not see the host's interfaces listens on all of them.
+/// An address of a peer on the loopback interface: a page that may not see the host's interfaces listens on all of
+/// them.
 fn one_of(addresses: &[SocketAddr]) -> Result<SocketAddr, String> {
     let known = addresses.iter().find(|address| address.is_ipv4());
     let known = known.ok_or_else(|| format!("no address of UDP over IPv4 among {addresses:?}"))?;
@@ -293,7 +295,7 @@ async fn film(video: &Video, peer: &Peer, clock: &Clock, end: Time) -> Result<u6
     while clock.now() < end {
         tick.tick().await;
         let status = peer.monitor.status();
-        // A frame would be sent too late.
+        // Skip a frame that would be sent too late.
         if status.waiting.as_bits() as f64 > LATEST_S * status.rate.as_bps_f64() {
             camera.skip();
             continue;

@@ -1,4 +1,4 @@
-//! The bottleneck between both peers, and the packets through it.
+//! The bottleneck between the two peers, and the packets that pass through it.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -13,9 +13,9 @@ use serde::Serialize;
 pub(crate) const STEPS_BPS: [u64; 4] = [1_000_000, 2_500_000, 600_000, 1_000_000];
 /// One-way delay without a queue.
 const PROPAGATION: Span = Span::from_millis(50);
-/// The length of the bottleneck's queue; packets that find it full are dropped.
+/// The length of the bottleneck's queue; packets that arrive at a full queue are dropped.
 const QUEUE: Span = Span::from_millis(300);
-/// Time to adapt to the capacity of a phase.
+/// Time that a sender needs to adapt to the capacity of a phase.
 const SETTLING: Span = Span::from_secs(5);
 /// The rate of the return path, which is never the bottleneck.
 const BACK: Rate = Rate::from_bps(100_000_000);
@@ -38,9 +38,9 @@ struct Seen {
 pub(crate) struct Phase {
     /// The capacity of the bottleneck.
     pub(crate) capacity_bps: u64,
-    /// Share used by media, as IP packets, from 5 s on.
+    /// Share of the capacity used by media, as IP packets, from 5 s after the start of the phase.
     pub(crate) used: f64,
-    /// Over all packets of the phase.
+    /// 95th percentile of the queueing delay over all packets of the phase.
     pub(crate) queueing_p95_s: f64,
 }
 
@@ -77,12 +77,12 @@ impl Path {
         Ok(Self { emulator: Emulator::start(clock, config)?, seen })
     }
 
-    /// The address that the sender sends to, and the address that its packets come from at the receiver.
+    /// The address to which the sender sends, and the address from which its packets arrive at the receiver.
     pub(crate) fn ends(&self) -> Result<(SocketAddr, SocketAddr), &'static str> {
         self.emulator.entrance(0).zip(self.emulator.exit(0)).ok_or("the path has no ends")
     }
 
-    /// Ends the path, whose phases began at `begin` and lasted `phase` each.
+    /// Ends the path; its phases began at `begin` and each lasted `phase`.
     pub(crate) fn stop(self, begin: Time, phase: Span) -> Result<Through, Box<dyn Error>> {
         let report = self.emulator.stop()?;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -103,7 +103,7 @@ impl Path {
     }
 }
 
-/// A forward media packet: RTP and not RTCP, STUN or DTLS (RFC 7983, Sec. 7; RFC 5761, Sec. 4).
+/// Recognises a forward media packet: RTP, not RTCP, STUN or DTLS (RFC 7983, Sec. 7; RFC 5761, Sec. 4).
 fn media(passed: &Passed<'_>) -> Option<Seen> {
     let &[first, second, ..] = passed.datagram? else { return None };
     let is_media = !passed.is_back && (128..192).contains(&first) && !(192..224).contains(&second);

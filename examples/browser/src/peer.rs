@@ -1,4 +1,4 @@
-//! This end's peer connection: webrtc-rs with our congestion control.
+//! This program's peer connection: webrtc-rs with a congestion control of Equipoise.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -64,13 +64,14 @@ impl PeerConnectionEventHandler for Handler {
     }
 
     async fn on_track(&self, track: Arc<dyn TrackRemote>) {
-        // Received media is only counted on the path.
+        // Received media is discarded here; it is counted on the path.
         tokio::spawn(async move { while track.poll().await.is_some() {} });
     }
 }
 
 impl Peer {
-    /// A peer on a free port of the loopback with this congestion control, which sends or receives.
+    /// Creates a peer on a free port of the loopback interface with this congestion control. It sends if `sends`,
+    /// otherwise it receives.
     pub(crate) async fn new(config: Config, sends: bool) -> Result<Self, Box<dyn Error>> {
         let mut media_engine = MediaEngine::default();
         for codec in [h264(), rtx(103, 102), vp8(), rtx(97, 96)] {
@@ -80,8 +81,8 @@ impl Peer {
         let registry = if sends {
             register_default_interceptors(registry, &mut media_engine)?
         } else {
-            // The stack repeats requests for missing packets every 0.1 s, whatever the round trip is: duplicates would
-            // fill the path.
+            // No NACK: the stack repeats requests for missing packets every 0.1 s, whatever the round-trip time, and
+            // duplicates would fill the path.
             configure_rtcp_reports(registry)
         };
         let (progress, events) = watch::channel(Progress::default());
@@ -177,7 +178,7 @@ fn vp8() -> RTCRtpCodecParameters {
     codec(MIME_TYPE_VP8, "", 96)
 }
 
-/// Retransmissions of the packets of another payload type (RFC 4588, Sec. 8.6).
+/// The codec for retransmissions of packets of payload type `of` (RFC 4588, Sec. 8.6).
 fn rtx(payload_type: u8, of: u8) -> RTCRtpCodecParameters {
     codec(MIME_TYPE_RTX, &format!("apt={of}"), payload_type)
 }

@@ -15,18 +15,18 @@ use crate::path::Through;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Second {
     pub(crate) time_s: f64,
-    /// The state of our congestion control, if the sender uses it.
+    /// The state of Equipoise's congestion control, if the sender uses it.
     pub(crate) own: Option<Own>,
     /// Chromium's `getStats`.
     pub(crate) chromium: Value,
 }
 
-/// The state of our congestion control.
+/// The state of Equipoise's congestion control.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Own {
     rate_bps: u64,
     reason: &'static str,
-    /// Data waiting for the pacer.
+    /// Bytes that wait for the pacer.
     waiting_bytes: u64,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Second {
     }
 }
 
-/// The whole run.
+/// The results of the whole run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) chromium: String,
@@ -74,7 +74,7 @@ pub(crate) struct Report {
     pub(crate) seconds: Vec<Second>,
 }
 
-/// A longer gap is a visible freeze.
+/// Gap between pictures, in s, above which a freeze is visible.
 const FREEZE_S: f64 = 0.2;
 
 impl Report {

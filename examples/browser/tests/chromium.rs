@@ -8,7 +8,7 @@ use serde_json::Value;
 
 const CHROMIUM: &str = "/usr/bin/chromium";
 
-/// What this machine lacks for the call, if anything; puppeteer-core is downloaded if it is missing.
+/// The name of a program that this machine lacks for the call, if any; puppeteer-core is downloaded if it is missing.
 fn missing() -> Option<&'static str> {
     let answers = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|it| it.status.success());
     if !Path::new(CHROMIUM).exists() {
@@ -25,7 +25,7 @@ fn missing() -> Option<&'static str> {
     if fetched.is_ok_and(|it| it.status.success()) { None } else { Some("npm cannot fetch puppeteer-core") }
 }
 
-/// Phases of 8 s; the utilisation counts only the last three seconds, and must be half of that of a long run.
+/// Phases of 8 s; the utilisation counts only the last three seconds of each, and must be half of a long run's.
 #[test]
 #[ignore = "a real browser in real time"]
 fn chromium_decodes_what_we_send_while_the_path_steps() {

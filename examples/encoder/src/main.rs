@@ -1,10 +1,10 @@
 //! An H.264 encoder whose bitrate follows the rate of the path.
 //!
 //! It generates a moving test picture, encodes 25 frames per second with `OpenH264`, and sends them through an emulated
-//! bottleneck on loopback: 2.5 Mbit/s, then for a while 0.8 Mbit/s, then 2.5 Mbit/s again. It prints one line per
-//! second.
+//! bottleneck on the loopback interface. The capacity is 2.5 Mbit/s, in the middle third of the time 0.8 Mbit/s. It
+//! prints one line per second.
 //!
-//! `cargo run --release -p encoder -- [SECONDS [FILE.h264]]`; any player shows the file.
+//! `cargo run --release -p encoder -- [SECONDS [FILE.h264]]`; any player can play the file.
 #![allow(clippy::print_stdout, reason = "it talks to a person")]
 
 use std::error::Error;
@@ -30,9 +30,10 @@ const HEIGHT: usize = 360;
 const FRAMES_PER_SECOND: u32 = 25;
 /// The maximum rate of the controller and of the encoder.
 const MOST: Rate = Rate::from_bps(3_000_000);
-/// Share of the payload rate that the encoder gets. Ours: it keeps its rate only on average, and frames differ.
+/// Share of the payload rate for the encoder. Our choice: frame sizes vary, and the encoder meets its rate only on
+/// average.
 const SHARE: f64 = 0.95;
-/// Maximum waiting time of a frame before it is sent. Ours: three frames.
+/// Maximum waiting time of a frame before it is sent. Our choice: three frames.
 const LATEST_S: f64 = 0.12;
 
 #[tokio::main]
@@ -90,7 +91,7 @@ async fn encode(sender: &MediaSender, seconds: u32) -> Result<(), Box<dyn Error>
         bytes += frame.len();
         left_out += u32::from(frame.is_empty());
         sender.send(&frame).await?;
-        // After a loss the next frame must not depend on the missing one.
+        // After a loss, the next frame must not depend on the missing data.
         let known = measurements.borrow().lost.filter(|lost| *lost > 0);
         if known > lost {
             encoder.force_intra_frame();
@@ -141,7 +142,7 @@ fn picture(number: usize) -> YUVBuffer {
     YUVBuffer::from_vec(yuv, WIDTH, HEIGHT)
 }
 
-/// 10 ms of propagation and a bottleneck that is narrow in the middle third of the time.
+/// A path with 10 ms of propagation delay, and a bottleneck that is narrower in the middle third of the time.
 fn bottleneck(clock: &Clock, from: &Socket, to: &MediaReceiver, seconds: u32) -> Result<Emulator, Box<dyn Error>> {
     let (wide, narrow) = (Rate::from_bps(2_500_000), Rate::from_bps(800_000));
     let third = Span::from_millis(i64::from(seconds) * 1000 / 3);

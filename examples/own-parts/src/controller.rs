@@ -1,7 +1,7 @@
 use equipoise::control::{Allowance, Controller, Entry, Feedback, Kind, Parameter};
 use equipoise::units::{Instant, Rate, SenderClock};
 
-/// Reduces the rate by a third after loss, and otherwise raises it by a fixed share.
+/// Reduces the rate by a third after a loss, and otherwise increases it by a fixed share.
 #[derive(Clone, Debug)]
 struct Gentle {
     rate: Rate,

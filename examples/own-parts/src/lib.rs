@@ -1,5 +1,5 @@
-//! A custom controller, window law, scheduler and traffic model. Scenarios name them like built-in ones, and they run
-//! simulated and live.
+//! A custom controller, window law, scheduler and traffic model. Scenarios use their names like those of built-in
+//! parts, in simulated and live runs.
 
 mod controller;
 mod scheduler;
@@ -11,7 +11,7 @@ use equipoise_lab::scenario::{Catalogue, NameTaken};
 /// A scenario that uses each part.
 pub const SCENARIO: &str = include_str!("../scenario.toml");
 
-/// The built-in entries and these four.
+/// The built-in entries and the four custom ones.
 ///
 /// # Errors
 /// [`NameTaken`] if Equipoise already has an entry with one of these names.

@@ -4,7 +4,7 @@ use equipoise::units::Size;
 use equipoise_path::source::{TrafficEntry, TrafficModel};
 use rand_distr::{Distribution as _, Pareto};
 
-/// Gaps with a heavy tail.
+/// Gaps between packets with a heavy-tailed distribution.
 #[derive(Clone, Debug)]
 struct ParetoGaps {
     /// Distribution with mean 1.

@@ -1,4 +1,4 @@
-//! Each part works in a simulator and a live stage that were written without it.
+//! If these tests fail, custom parts do not work in the simulator or in live runs, which do not know them.
 
 use std::sync::atomic::AtomicBool;
 

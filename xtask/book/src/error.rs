@@ -22,7 +22,7 @@ pub(crate) enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// The chapter on the playground has no mark for the place of the page.
+    /// The chapter about the playground lacks the line that the playground's page replaces.
     #[error("{chapter} has no line `{mark}`, in whose place the playground comes")]
     NoPlace {
         /// The chapter.
@@ -30,10 +30,10 @@ pub(crate) enum Error {
         /// The line.
         mark: &'static str,
     },
-    /// Links are broken.
+    /// Links have no target.
     #[error("{count} links lead nowhere")]
     Links {
-        /// Their number.
+        /// The number of these links.
         count: usize,
     },
 }

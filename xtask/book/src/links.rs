@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::Error;
 use crate::page::Page;
 
-/// Checks all links, and prints each fault with its page. Returns the number of links.
+/// Checks all links, and prints each broken link with its page. Returns the number of links.
 pub(crate) fn check(docs: &Path, site: &Path, pages: &[PathBuf]) -> Result<usize, Error> {
     let sources = docs.join("src");
     let mut faults: Vec<String> = Vec::new();
@@ -47,7 +47,7 @@ pub(crate) fn check(docs: &Path, site: &Path, pages: &[PathBuf]) -> Result<usize
 
 /// The target of a link.
 enum Target<'p> {
-    /// Nothing.
+    /// It does not exist.
     Nothing,
     /// A file or a folder that has no anchors.
     File,
@@ -63,9 +63,9 @@ fn target_in<'p>(root: &Path, pages: &'p BTreeMap<PathBuf, Page>, target: &Path)
     }
 }
 
-/// What is wrong with a link on the page `from`.
+/// The fault of a link on the page `from`; `None` if the link is correct.
 fn fault<'p>(link: &str, from: &Path, target: &dyn Fn(&Path) -> Target<'p>) -> Option<String> {
-    // A scheme, or another host.
+    // A link with a scheme, or to another host, is not checked.
     let scheme = link.split_once(':').map(|(scheme, _)| scheme);
     if scheme.is_some_and(|it| it.chars().all(|it| it.is_ascii_alphanumeric() || it == '+')) || link.starts_with("//") {
         return None;
@@ -83,7 +83,7 @@ fn fault<'p>(link: &str, from: &Path, target: &dyn Fn(&Path) -> Target<'p>) -> O
     }
 }
 
-/// Resolves a relative path from the folder of a page; `None` if it leaves the root.
+/// Resolves a relative path from the folder of a page; `None` if the result is outside the root.
 fn joined(from: &Path, path: &str) -> Option<PathBuf> {
     let mut joined = from.parent().map(Path::to_path_buf).unwrap_or_default();
     for part in Path::new(path).components() {
@@ -97,7 +97,7 @@ fn joined(from: &Path, path: &str) -> Option<PathBuf> {
     Some(joined)
 }
 
-/// Files below a folder by their extension, relative to it.
+/// All files below `root` with this extension, as paths relative to `root`.
 fn files(root: &Path, extension: &str) -> Result<Vec<PathBuf>, Error> {
     let (mut found, mut folders) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(folder) = folders.pop() {

@@ -7,17 +7,17 @@ use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
 use pulldown_cmark::{Event, Options, Parser};
 
-/// A page of either language.
+/// A page, in HTML or Markdown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// Its anchors, as used after the `#` of a link.
+    /// The anchors of the page, as used after the `#` of a link.
     pub(crate) anchors: BTreeSet<String>,
     /// All links and resources of the page, as written.
     pub(crate) links: Vec<String>,
 }
 
 impl Page {
-    /// A page of the site.
+    /// Parses an HTML page of the site.
     pub(crate) fn of_html(text: &str) -> Self {
         let collector = Collector::default();
         let tokenizer = Tokenizer::new(collector, html5ever::tokenizer::TokenizerOpts::default());
@@ -28,7 +28,7 @@ impl Page {
         tokenizer.sink.page.into_inner()
     }
 
-    /// A Markdown page of the repository. Its anchors depend on the viewer, and are omitted.
+    /// Parses a Markdown page of the repository. Its anchors depend on the viewer, so they are omitted.
     pub(crate) fn of_markdown(text: &str) -> Self {
         let link = |event| match event {
             Event::Start(pulldown_cmark::Tag::Link { dest_url, .. } | pulldown_cmark::Tag::Image { dest_url, .. }) => {
@@ -41,7 +41,7 @@ impl Page {
     }
 }
 
-/// Collects the results while a text is parsed.
+/// Collects anchors and links while a page is parsed.
 #[derive(Default)]
 struct Collector {
     page: RefCell<Page>,

@@ -1,4 +1,4 @@
-//! The book as a site, by mdbook.
+//! Builds the book as a site with mdbook.
 
 use std::fs;
 use std::path::Path;
@@ -9,9 +9,9 @@ use crate::error::Error;
 
 /// The chapter that shows the playground.
 const CHAPTER: &str = "playground.md";
-/// A line of it that is replaced by the playground. It is an invisible comment if the page is read as Markdown.
+/// The line of the chapter that the playground replaces. In Markdown it is an invisible comment.
 const MARK: &str = "<!-- playground -->";
-/// The name of the playground's file in the site. The chapter is `playground.html`.
+/// The file name of the playground's page in the site; `playground.html` is the chapter.
 const ALONE: &str = "playground-alone.html";
 
 /// Builds the site, with the playground's file if there is one.
@@ -30,7 +30,7 @@ pub(crate) fn build(docs: &Path, site: &Path, playground: Option<&Path>) -> Resu
         return Err(Error::NoPlace { chapter: CHAPTER, mark: MARK });
     }
     book.build().map_err(|source| Error::Book(source.into()))?;
-    // It would need the path of the site on its server, which no other page needs.
+    // Remove the page for missing paths, because only this page would need the path of the site on its server.
     let lost = site.join("404.html");
     fs::remove_file(&lost).map_err(|source| Error::File { verb: "remove", path: lost, source })?;
     if let Some(file) = playground {
@@ -40,7 +40,7 @@ pub(crate) fn build(docs: &Path, site: &Path, playground: Option<&Path>) -> Resu
     Ok(())
 }
 
-/// The replacement of the mark.
+/// The text that replaces the mark.
 fn place(has_playground: bool) -> String {
     if has_playground {
         format!(

@@ -1,4 +1,4 @@
-//! Prints the C header: `header SETTINGS CALLS...`. It is a separate program, because its dependencies take longer to
+//! Prints the C header: `header SETTINGS CALLS...`. This is a separate program because its dependencies take longer to
 //! build than all of `xtask`, which is built before every command.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "talking to the person at the terminal is its job")]

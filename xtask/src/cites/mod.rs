@@ -1,5 +1,5 @@
 //! Checks the text of the project: every cite names a known source in the standard form, such as `Waki 2013, Eq. 15` or
-//! `RFC 3550, App. A.1`, and no phrase is on the list of those that are hard to read.
+//! `RFC 3550, App. A.1`, and no phrase is in the list of phrases that are hard to read.
 
 mod known;
 mod prose;
@@ -16,10 +16,12 @@ use prose::{Form, Prose};
 /// Files with cites.
 const CITING: [&str; 3] = ["rs", "md", "toml"];
 
-/// Files with prose that is checked for phrases. Scenarios are not: their descriptions are recorded with results.
+/// Files with prose that is checked for phrases. Scenarios are excluded, because their descriptions are recorded with
+/// results.
 const WRITTEN: [&str; 7] = ["rs", "md", "py", "pyi", "js", "mjs", "ts"];
 
-/// The folder whose strings are recorded with results, in `docs/results`: they change when the papers are run again.
+/// The folder whose strings are recorded with results in `docs/results`; they change only when the papers are run
+/// again.
 const RECORDED: &str = "crates/equipoise-papers";
 
 /// Checks all code, scenarios and docs; prints each error with its location.
@@ -34,7 +36,7 @@ fn check_cites(workspace: &Workspace) -> Result<(), Error> {
     let mut faults = 0;
     for extension in CITING {
         for path in workspace.files("", extension)? {
-            // Its tests contain every kind of wrong cite.
+            // The tests in this file contain every kind of wrong cite.
             if path == workspace.path("xtask/src/cites/scan.rs") {
                 continue;
             }
@@ -62,7 +64,7 @@ fn check_phrases(workspace: &Workspace) -> Result<(), Error> {
     let mut faults = 0;
     for extension in WRITTEN {
         for path in workspace.files("", extension)? {
-            // The list and the tests of it contain the phrases.
+            // The list and its tests contain the phrases.
             if path == workspace.path("xtask/src/cites/words.rs") {
                 continue;
             }
@@ -81,7 +83,7 @@ fn check_phrases(workspace: &Workspace) -> Result<(), Error> {
     Ok(())
 }
 
-/// How the prose of a file of the project is found.
+/// How to find the prose of a file of the project.
 fn form(path: &Path) -> Form {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("rs") if path.starts_with(RECORDED) => Form::RustComments,
@@ -91,7 +93,7 @@ fn form(path: &Path) -> Form {
     }
 }
 
-/// The book's page of sources.
+/// The book's page of sources, generated from the known sources.
 pub(crate) fn page() -> String {
     let mut page = String::from(
         "# Sources\n\nWhat the code and this book cite, and how: `Waki 2013, Eq. 15`, `RFC 3550, Sec. 6.4.1`. \

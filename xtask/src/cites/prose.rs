@@ -1,6 +1,6 @@
 //! The prose of a file: comments, the strings of Rust code, and the text of Markdown, joined across line breaks.
 
-/// How the prose of a file is found.
+/// How to find the prose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Rust: comments and string literals.
@@ -13,10 +13,10 @@ pub(super) enum Form {
     Lines,
 }
 
-/// The prose of a file, and where each of its lines begins.
+/// The prose of a file, and the offset of each line in it.
 ///
-/// A line break within a comment, a string or a paragraph is a space, so that a phrase is found across it. A newline
-/// separates everything else.
+/// A line break within a comment, a string or a paragraph becomes a space, so that a phrase is found across it. All
+/// other parts are separated by newlines.
 #[derive(Debug, Default)]
 pub(super) struct Prose {
     text: String,
@@ -25,7 +25,7 @@ pub(super) struct Prose {
 }
 
 impl Prose {
-    /// The prose of a file.
+    /// Extracts the prose of a file.
     pub(super) fn of(form: Form, text: &str) -> Self {
         let mut prose = Self::default();
         match form {
@@ -42,7 +42,7 @@ impl Prose {
         &self.text
     }
 
-    /// The line of the file, counted from 1, that an offset in the text belongs to.
+    /// The line of the file, counted from 1, that contains an offset in the text.
     pub(super) fn line(&self, offset: usize) -> usize {
         1 + self.lines.partition_point(|begin| *begin <= offset)
     }
@@ -52,7 +52,7 @@ impl Prose {
         self.lines.last().copied().unwrap_or(0)
     }
 
-    /// Adds a character, without the markers of comments, lists and quotes at the beginning of a line.
+    /// Adds a character, but no markers of comments, lists and quotes at the beginning of a line.
     fn push(&mut self, letter: char) {
         let is_first = self.text.len() == self.line_begin();
         if !(is_first && matches!(letter, ' ' | '\t' | '/' | '!' | '*' | '#' | '>' | '-')) {
@@ -60,7 +60,7 @@ impl Prose {
         }
     }
 
-    /// Separates what follows from what was before.
+    /// Ends the current part of the prose with a newline.
     fn separate(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
@@ -120,7 +120,8 @@ impl Prose {
                     State::Block if rest.starts_with("*/") => (state, length) = (State::Code, 2),
                     State::Comment | State::Block => self.push(letter),
                     State::Text if letter == '\\' => {
-                        // The escaped character is skipped, except a line break, which ends the line as everywhere.
+                        // The escaped character is skipped. An escaped line break is not skipped, because every line
+                        // break ends a line.
                         let escaped = rest[length..].chars().next().filter(|escaped| *escaped != '\n');
                         length += escaped.map_or(0, char::len_utf8);
                         if escaped == Some('n') && with_strings {
@@ -141,14 +142,14 @@ impl Prose {
     }
 }
 
-/// What a character of Rust code belongs to.
+/// The kind of text to which a character of Rust code belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Code, which is no prose.
+    /// Code, which is not prose.
     Code,
     /// A comment to the end of the line.
     Comment,
-    /// A comment between `/*` and `*/`. Nested ones are not used here.
+    /// A comment between `/*` and `*/`. The project has no nested comments.
     Block,
     /// A string literal.
     Text,
@@ -156,7 +157,7 @@ enum State {
     Raw { hashes: usize },
 }
 
-/// What a piece of code begins: the state after it, and its length in bytes.
+/// A piece of code that changes the state: the state after it, and its length in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Token {
     state: State,
@@ -164,7 +165,7 @@ struct Token {
 }
 
 impl Token {
-    /// The piece at the beginning of `rest`, which comes after the character `before`.
+    /// The piece at the beginning of `rest`; `before` is the preceding character.
     fn of(rest: &str, before: char) -> Self {
         let token = |state, length| Self { state, length };
         if rest.starts_with("//") {
@@ -191,7 +192,8 @@ fn hash_count(text: &str) -> usize {
     text.len() - text.trim_start_matches('#').len()
 }
 
-/// Length of the character literal at the beginning of `rest`, such as `'"'`; `None` for anything else and for a lifetime.
+/// Length of the character literal at the beginning of `rest`, such as `'"'`; `None` if `rest` begins with something
+/// else, such as a lifetime.
 fn quoted_length(rest: &str) -> Option<usize> {
     let tail = rest.strip_prefix('\'')?;
     let mut letters = tail.chars();
@@ -207,7 +209,7 @@ fn quoted_length(rest: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The parts of the prose with the line on which each begins.
+    /// The parts of the prose, each with the line on which it begins.
     fn parts(form: Form, text: &str) -> Vec<(usize, String)> {
         let prose = Prose::of(form, text);
         let mut offset = 0;
@@ -225,7 +227,7 @@ mod tests {
         parts.iter().map(|(line, part)| (*line, (*part).to_owned())).collect()
     }
 
-    /// If it fails, a phrase is missed where a comment or a string continues on the next line.
+    /// If it fails, a phrase that continues on the next line of a comment or a string is not found.
     #[test]
     fn comments_and_strings_of_rust_are_prose_across_their_lines() {
         let code = "//! One\n//! two.\n\nfn any() {\n    // three\n    // four\n    say(\"five \\\n         six\", r#\"a \"b\"\n c\"#);\n}\n";
@@ -243,7 +245,7 @@ mod tests {
         assert_eq!(parts(Form::Rust, url), owned(&[(1, "u"), (1, "v w")]));
     }
 
-    /// If it fails, recorded numbers and the output of programs have to follow the list of phrases.
+    /// If it fails, recorded numbers and the output of programs are checked for phrases.
     #[test]
     fn code_blocks_and_generated_results_of_markdown_are_no_prose() {
         let page =

@@ -9,7 +9,7 @@ use super::known::{DRAFTS, PAPERS, RFCS};
 pub(super) enum Fault {
     /// The source is not in the list.
     Stranger(String),
-    /// It is not in the standard form.
+    /// The cite is not in the standard form.
     Form {
         /// The text found.
         found: String,
@@ -52,7 +52,7 @@ const NOT_AUTHORS: &[&str] = &[
 /// Standard names of places within a source.
 const PLACES: &[&str] = &["Sec. ", "Eq. ", "Fig. ", "Table ", "Alg. ", "App. "];
 
-/// Other spellings of them, in lower case and without the point.
+/// Other spellings of these names, in lower case and without the full stop.
 const SPELLINGS: &[&str] = &[
     "sec",
     "sect",
@@ -119,7 +119,7 @@ fn rfc(rest: &str) -> Option<Result<(), Fault>> {
 fn draft(rest: &str) -> Option<Result<(), Fault>> {
     let end = rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-')).unwrap_or(rest.len());
     let name = &rest[..end];
-    // At least two hyphens: other words can begin with `draft-`.
+    // A draft's name has at least two hyphens; other words can begin with `draft-`.
     if !name.starts_with("draft-") || name.matches('-').count() < 2 {
         return None;
     }
@@ -166,7 +166,7 @@ fn place(rest: &str, length: usize, want: &'static str) -> Result<(), Fault> {
     Err(Fault::Form { found: rest[..length + end].trim_end().to_string(), want })
 }
 
-/// Whether `text` begins with a place in any spelling: a word, then a number or the letter of an appendix.
+/// Whether `text` begins with a place in any spelling: a word, then a number or an appendix's letter.
 fn is_place(text: &str) -> bool {
     if text.starts_with('§') {
         return true;

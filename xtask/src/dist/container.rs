@@ -1,4 +1,4 @@
-//! An image for containers (Open Container Initiative) with only the command and the C library.
+//! A container image (Open Container Initiative) that contains only the command and the C library.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub(super) fn image(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<()
     let folder = dist.work.join(format!("image-{}", machine.debian()));
     make_anew(&folder)?;
     let (root, layout, bundle) = (folder.join("root"), folder.join("layout"), folder.join("bundle"));
-    // Extracted and not installed, so that no program of another architecture has to run here.
+    // Packages are extracted, not installed, because programs of another architecture cannot run here.
     let bare = Process::new("mmdebstrap").arguments(["--quiet", "--variant=extract", "--include=libc6,libgcc-s1"]);
     let bare = bare.argument(format!("--architectures={}", machine.debian())).argument(DEBIAN).argument(&root);
     bare.variable("SOURCE_DATE_EPOCH", &dist.date).run()?;

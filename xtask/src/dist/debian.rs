@@ -1,4 +1,4 @@
-//! The package for Debian and its derivatives, with the service for the receiver.
+//! The package for Debian and its derivatives, with a systemd service for the receiver.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub(super) fn package(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<
     place(&packaging(unit), &root.join("usr/lib/systemd/system").join(unit))?;
     place(&packaging("copyright"), &root.join("usr/share/doc/equipoise/copyright"))?;
     for script in SCRIPTS {
-        // `cp` and `fs::copy` keep the permission to execute it.
+        // `cp` and `fs::copy` keep the permission to execute the script.
         place(&packaging(script), &root.join("DEBIAN").join(script))?;
     }
     write(&root.join("DEBIAN/control"), &control(&dist.version, machine))?;
@@ -54,7 +54,7 @@ fn control(version: &str, machine: Machine) -> String {
 mod tests {
     use super::*;
 
-    /// `dpkg-deb` accepts any fields, but `apt` shows them, so missing or broken fields are errors.
+    /// If it fails, the package has missing or broken fields: `dpkg-deb` accepts any fields, but `apt` shows them.
     #[test]
     fn the_control_file_has_every_field_on_a_line_of_its_own() {
         let text = control("1.2.3", Machine::Aarch64);

@@ -1,4 +1,4 @@
-//! The machines that distributions are built for, and how.
+//! The machines for which distributions are built, and their compilers.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 /// The cargo profile of distributions.
 pub(crate) const PROFILE: &str = "dist";
 
-/// A kind of machine that a distribution is for.
+/// A kind of machine for which distributions are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Machine {
     /// A PC or server.
@@ -21,12 +21,12 @@ pub(crate) enum Machine {
 impl Machine {
     pub(crate) const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
-    /// The kind of this machine, if there are distributions for it.
+    /// The kind of this machine; `None` if no distributions are built for it.
     pub(crate) fn here() -> Option<Self> {
         Self::ALL.into_iter().find(|machine| machine.is_here())
     }
 
-    /// Its name in `uname -m`.
+    /// The name in `uname -m`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -34,7 +34,7 @@ impl Machine {
         }
     }
 
-    /// Its name in Debian and in container images.
+    /// The name in Debian and in container images.
     pub(crate) const fn debian(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",
@@ -42,22 +42,22 @@ impl Machine {
         }
     }
 
-    /// Whether its programs run on this machine.
+    /// Whether this machine is of this kind, so that it can run the programs.
     pub(crate) fn is_here(self) -> bool {
         self.name() == std::env::consts::ARCH
     }
 
-    /// Its name in rustc.
+    /// The target name in rustc.
     pub(crate) fn target(self) -> String {
         format!("{}-unknown-linux-gnu", self.name())
     }
 
-    /// Its name in Debian's compilers and library folders.
+    /// The name in Debian's compilers and library folders.
     fn triplet(self) -> String {
         format!("{}-linux-gnu", self.name())
     }
 
-    /// Builds the release of a package, and returns its folder.
+    /// Builds a package for the machine, and returns the folder of the results.
     pub(crate) fn build(self, workspace: &Workspace, package: &str, arguments: &[&str]) -> Result<PathBuf, Error> {
         self.install_target(workspace)?;
         let target = self.target();
@@ -67,7 +67,7 @@ impl Machine {
         Ok(workspace.target(target).join(PROFILE))
     }
 
-    /// Installs Rust's standard library for another machine than this one.
+    /// Installs Rust's standard library for the machine, if it is not this machine.
     pub(crate) fn install_target(self, workspace: &Workspace) -> Result<(), Error> {
         if self.is_here() {
             return Ok(());
@@ -75,21 +75,21 @@ impl Machine {
         workspace.program("rustup").arguments(["target", "add", &self.target()]).run()
     }
 
-    /// A program that builds for the machine, configured with its compilers.
+    /// Configures a program that builds for the machine with its compilers.
     pub(crate) fn compilers(self, program: Process) -> Process {
         let (target, triplet) = (self.target(), self.triplet());
         let upper = target.to_uppercase().replace('-', "_");
-        // Debian's cross compilers, and where its libraries for the other machine are.
+        // Debian's cross compilers, and its library folders for the other machine.
         let program = program.variable(&format!("CARGO_TARGET_{upper}_LINKER"), format!("{triplet}-gcc"));
         let program = program.variable(&format!("CC_{}", target.replace('-', "_")), format!("{triplet}-gcc"));
-        // libbpf is needed both by the build and by the result, and the build runs on this machine.
+        // Both the build, which runs on this machine, and the result need libbpf.
         Self::ALL.into_iter().fold(program, |program, machine| {
             let libraries = format!("/usr/lib/{}", machine.triplet());
             program.variable(&format!("LIBBPF_SYS_LIBRARY_PATH_{}", machine.target()), libraries)
         })
     }
 
-    /// Makes a copy of a program or shared library without debug symbols.
+    /// Copies a program or shared library without debug symbols.
     pub(crate) fn strip(self, from: &Path, to: &Path) -> Result<(), Error> {
         Process::new(format!("{}-strip", self.triplet())).argument("-o").argument(to).argument(from).run()
     }

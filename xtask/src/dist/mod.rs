@@ -1,7 +1,8 @@
-//! Files that are installed without a compiler: archives, Debian packages, container images and the library for C; and, by a command of
-//! its own, wheels for Python.
+//! Files that are installed without a compiler: archives, Debian packages, container images and the library for C. A
+//! separate command builds wheels for Python.
 //!
-//! Everything is built on this machine, so that it needs no newer C library than this machine has: run it on Debian 12.
+//! Everything is built on this machine, so that it needs at most the version of the C library that this machine has.
+//! Run it on Debian 12, the oldest supported system.
 
 mod container;
 mod debian;
@@ -25,7 +26,7 @@ const NEWEST_GLIBC: (u32, u32) = (2, 36);
 /// Maximum size of a stripped command in bytes.
 const MOST: u64 = 15_000_000;
 
-/// File with the checksums of all others.
+/// File with the checksums of all other files.
 const SUMS: &str = "SHA256SUMS";
 
 /// The folders and the metadata of a distribution.
@@ -39,18 +40,19 @@ struct Dist<'a> {
     /// Folder in which trees are assembled.
     work: PathBuf,
     version: String,
-    /// Seconds since 1970 of the last commit: the date of every file in the archives (<https://reproducible-builds.org/specs/source-date-epoch/>).
+    /// Time of the last commit in seconds since 1970: the date of every file in the archives
+    /// (<https://reproducible-builds.org/specs/source-date-epoch/>).
     date: String,
 }
 
-/// Builds all files for both machines, lists them with their sizes and checksums, and tests those of this machine on a bare
-/// system. Returns the sizes of the commands as text.
+/// Builds all files for both machines, lists them with their sizes and checksums, and tests this machine's files on a
+/// bare system. Returns the sizes of the commands as text.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, Error> {
     let dist = Dist::new(workspace)?;
     for folder in [&dist.out, &dist.work] {
         make_anew(folder)?;
     }
-    // This machine first, because its command writes the manual pages for all.
+    // Build for this machine first, because its command writes the manual pages for all machines.
     let others = Machine::ALL.into_iter().filter(|machine| *machine != dist.here);
     for machine in iter::once(dist.here).chain(others) {
         println!("\n== {}", machine.name());
@@ -62,7 +64,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, Error> {
     Ok(sizes.join(", "))
 }
 
-/// Builds the packages for Python for both machines, next to the other files, and tries that of this machine in an empty environment.
+/// Builds the Python wheels for both machines, next to the other files, and tests this machine's wheel in an empty
+/// environment.
 pub(crate) fn wheels(workspace: &Workspace) -> Result<(), Error> {
     let dist = Dist::new(workspace)?;
     fs::create_dir_all(&dist.out).map_err(|source| Error::File { verb: "create", path: dist.out.clone(), source })?;
@@ -76,14 +79,14 @@ pub(crate) fn wheels(workspace: &Workspace) -> Result<(), Error> {
 impl<'a> Dist<'a> {
     fn new(workspace: &'a Workspace) -> Result<Self, Error> {
         let here = Machine::here().ok_or(Error::OtherMachine { found: std::env::consts::ARCH })?;
-        // Cargo uses the folder with the profile's name.
+        // Not `target/dist`, because Cargo uses this folder for the profile `dist`.
         let (out, work) = (workspace.target("distributions"), workspace.target("dist-work"));
         let date = workspace.program("git").arguments(["log", "-1", "--format=%ct"]).output()?.trim().to_owned();
         let version = library::version(workspace)?;
         Ok(Self { workspace, here, out, work, version, date })
     }
 
-    /// Everything for one machine.
+    /// Builds all files for one machine.
     fn make(&self, machine: Machine) -> Result<(), Error> {
         let command =
             machine.build(self.workspace, "equipoise-cli", &["--bin", "equipoise", "--features", "static"])?;
@@ -99,7 +102,7 @@ impl<'a> Dist<'a> {
         self.archive(&library)
     }
 
-    /// The package for Python.
+    /// Builds the wheel for Python.
     fn wheel(&self, machine: Machine) -> Result<(), Error> {
         let wheel = python::distribute(self.workspace, machine, &self.work.join(format!("wheel-{}", machine.name())))?;
         let name = wheel.file_name().unwrap_or_default();
@@ -128,7 +131,8 @@ impl<'a> Dist<'a> {
         if size > MOST { Err(Error::TooLarge { file, size, most: MOST }) } else { Ok(words) }
     }
 
-    /// Packs a folder into a compressed archive with its name: the same bytes for the same content.
+    /// Packs a folder into a compressed archive with the folder's name. The same content always results in the same
+    /// bytes.
     fn archive(&self, tree: &Path) -> Result<(), Error> {
         let name = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let tar = Process::new("tar").arguments(["--create", "--use-compress-program=gzip -n9", "--sort=name"]);
@@ -166,7 +170,7 @@ impl<'a> Dist<'a> {
     }
 }
 
-/// Creates an empty folder; removes what exists.
+/// Creates an empty folder; removes an existing one.
 fn make_anew(folder: &Path) -> Result<(), Error> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|source| Error::File {
@@ -178,7 +182,7 @@ fn make_anew(folder: &Path) -> Result<(), Error> {
     fs::create_dir_all(folder).map_err(|source| Error::File { verb: "create", path: folder.to_path_buf(), source })
 }
 
-/// Refuses a program that needs a newer C library than [`NEWEST_GLIBC`].
+/// Returns an error if a program needs a newer C library than [`NEWEST_GLIBC`].
 fn needs_nothing_newer(program: &Path) -> Result<(), Error> {
     let symbols = Process::new("objdump").argument("-T").argument(program).output()?;
     match newest_glibc(&symbols) {
@@ -192,13 +196,13 @@ fn too_new(program: &Path, found: (u32, u32)) -> Error {
     Error::TooNew { program: program.to_path_buf(), found: in_words(found), most: in_words(NEWEST_GLIBC) }
 }
 
-/// The C library that a wheel needs, from the name that maturin gave it: `manylinux_2_34`.
+/// The C library that a wheel needs, from the name that maturin chose, such as `manylinux_2_34`.
 fn wheel_glibc(name: &str) -> Option<(u32, u32)> {
     let mut numbers = name.split_once("manylinux_")?.1.split('_').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// The newest version of the C library that a table of dynamic symbols names.
+/// The newest version of the C library in a table of dynamic symbols.
 fn newest_glibc(symbols: &str) -> Option<(u32, u32)> {
     let versions = symbols.split("GLIBC_").skip(1).filter_map(|rest| {
         let mut numbers = rest.split(|other: char| !other.is_ascii_digit()).map(str::parse);

@@ -8,7 +8,7 @@ use super::{Dist, make_anew};
 use crate::error::Error;
 use crate::process::Process;
 
-/// Shells, with the folder and the file name of their completions.
+/// Shells, each with the path of its completions.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/equipoise"),
     ("zsh", "share/zsh/vendor-completions/_equipoise"),

@@ -1,4 +1,4 @@
-//! Tests distributions on a system with nothing else installed.
+//! Tests distributions on a bare system.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use super::{Dist, container, debian, make_anew};
 use crate::error::Error;
 use crate::process::Process;
 
-/// A scenario in the archive that takes one second.
+/// A scenario of the archive whose run takes one second.
 const SCENARIO: &str = "share/equipoise/scenarios/demo-short.toml";
-/// Packages of the bare Debian for the trial.
+/// Packages of the bare Debian system.
 const BARE: &str = "--include=systemd,gcc,libc6-dev,clang,pkg-config";
-/// Programs in C that are built there.
+/// C programs that are built on the bare system.
 const EXAMPLES: [&str; 3] = ["controller.c", "receive.c", "flow_pair.c"];
 
-/// Tests the files of both machines; those of this machine on a bare Debian, which needs root.
+/// Tests the files of both machines. This machine's files are tested on a bare Debian system, which needs root.
 pub(super) fn run(dist: &Dist<'_>) -> Result<(), Error> {
     println!("\n== trials");
     let tree = |machine: Machine| dist.work.join(format!("equipoise-{}-{}", dist.version, machine.name()));
@@ -36,19 +36,19 @@ pub(super) fn run(dist: &Dist<'_>) -> Result<(), Error> {
     on_bare_debian(dist, dist.here)
 }
 
-/// The command that runs a program of a machine here.
+/// The command line that runs a machine's program on this machine.
 fn program(machine: Machine, tree: &Path) -> Vec<PathBuf> {
     let program = tree.join("bin/equipoise");
     if machine.is_here() {
         vec![program]
     } else {
-        // It uses the other machine's C library that was installed with libelf, at the usual path of that machine. The folder of the cross
-        // compilers has an older one with a mismatching loader, with which threads never start.
+        // qemu uses the other machine's C library that was installed with libelf, at its usual path. The folder of the
+        // cross compilers has an older library with a mismatching loader, with which threads never start.
         vec!["qemu-aarch64-static".into(), program]
     }
 }
 
-/// The output of a command: its version, the check of a scenario, and the scenario's results.
+/// The output of a command: its version, and the check and the results of a scenario.
 fn words(program: &[PathBuf], tree: &Path) -> Result<Vec<String>, Error> {
     let scenario = tree.join(SCENARIO);
     let scenario = scenario.to_string_lossy();
@@ -62,7 +62,7 @@ fn same_bytes(tree: &Path, found: &[String], expected: &[String]) -> Result<(), 
     if found == expected { Ok(()) } else { Err(Error::OtherBytes { tree: tree.to_path_buf() }) }
 }
 
-/// Runs `packaging/trial.sh` on a Debian without anything but compilers and systemd, which reads the service.
+/// Runs `packaging/trial.sh` on a bare Debian system with compilers, and with systemd, which checks the service.
 fn on_bare_debian(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     let root = dist.work.join("bare");
     make_anew(&root)?;
@@ -78,7 +78,7 @@ fn on_bare_debian(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     for example in EXAMPLES {
         place(&dist.workspace.path("crates/equipoise-c/examples").join(example), &into(example))?;
     }
-    // Sanitizers read /proc, and all processes of the trial end with it.
+    // Sanitizers read /proc, so it is mounted. All processes end with the trial because of the new PID namespace.
     let inside = Process::new("unshare").arguments(["--mount", "--pid", "--fork", "--mount-proc", "--wd", "/root"]);
     let inside = inside.argument("--root").argument(&root).argument("./trial.sh");
     inside.arguments([&dist.version, machine.name(), machine.debian()]).run()

@@ -1,4 +1,4 @@
-//! Checks that C programs can use the installed library, and that they and our own programs interoperate.
+//! Checks that C programs can use the installed library, and that they work with the project's own programs.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -17,28 +17,28 @@ const TESTS: [&str; 3] = ["controllers", "media", "pair"];
 /// Compilers with their sanitizers.
 const COMPILERS: [(&str, &[&str]); 2] = [
     ("gcc", &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]),
-    // clang's sanitizers are in a package that is rarely installed; those of gcc check the same code.
+    // The package with clang's sanitizers is rarely installed; gcc's sanitizers check the same code.
     ("clang", &["-O2"]),
 ];
 const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// A file of about 250 units: five seconds, so that a steady flow changes its transport once.
+/// Size in bytes of a file of about 250 units. It takes five seconds, so that a steady flow changes its transport once.
 const LENGTH: usize = 1_000_000;
 /// Duration of the encoder example, in s.
 const ENCODED: usize = 3;
 
-/// Installs the library into a temporary folder, builds tests and examples against it, and runs them with our own
-/// programs.
+/// Installs the library into a temporary folder, builds tests and examples with it, and runs them with the project's
+/// own programs.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let folder = std::env::temp_dir().join(format!("equipoise-library-{}", std::process::id()));
     let checked = Stage { workspace, folder: folder.clone() }.check();
-    // The folder is ours, so it is removed also after an error.
+    // This process created the folder, so it is removed, also after an error.
     let removed = fs::remove_dir_all(&folder);
     checked?;
     removed.map_err(|source| Error::File { verb: "remove", path: folder, source })
 }
 
-/// The library below a prefix.
+/// The library, installed below a prefix.
 struct Stage<'a> {
     workspace: &'a Workspace,
     folder: PathBuf,
@@ -71,7 +71,7 @@ impl Stage<'_> {
         compiler.arguments(["-x", "c++"]).argument(header).run()
     }
 
-    /// Compiles a program and sets how it finds the shared library.
+    /// Compiles a program, and sets the path at which it finds the shared library.
     fn compile(&self, compiler: &str, source: &str, options: &[&str], link: &[String]) -> Result<PathBuf, Error> {
         let name = source.replace(['/', '.'], "-");
         let program = self.folder.join(format!("{name}-{compiler}"));
@@ -82,7 +82,7 @@ impl Stage<'_> {
         Ok(program)
     }
 
-    /// Sends the encoder's video to the command, and a file from the command to C.
+    /// Sends the encoder example's video to the command, and a file from the command to a C example.
     fn media(&self, shared: &[String]) -> Result<(), Error> {
         let command = self.workspace.build_command()?;
         let (gcc, sanitizers) = COMPILERS[0];
@@ -117,7 +117,7 @@ impl Stage<'_> {
         print!("{}", encode.variable("EQUIPOISE_KEY", secret).output()?);
         receiving.finish()?;
         let found = fs::metadata(&video).map_err(|source| Error::File { verb: "read", path: video, source })?.len();
-        // The encoder starts at 0.3 Mbit/s and may only go up.
+        // The encoder starts at 0.3 Mbit/s, and on this path its rate can only increase.
         let least = ENCODED as u64 * 300_000 / 8;
         if found < least {
             return Err(Error::Video { bytes: found, least });
@@ -139,12 +139,12 @@ impl Stage<'_> {
         self.exchange(("Rust", &rust), ("C", &by_static))
     }
 
-    /// Lets one example send a file to another.
+    /// Sends a file from one example to another.
     fn exchange(&self, (sender, sends): Named<'_>, (receiver, receives): Named<'_>) -> Result<(), Error> {
         let (from, to, port) = (self.folder.join("sent"), self.folder.join("received"), self.free_port()?);
         write_content(&from)?;
         let receiving = Receiving::start(Command::new(receives).arg("receive").arg(port.to_string()).arg(&to))?;
-        // The receiver closes a connection without a hello.
+        // This only tests whether the receiver listens: it closes a connection without a hello message.
         let listens = |_: &u32| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
         if !(0..100).inspect(|_| sleep(Duration::from_millis(100))).any(|try_| listens(&try_)) {
             return Err(Error::Deaf { receiver, port });
@@ -154,7 +154,7 @@ impl Stage<'_> {
         compare((sender, &from), (receiver, &to))
     }
 
-    /// A port that was free at this moment.
+    /// A port that is free at this moment.
     fn free_port(&self) -> Result<u16, Error> {
         let free = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr();
         let path = self.folder.clone();
@@ -178,7 +178,7 @@ fn compare((sender, from): Named<'_>, (receiver, to): Named<'_>) -> Result<(), E
     Ok(())
 }
 
-/// A program that is killed when this is dropped.
+/// A running program, which is killed when this value is dropped.
 struct Receiving {
     child: Child,
     command: String,
@@ -192,7 +192,7 @@ impl Receiving {
         Ok(Self { child, command: name })
     }
 
-    /// Waits for its exit, which must be successful.
+    /// Waits until the program exits, which must be successful.
     fn finish(mut self) -> Result<(), Error> {
         let ended = self.child.wait().map_err(|source| Error::Start { command: self.command.clone(), source })?;
         if ended.success() { Ok(()) } else { Err(Error::Failed { command: self.command.clone(), status: ended }) }
@@ -201,7 +201,7 @@ impl Receiving {
 
 impl Drop for Receiving {
     fn drop(&mut self) {
-        // Both fail for a process that has ended.
+        // Both calls fail if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

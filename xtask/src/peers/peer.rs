@@ -25,7 +25,7 @@ impl Peer {
         }
     }
 
-    /// The Debian packages that it needs.
+    /// The Debian packages that the simulator needs.
     pub(super) fn packages(self) -> &'static str {
         match self {
             Self::Ns2 => "ns2",
@@ -33,14 +33,15 @@ impl Peer {
         }
     }
 
-    /// The version of its packages, if Debian's tools know it.
+    /// The versions of these packages, if Debian's tools know them.
     pub(super) fn version(self) -> String {
         let query = Process::new("dpkg-query").arguments(["--show", "--showformat", "${Package} ${Version}, "]);
         let packages = query.arguments(self.packages().split(' ')).output();
         packages.map_or_else(|_| self.name().to_string(), |known| known.trim_end_matches(", ").to_string())
     }
 
-    /// The command without its arguments, built if necessary; `None` if the peer is missing.
+    /// Builds the simulator's program if necessary, and returns the command without arguments; `None` if the simulator
+    /// is missing.
     pub(super) fn prepare(self, workspace: &Workspace, scenario: &str) -> Result<Option<Vec<PathBuf>>, Error> {
         let source = |ending| workspace.path(format!("bench/peers/{scenario}.{ending}"));
         match self {
@@ -73,7 +74,7 @@ impl Peer {
     }
 }
 
-/// Parses peer names separated by commas; `None` if one is unknown.
+/// Parses simulator names separated by commas; `None` if a name is unknown.
 pub(super) fn peers(value: &str) -> Option<Vec<Peer>> {
     value.split(',').map(|name| Peer::ALL.into_iter().find(|peer| peer.name() == name)).collect()
 }

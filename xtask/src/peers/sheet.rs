@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// The installed peers, with their commands without arguments.
+/// The installed simulators, with their commands without arguments.
 pub(super) fn prepared(
     workspace: &Workspace,
     peers: &[Peer],
@@ -44,7 +44,8 @@ impl Sheet {
         Self { columns, versions: Vec::new(), runs: Vec::new() }
     }
 
-    /// Runs all, `jobs` at a time, below a first line with versions and `command`; writes nothing if there are no runs.
+    /// Runs all, `jobs` at a time, and writes a first line with versions and `command`, then the rows. Writes nothing
+    /// if there are no runs.
     pub(super) fn write(&self, path: &Path, command: &str, jobs: u32) -> Result<(), Error> {
         if self.runs.is_empty() {
             return Ok(());
@@ -56,7 +57,7 @@ impl Sheet {
     }
 }
 
-/// Writes each row once all rows before it are written, so that the file has no gaps after a failure.
+/// Writes each row as soon as all earlier rows are written, so that the file has no gaps after a failure.
 fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Error> {
     let unwritable = |source| Error::File { verb: "write", path: path.to_path_buf(), source };
     let mut file = File::create(path).map_err(unwritable)?;
@@ -70,7 +71,7 @@ fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Er
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(run) = runs.get(index) else { return };
-                    // The receiver is gone if another run failed.
+                    // The receiver was dropped because another run failed.
                     if sender.send((index, run.row())).is_err() {
                         return;
                     }
@@ -88,7 +89,7 @@ fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Er
     })
 }
 
-/// Restores the order of rows that finish in any order.
+/// Restores the order of rows whose runs end in any order.
 #[derive(Debug, Default)]
 struct InOrder {
     given: usize,
@@ -108,19 +109,19 @@ impl InOrder {
     }
 }
 
-/// One process of a peer.
+/// One process of a simulator.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) peer: Peer,
     pub(super) command: Vec<PathBuf>,
     pub(super) arguments: Vec<String>,
-    /// The required beginning of its row.
+    /// The required beginning of the row.
     pub(super) start: String,
     pub(super) columns: &'static str,
 }
 
 impl Run {
-    /// Runs it and returns its row with the wall-clock time.
+    /// Runs the process, and returns its row with the wall-clock time.
     fn row(&self) -> Result<String, Error> {
         let (program, arguments) = self.command.split_first().expect("every peer's command begins with its program");
         let process = Process::new(program).arguments(arguments);
@@ -143,7 +144,7 @@ impl Run {
 /// Whether the row begins as required and has a finite number, or `on` or `off`, in all other columns.
 fn is_row(row: &str, start: &str, columns: &str) -> bool {
     let is_value = |field: &str| matches!(field, "on" | "off") || field.parse::<f64>().is_ok_and(f64::is_finite);
-    // The last column is added here.
+    // The last column, the wall-clock time, is added by this program.
     row.split(',').count() + 1 == columns.split(',').count()
         && row
             .strip_prefix(start)

@@ -8,7 +8,7 @@ use super::sheet::{Run, Sheet, prepared};
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// The columns printed by a peer, and the wall-clock time of its process, which is measured here.
+/// The columns that a peer prints, and the wall-clock time of its process, which this program measures.
 const COLUMNS: &str = "tool,variant,rate_mbps,rtt_ms,queue_packets,flows,seed,seconds,goodput_mbps,loss_ratio,timeouts,\
     fast_retransmits,retransmitted,mean_queue_packets,jain,delayed_acks,steady_goodput_mbps,steady_loss_ratio,\
     steady_timeouts,steady_fast_retransmits,steady_retransmitted,steady_mean_queue_packets,steady_jain,wall_s";
@@ -16,8 +16,8 @@ const COLUMNS: &str = "tool,variant,rate_mbps,rtt_ms,queue_packets,flows,seed,se
 /// The name of the programs in `bench/peers/`.
 const SCENARIO: &str = "tcp";
 
-/// Rate in Mbit/s, propagation time of the round trip in milliseconds, queue in packets, simulated seconds. Ours:
-/// queues of 0.3 to 2.5 bandwidth-delay products, and products of 4 to 1000 packets.
+/// Rate in Mbit/s, round-trip propagation time in ms, queue in packets, simulated time in s. Our choice: queues of 0.3
+/// to 2.5 bandwidth-delay products, and products of 4 to 1000 packets.
 const SETTINGS: [[u32; 4]; 6] = [
     [2, 24, 10, 100],
     [10, 40, 50, 100],
@@ -44,7 +44,7 @@ pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
     sheet.write(&path, &format!("cargo xtask peers tcp {}", words.join(" ")), options.jobs)
 }
 
-/// The runs.
+/// The requested runs.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     peers: Vec<Peer>,
@@ -57,7 +57,7 @@ struct Options {
 }
 
 impl Default for Options {
-    /// All of the validation, one process at a time.
+    /// The default is all of the validation, one process at a time.
     fn default() -> Self {
         Self {
             peers: Peer::ALL.to_vec(),
@@ -100,7 +100,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The arguments of every run of one setting, in the programs' order; delayed ACKs come last.
+    /// The arguments of every run of one setting, in the order that the programs expect; delayed ACKs come last.
     fn arguments(&self, [rate, rtt, queue, seconds]: [u32; 4]) -> Vec<Vec<String>> {
         let mut runs = Vec::new();
         for variant in &self.variants {

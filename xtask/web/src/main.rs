@@ -1,4 +1,4 @@
-//! Converts compiled WebAssembly for a web page: `web WASM FOLDER`. It is a separate program, because its dependencies
+//! Converts compiled WebAssembly for a web page: `web WASM FOLDER`. This is a separate program because its dependencies
 //! take longer to build than all of `xtask`, which is built before every command.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "talking to the person at the terminal is its job")]
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 fn bind() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = args_os().skip(1).collect();
     let [wasm, folder] = arguments.as_slice() else { return Err("usage: web WASM FOLDER".into()) };
-    // A worker created from a text cannot import modules.
+    // No modules, because a worker that is created from a text cannot import them.
     let mut bindgen = Bindgen::new();
     bindgen
         .input_path(Path::new(wasm))

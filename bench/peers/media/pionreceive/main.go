@@ -1,5 +1,5 @@
-// What Chromium sends to: a WebRTC receiver (pion) that answers with transport-wide congestion control feedback. Chromium's own GCC, pacer
-// and encoder are at the sending end.
+// A WebRTC receiver (pion) for Chromium, which sends transport-wide congestion control feedback. Chromium, the sender,
+// uses its own GCC, pacer and encoder.
 package main
 
 import (
@@ -30,7 +30,8 @@ func main() {
 	go func() { time.Sleep(time.Duration((*seconds + 120) * float64(time.Second))); os.Exit(0) }()
 
 	m := &webrtc.MediaEngine{}
-	// no NACK and no RTX: nobody else here retransmits either, and pion asks every 100 ms whatever the round trip
+	// no NACK and no RTX: the other senders here do not retransmit, and pion repeats a NACK every 100 ms, whatever the
+	// round-trip time
 	must(m.RegisterCodec(webrtc.RTPCodecParameters{RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeVP8, ClockRate: 90000,
 		RTCPFeedback: []webrtc.RTCPFeedback{{Type: webrtc.TypeRTCPFBTransportCC}}}, PayloadType: 96}, webrtc.RTPCodecTypeVideo))
 	r := &interceptor.Registry{}

@@ -1,6 +1,6 @@
-// A sender and a receiver of RTP over UDP around pion/interceptor's GCC: transport-wide congestion control feedback, the delay- and
-// loss-based estimator, pion's own pacer. The media are those of an encoder that follows its target at once: a frame every 1/30 s, cut
-// into packets of at most 1200 bytes of IP.
+// A sender and a receiver of RTP over UDP with pion/interceptor's GCC: transport-wide congestion control feedback, the
+// delay- and loss-based estimator, and pion's own pacer. The media is like that of an encoder that follows its target
+// at once: a frame every 1/30 s, split into packets of at most 1200 bytes of IP.
 package main
 
 import (
@@ -119,7 +119,7 @@ func send(to string, dur time.Duration, logName string, initial, least, most int
 		for {
 			n, err := conn.Read(rtcpBuf)
 			if err != nil {
-				continue // the receiver is not there yet
+				continue // the receiver does not listen yet
 			}
 			got = n
 			if _, _, err = reader.Read(out, interceptor.Attributes{}); err != nil {
@@ -143,7 +143,7 @@ func send(to string, dur time.Duration, logName string, initial, least, most int
 		if since >= dur {
 			break
 		}
-		// a tick that was swallowed by a stall gives no frame: a camera does not make up either
+		// a tick that a stall suppressed produces no frame: a camera does not send missed frames later, either
 		target := estimator.GetTargetBitrate()
 		bytes := int(float64(target) / 8 / fps)
 		count := (bytes + largest - 1) / largest

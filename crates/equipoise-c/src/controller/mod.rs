@@ -1,8 +1,8 @@
 //! A controller in the caller's own stack. The caller reports packets sent and feedback; the controller returns a rate
 //! and the next departure time.
 //!
-//! The handle is a [`Guest`](equipoise_session::guest::Guest), which limits the rate to what was proved to arrive, and
-//! reacts to silence.
+//! The handle is a [`Guest`](equipoise_session::guest::Guest): it limits the rate to twice the rate that feedback proved
+//! to arrive, and lowers it if no feedback arrives.
 
 mod handle;
 

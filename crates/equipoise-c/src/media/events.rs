@@ -11,13 +11,13 @@ use super::sender::{EQ_EVENT_END, EQ_EVENT_KEY_FRAME, EQ_EVENT_RATE, EQ_EVENT_RE
 use crate::error::Fault;
 use crate::signal::Signal;
 
-/// Events since the last call.
+/// Events of a sender since the last call of eq_sender_events.
 pub(super) struct Events {
     happened: AtomicU32,
     pub(super) signal: Arc<Signal>,
     stopped: AtomicBool,
     stop: Notify,
-    /// Whether a task waits for room.
+    /// Whether a task waits for room for a payload.
     pub(super) waits: AtomicBool,
 }
 
@@ -35,7 +35,7 @@ impl Events {
         Ok(Arc::new(events))
     }
 
-    /// Ends all waiting, now and later.
+    /// Wakes every waiting call; later calls do not wait.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.stop.notify_waiters();
@@ -53,7 +53,7 @@ impl Events {
     pub(super) fn take(&self) -> u32 {
         self.signal.lower();
         let happened = self.happened.swap(0, Ordering::SeqCst);
-        // The end stays set.
+        // EQ_EVENT_END stays set: every later call returns it, too.
         if happened & EQ_EVENT_END != 0 {
             self.add(EQ_EVENT_END);
         }
@@ -68,7 +68,7 @@ impl Events {
     }
 }
 
-/// Records changes until the session is over.
+/// Records changes of the rate, of the measurements and of key-frame requests until the session is over.
 pub(super) async fn watch(
     (mut rate, mut measurement, mut key_frames_wanted): (
         watch::Receiver<Rate>,

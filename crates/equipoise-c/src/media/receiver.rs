@@ -169,7 +169,7 @@ impl eq_session {
 
     fn status(&self) -> eq_session_status {
         if self.inbox.source(|incoming| incoming.end().is_some()) {
-            // The server's thread still has to deliver the last measurements.
+            // Wait, because the server's thread still has to deliver the last measurements.
             let mut last = self.measurements.clone();
             self.runtime.block_on(async { while last.changed().await.is_ok() {} });
         }

@@ -156,7 +156,7 @@ impl Handle {
         })
     }
 
-    /// Ends all waiting.
+    /// Wakes every waiting call; later calls do not wait.
     pub(super) fn shut_down(&self) {
         self.is_shut.store(true, Ordering::SeqCst);
         self.shut.notify_waiters();

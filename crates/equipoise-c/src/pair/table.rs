@@ -10,7 +10,7 @@ use crate::signal::locked;
 /// Every open handle by its number.
 static TABLE: Mutex<BTreeMap<c_int, Arc<Handle>>> = Mutex::new(BTreeMap::new());
 
-/// A new handle: the lowest free number, as with descriptors.
+/// Opens a handle and returns its number, the lowest free one, as with file descriptors.
 pub(super) fn open(local: Option<SocketAddr>) -> Result<c_int, Fault> {
     let handle = Arc::new(Handle::new(local)?);
     let mut table = locked(&TABLE);
@@ -25,7 +25,7 @@ pub(super) fn get(number: c_int) -> Result<Arc<Handle>, Fault> {
     locked(&TABLE).get(&number).cloned().ok_or_else(|| unknown(number))
 }
 
-/// Removes the handle with this number, which is then free.
+/// Removes the handle with this number; the number is then free.
 pub(super) fn remove(number: c_int) -> Result<Arc<Handle>, Fault> {
     locked(&TABLE).remove(&number).ok_or_else(|| unknown(number))
 }

@@ -5,10 +5,10 @@
 
 static const int64_t MS = 1000000;
 
-/* RFC 8888, Sec. 3.1: packets 0 to 2 of source 7, the middle one missing; with a receiver clock of 1 s. */
+/* RFC 8888 feedback (Sec. 3.1) on packets 0 to 2 of SSRC 7; packet 1 is missing; the report timestamp is 1 s. */
 static const uint8_t RFC8888[] = {0x8b, 205, 0, 6, 0, 0, 0, 9, 0, 0, 0, 7, 0, 0, 0, 3,
                                   0xa0, 0x0a, 0, 0, 0x80, 0x05, 0, 0, 0, 1, 0, 0};
-/* Transport-wide: base 0, three packets, reference time 1, the middle one missing; deltas of 1 ms. */
+/* Transport-wide feedback on packets 0 to 2; packet 1 is missing; the reference time is 1, the deltas are 1 ms. */
 static const uint8_t TWCC[] = {0x8f, 205, 0, 5, 0, 0, 0, 9, 0, 0, 0, 7, 0, 0, 0, 3,
                                0, 0, 1, 0, 0xa8, 0, 4, 4};
 
@@ -119,7 +119,7 @@ static void a_shorter_structure_is_filled_as_far_as_it_goes(void) {
     eq_controller_free(controller);
 }
 
-/* If it fails, a stack with RTCP gets no rate from it. */
+/* If it fails, a stack that passes RTCP feedback to the controller gets no rate. */
 static void feedback_in_either_format_is_joined_with_what_was_sent(void) {
     const struct { int32_t kind; const uint8_t *bytes; size_t length; } formats[] = {
         {EQ_FEEDBACK_TWCC, TWCC, sizeof TWCC}, {EQ_FEEDBACK_RFC8888, RFC8888, sizeof RFC8888}};
@@ -128,7 +128,7 @@ static void feedback_in_either_format_is_joined_with_what_was_sent(void) {
         struct eq_controller_status status = {.struct_size = sizeof status};
         eq_controller *controller;
         CHECK_CODE(EQ_OK, eq_controller_new("gcc", NULL, 0, &options, 1000 * MS, &controller));
-        /* An unknown SSRC may belong to another sender; transport-wide numbers are always ours. */
+        /* An unknown SSRC may belong to another sender; transport-wide feedback is always for this sender. */
         eq_error early = eq_controller_rtcp(controller, 1001 * MS, formats[at].bytes, formats[at].length);
         CHECK_CODE(formats[at].kind == EQ_FEEDBACK_TWCC ? EQ_E_FEEDBACK : EQ_OK, early);
         for (uint64_t number = 0; number < 3; number++)
@@ -146,7 +146,7 @@ static void feedback_in_either_format_is_joined_with_what_was_sent(void) {
     }
 }
 
-/* The handle is a guest: without acknowledgements it soon stops sending. */
+/* If it fails, a sender without acknowledgements keeps its rate on a congested path. */
 static void silence_takes_the_rate_down(void) {
     struct eq_controller_options options = {.struct_size = sizeof options, .feedback = EQ_FEEDBACK_ACKS};
     eq_controller *controller;
@@ -211,7 +211,7 @@ static void a_hostile_peer_and_a_careless_caller_do_no_harm(void) {
             case 1:
                 result = eq_controller_sent(controller, now, 7, draw(9) ? number++ : draw(UINT64_MAX), draw(20) ? 1200 : (size_t)draw(UINT64_MAX));
                 break;
-            case 2: /* feedback with some bytes changed, whose first number is one that was sent */
+            case 2: /* feedback on a sent packet, with some bytes changed */
                 memcpy(bytes, model, length);
                 for (uint64_t changes = draw(6); changes > 0; changes--) bytes[draw(length)] = (uint8_t)draw(256);
                 result = eq_controller_rtcp(controller, now, bytes, draw(5) ? length : (size_t)draw(length));

@@ -30,7 +30,7 @@ static int is_readable(int descriptor, int timeout_ms) {
     return poll(&polled, 1, timeout_ms) == 1;
 }
 
-/* Waits for an event; others may come before. */
+/* Waits for an event; other events may come before. */
 static void wait_for(eq_sender *sender, uint32_t event) {
     for (int tries = 0; tries < 100; tries++) {
         CHECK(is_readable(eq_sender_fd(sender), 10000));
@@ -80,7 +80,7 @@ static void a_stream_comes_out_as_it_went_in_and_ends(void) {
     CHECK(summary.packets > LENGTH / 1200 && summary.bytes > LENGTH && summary.lost == 0 && !summary.ended_by_peer);
     size_t length;
     CHECK_CODE(EQ_END, eq_session_read(session, got, sizeof got, &length, NULL, 5000));
-    CHECK(is_readable(eq_session_fd(session), 0)); /* the end stays signalled */
+    CHECK(is_readable(eq_session_fd(session), 0)); /* the descriptor stays readable after the end */
     struct eq_session_status end = {.struct_size = sizeof end};
     CHECK_CODE(EQ_OK, eq_session_get_status(session, &end));
     CHECK(end.end == EQ_GOODBYE && end.packets == summary.packets && end.missing == 0 && end.ssrc == 0x01020304);

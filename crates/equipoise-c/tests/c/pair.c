@@ -83,11 +83,11 @@ static void whoever_waits_is_ended_by_shutting_down_and_by_closing(void) {
     for (int by_close = 0; by_close < 2; by_close++) {
         int deaf = open_pair(), pair = open_pair();
         pthread_t receiver, sender;
-        connect_pair(pair, eq_port(deaf)); /* which never reads */
+        connect_pair(pair, eq_port(deaf)); /* the peer never reads */
         CHECK(pthread_create(&receiver, NULL, receives, &pair) == 0);
         CHECK(pthread_create(&sender, NULL, sends, &pair) == 0);
         nanosleep(&moment, NULL);
-        if (by_close) CHECK_CODE(EQ_OK, eq_close(deaf)); /* so that closing has nothing to wait for */
+        if (by_close) CHECK_CODE(EQ_OK, eq_close(deaf)); /* the flow is over, so eq_close does not wait */
         int number = pair;
         if (by_close) eq_close(number); else CHECK_CODE(EQ_OK, eq_shutdown(number));
         CHECK(pthread_join(receiver, NULL) == 0 && pthread_join(sender, NULL) == 0);

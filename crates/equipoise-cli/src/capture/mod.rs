@@ -16,7 +16,7 @@ use crate::output::{Output, say};
 use args::{Acks, Rtt};
 pub(crate) use rtp::rtp;
 
-/// Directions that the table shows.
+/// Number of directions that the table shows.
 const SHOWN: usize = 10;
 
 /// `equipoise capture rtt`.
@@ -38,12 +38,12 @@ pub(crate) fn rtt(options: &Rtt) -> Result<Outcome, CliError> {
     Ok(Outcome::Complete)
 }
 
-/// The file, or standard input.
+/// Opens the file, or standard input for `-`.
 fn open(file: &Path) -> io::Result<Box<dyn Read + Send>> {
     if file.as_os_str() == "-" { Ok(Box::new(io::stdin())) } else { Ok(Box::new(File::open(file)?)) }
 }
 
-/// The title of a page that others may read: the name of the file without its folder.
+/// The title of the page: the name of the file without its folder, because others may read the page.
 fn name(file: &Path) -> String {
     let named = file.file_name().filter(|name| *name != "-");
     named.map_or_else(|| "standard input".to_owned(), |name| name.to_string_lossy().into_owned())

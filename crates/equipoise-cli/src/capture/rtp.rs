@@ -1,4 +1,4 @@
-//! `equipoise capture rtp`: streams of RTP.
+//! `equipoise capture rtp`: analyses RTP streams.
 
 use equipoise_papers::capture::{RoundTrip, RtpAnalysis, RtpOptions, RtpStream, analyse_rtp};
 
@@ -8,7 +8,7 @@ use crate::error::{CliError, PaperError};
 use crate::outcome::Outcome;
 use crate::output::{Output, say};
 
-/// Streams that are shown.
+/// Maximum number of streams that are shown.
 const SHOWN: usize = 20;
 
 /// `equipoise capture rtp`.

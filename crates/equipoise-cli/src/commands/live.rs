@@ -41,7 +41,7 @@ pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
     Ok(outcome(&stop))
 }
 
-/// A part of the demo, live and simulated.
+/// Runs a part of the demo, live and simulated.
 fn in_both_worlds(scenario: &Scenario, options: &Demo, stop: &AtomicBool) -> Result<Report, CliError> {
     let seed = options.seed.unwrap_or(scenario.seed);
     say(options.quiet, &format!("{}\n", scenario.description));
@@ -104,29 +104,29 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     })
 }
 
-/// One of several runs, and its views.
+/// One of several runs, with its views.
 struct Watched<'a> {
     scenario: &'a Scenario,
     views: &'a Views,
     quiet: bool,
-    /// Its number, from 0, and the total length of the runs before it.
+    /// The number of the run, from 0, and the total length of the earlier runs, in s.
     run: u64,
     from_s: f64,
 }
 
 impl Watched<'_> {
-    /// The number of a flow's series.
+    /// The series number of a flow.
     fn series(&self, flow: usize) -> u64 {
         self.run * self.scenario.flows.len() as u64 + flow as u64
     }
 
-    /// The flows whose measurements are reported interval by interval, each with its number.
+    /// The flows that report measurements for each interval, each with its number.
     fn told(&self) -> impl Iterator<Item = (usize, &Flow)> {
         let has_intervals = |flow: &Flow| matches!(flow.kind, FlowKind::Session { .. } | FlowKind::Multipath(_));
         self.scenario.flows.iter().enumerate().filter(move |(_, flow)| has_intervals(flow))
     }
 
-    /// Announces to the views each flow whose measurements will follow interval by interval.
+    /// Announces to the views each flow that reports measurements for each interval.
     fn begin(&self) {
         for (flow, it) in self.told() {
             let name = if self.run > 0 { format!("{}, run {}", it.name, self.run + 1) } else { it.name.clone() };
@@ -182,7 +182,7 @@ fn setup(seed: u64, namespaces: bool) -> Setup<'static> {
     Setup { seed, stage, window_control: &window_control }
 }
 
-/// The means to set the window of a flow pair's TCP under a congestion control, if this build has the kernel feature.
+/// Returns the setter of TCP windows for flow pairs with a congestion control, if this build has the kernel feature.
 pub(crate) fn window_control(control: &str) -> Option<WindowControl> {
     #[cfg(feature = "kernel")]
     return crate::kernel::window_control(control);
@@ -205,7 +205,7 @@ struct Table {
     rows: usize,
 }
 
-/// Rows between two headers.
+/// Number of rows between two headers.
 const PAGE: usize = 20;
 
 impl Table {
@@ -214,7 +214,7 @@ impl Table {
         Self { bar: Bar::new(quiet, what), quiet, rows: 0 }
     }
 
-    /// An interval of a controlled session has ended.
+    /// Prints the row of a controlled session's interval that has ended.
     fn row(&mut self, row: &IntervalRow) {
         if self.quiet {
             return;
@@ -237,7 +237,7 @@ impl Table {
     }
 
     fn line(&self, text: &str) {
-        // If standard output was closed, the run continues for its report.
+        // If standard output was closed, the run continues, because its report is still wanted.
         self.bar.aside(|| {
             let _ = writeln!(io::stdout(), "{text}");
         });

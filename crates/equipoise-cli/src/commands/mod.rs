@@ -1,4 +1,4 @@
-//! What each subcommand does.
+//! The implementation of each subcommand.
 
 #[cfg(feature = "live")]
 mod live;
@@ -49,7 +49,7 @@ pub(crate) fn sim(Sim { files, pcapng, run: options }: &Sim) -> Result<Outcome, 
     Ok(outcomes.into_iter().find(|outcome| *outcome != Outcome::Complete).unwrap_or(Outcome::Complete))
 }
 
-/// All runs of a scenario.
+/// Simulates all runs of a scenario.
 fn simulate(
     scenario: &Scenario,
     options: &Run,
@@ -58,7 +58,7 @@ fn simulate(
 ) -> Result<Report, CliError> {
     let seed = options.seed.unwrap_or(scenario.seed);
     let bar = Bar::new(options.results.quiet, "simulated");
-    // Only a single run has a trace. Events cost more than everything else, so they are made only on request.
+    // Only a single run has a trace. Events cost more time than the rest of a run, so they are made only on request.
     let runs = if outputs.wants_events() || capture.is_some() {
         let mut trace = outputs.tracer(scenario);
         let mut progress = |progress| match progress {
@@ -84,7 +84,7 @@ fn simulate(
     Ok(Report::new(scenario, seed, runs))
 }
 
-/// A run whose datagrams are all written to a capture.
+/// A simulated run that writes all its datagrams to a capture.
 fn captured(
     scenario: &Scenario,
     seed: u64,

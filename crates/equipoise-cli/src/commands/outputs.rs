@@ -79,7 +79,7 @@ impl Outputs {
         self.json.is_some() || self.intervals.is_some()
     }
 
-    /// Whether one of them uses standard output, so that nothing else may.
+    /// Whether an output uses standard output, so that no other text may be printed there.
     pub(super) fn take_stdout(&self) -> bool {
         let packets = self.packets.as_ref().map(|(file, _)| file);
         let files = [self.json.as_ref(), self.intervals.as_ref(), self.trace.as_ref(), self.log.as_ref(), packets];
@@ -99,7 +99,7 @@ impl Outputs {
         }
     }
 
-    /// Fills the files with the results of all scenarios.
+    /// Writes the results of all scenarios to the files.
     pub(super) fn fulfil(self, results: &[Report]) -> Result<(), CliError> {
         for file in [self.trace, self.log].into_iter().flatten() {
             file.finish()?;

@@ -29,7 +29,7 @@ struct End {
 }
 
 impl QlogFiles {
-    /// Opens the files of a run, and makes their folder.
+    /// Opens the files of a run, and creates their folder.
     pub(super) fn promise(folder: &Path, scenario: &Scenario, seed: u64, world: World) -> Result<Self, CliError> {
         fs::create_dir_all(folder).map_err(|source| CliError::Output { path: folder.to_path_buf(), source })?;
         let end = |place: usize, half: Half| -> Result<End, CliError> {
@@ -65,15 +65,15 @@ impl QlogFiles {
         file.append(qlog.records(at, path, origin, event))
     }
 
-    /// Puts all files in their places.
+    /// Moves all completed files to their final paths.
     pub(super) fn finish(self) -> Result<(), CliError> {
         let ends = self.flows.into_iter().flatten().flat_map(|ends| [ends.sender, ends.receiver]);
         ends.map(|end| end.file).try_for_each(Output::finish)
     }
 }
 
-/// The name of an end's file. It contains the number of the flow in the scenario, from 1, because different names of flows may
-/// become the same when the characters that a file name cannot contain are replaced.
+/// The name of an end's file. It contains the number of the flow in the scenario, from 1, because two flow names may
+/// become equal when characters that are not allowed in file names are replaced.
 fn name(place: usize, flow: &str, half: Half) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let flow: String = flow.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();

@@ -53,7 +53,7 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// The scenarios of several files, with their names, or with their files if two have the same name.
+/// The scenarios of several files. Each is named by its name, or by its file if two scenarios have the same name.
 fn of_files(options: &Compare) -> Result<Vec<Variant>, CliError> {
     let scenarios = options.files.iter().map(|file| read(file, &options.changes)).collect::<Result<Vec<_>, _>>()?;
     let names: Vec<_> = scenarios.iter().map(|scenario| scenario.name.clone()).collect();
@@ -78,7 +78,7 @@ fn of_controllers(options: &Compare, file: &Path) -> Result<(Vec<Variant>, Optio
     Ok((variants, Some(swap.flow().to_owned())))
 }
 
-/// Converts an error; a value of --set is reported as the user wrote it.
+/// Converts an error; an invalid value of --set is reported as the user wrote it.
 fn refused_swap(file: &Path, changes: &Changes, error: SwapError) -> CliError {
     let is_set = |path: &str| changes.set.iter().any(|change| change.path() == path);
     match error {

@@ -1,4 +1,4 @@
-//! The errors of other crates by their class.
+//! Conversion of the errors of other crates to the error classes of the command.
 
 #[cfg(feature = "papers")]
 use equipoise_papers::ExperimentError;

@@ -1,4 +1,4 @@
-//! What can go wrong, by class: each class has its exit code, listed in `--help`.
+//! Errors of the command, by class: each class has its exit code, listed in `--help`.
 
 #[cfg(any(feature = "live", feature = "papers"))]
 mod from;
@@ -30,7 +30,7 @@ pub(crate) enum CliError {
     Scenario {
         /// The scenario's file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the scenario.
         source: ScenarioError,
     },
     /// A value of --set does not fit the scenario.
@@ -38,9 +38,9 @@ pub(crate) enum CliError {
     Set {
         /// The scenario's file.
         file: PathBuf,
-        /// What was given.
+        /// The value of --set.
         set: String,
-        /// What is wrong with it and what would be right.
+        /// What is wrong with the value, and which values are valid.
         problem: Box<OverrideProblem>,
     },
     /// Controllers cannot be exchanged in a scenario.
@@ -48,7 +48,7 @@ pub(crate) enum CliError {
     Swap {
         /// The scenario's file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         source: SwapError,
     },
     /// It is not clear what to compare.
@@ -80,38 +80,38 @@ pub(crate) enum CliError {
     /// The simulator refused the scenario.
     #[error("the simulated run failed")]
     Sim(#[from] SimError),
-    /// An output file cannot be written. This was found before the first run.
+    /// An output file cannot be created. This is detected before the first run.
     #[error("cannot write {}", path.display())]
     Output {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
-    /// An output file could be opened, but could not be filled.
+    /// An output file could be created, but not written.
     #[error("cannot write {}", path.display())]
     Lost {
         /// The file; `-` for standard output.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
     /// A paper's experiment or a capture failed.
     #[cfg(feature = "papers")]
     #[error(transparent)]
     Paper(#[from] PaperError),
-    /// A live operation failed.
+    /// An operation with real packets failed.
     #[cfg(feature = "live")]
     #[error(transparent)]
     Real(#[from] RealError),
-    /// The interrupt cannot be caught.
+    /// The program cannot install its handler for Ctrl-C.
     #[cfg(feature = "live")]
     #[error("cannot catch Ctrl-C")]
     Signal(#[from] ctrlc::Error),
 }
 
 impl CliError {
-    /// Whether standard output was closed by its reader, as `head` does: this is no error.
+    /// Whether the reader of standard output closed it, as `head` does: this is not an error.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         match self {
             Self::Lost { path, source } => path.as_os_str() == "-" && source.kind() == io::ErrorKind::BrokenPipe,

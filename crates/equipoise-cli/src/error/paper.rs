@@ -4,7 +4,7 @@ use equipoise_papers::asvarujanon2014::PairsError;
 use equipoise_papers::capture::CaptureError;
 use thiserror::Error;
 
-/// What can go wrong with the papers' experiments and with captures.
+/// Errors of the papers' experiments and of captures.
 #[derive(Debug, Error)]
 pub(crate) enum PaperError {
     /// The capture cannot be analysed.
@@ -12,22 +12,22 @@ pub(crate) enum PaperError {
     Capture {
         /// The capture's file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the capture.
         source: CaptureError,
     },
-    /// Measured capacities cannot be used.
+    /// The measured capacities of the paths cannot be used.
     #[error("cannot use the pairs of paths")]
     Pairs(#[source] PairsError),
-    /// The part has no live form.
+    /// This part of a paper can only be simulated.
     #[cfg(feature = "live")]
     #[error("{part} can only be simulated; --live supports {live}")]
     NotLive {
-        /// What was asked for.
+        /// The part that was requested.
         part: String,
-        /// All parts with a live form.
+        /// All parts that can run live.
         live: String,
     },
-    /// This build has no live experiments.
+    /// This build cannot run live experiments.
     #[cfg(not(feature = "live"))]
     #[error("this build of the command can only simulate; --live needs Linux and the feature `live`")]
     SimulatedOnly,

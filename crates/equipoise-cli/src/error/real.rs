@@ -10,7 +10,7 @@ use equipoise_lab::live::LiveError;
 use equipoise_net::KeyError;
 use thiserror::Error;
 
-/// What can go wrong with real packets: sessions between hosts, live runs, emulated links, the kernel's part.
+/// Errors with real packets: sessions between hosts, live runs, emulated links, the kernel's congestion control.
 #[derive(Debug, Error)]
 pub(crate) enum RealError {
     /// The shared key is missing.
@@ -21,15 +21,15 @@ pub(crate) enum RealError {
     KeyFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Others can read the key's file.
+    /// Other users can read the key's file.
     #[error("others can read the key in {} (its mode is {mode:o})", path.display())]
     KeyIsOpen {
         /// The file.
         path: PathBuf,
-        /// Its mode.
+        /// The permission bits of the file.
         mode: u32,
     },
     /// A new key cannot be written.
@@ -37,63 +37,63 @@ pub(crate) enum RealError {
     KeyNotWritten {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
     /// The secret is not a valid key.
     #[error("{from} contains no valid key")]
     Key {
-        /// Where it came from.
+        /// The file or variable that contains the secret.
         from: String,
-        /// Why.
+        /// The reason.
         source: KeyError,
     },
     /// The host has no address.
     #[error("cannot find {host}")]
     Host {
-        /// What was asked for.
+        /// The host name that was given.
         host: String,
-        /// Why, if the system says so.
+        /// The error of the system, if it reports one.
         source: io::Error,
     },
     /// The configuration of the controller is invalid.
     #[error("controller {name}")]
     Controller {
-        /// Its name.
+        /// The name of the controller.
         name: String,
-        /// Why.
+        /// The reason.
         source: ConfigError,
     },
     /// There is no such controller.
     #[error("there is no controller {name:?}; there are {known}")]
     UnknownController {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// All that exist.
+        /// The names of all controllers.
         known: String,
     },
     /// The configuration of the scheduler is invalid.
     #[error("scheduler {name}")]
     Scheduler {
-        /// Its name.
+        /// The name of the scheduler.
         name: String,
-        /// Why.
+        /// The reason.
         source: ConfigError,
     },
     /// There is no such scheduler.
     #[error("there is no scheduler {name:?}; there are {known}")]
     UnknownScheduler {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// All that exist.
+        /// The names of all schedulers.
         known: String,
     },
-    /// Payload cannot be read.
+    /// The payload to send cannot be read.
     #[error("cannot read {what}")]
     Input {
-        /// What was read.
+        /// The input that cannot be read.
         what: String,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
     /// The session failed.
@@ -104,7 +104,7 @@ pub(crate) enum RealError {
     Rates {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         source: CapacityError,
     },
     /// An option does not work with several sessions.
@@ -113,7 +113,7 @@ pub(crate) enum RealError {
         /// The option.
         option: &'static str,
     },
-    /// The ends of the path are missing.
+    /// The two ends of an emulated path are not given.
     #[error("a path needs two ends: --listen and --to, --between, or --tun")]
     NoEnds,
     /// A burst needs a rate.
@@ -125,9 +125,9 @@ pub(crate) enum RealError {
     /// The page or the metrics cannot be served.
     #[error("cannot serve at {place}")]
     Serve {
-        /// Where.
+        /// The address.
         place: String,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
     /// The emulated path could not start, or failed.

@@ -155,7 +155,7 @@ pub(crate) struct Send {
 }
 
 impl Send {
-    /// Name of the controller. The default of our own law is for a single path and without a target.
+    /// Name of the controller. Our own control law is the default only with a single path and without a target.
     pub(crate) fn controller(&self) -> &str {
         let is_held = self.target.is_some() || !self.path.is_empty();
         self.controller.as_deref().unwrap_or(if is_held { "ap" } else { "equipoise" })
@@ -241,32 +241,33 @@ pub(crate) struct Receive {
 }
 
 impl Receive {
-    /// The highest rate at which it sends to others: by default nothing to peers without a key.
+    /// Maximum total rate of sessions that send on request. By default, peers without a key get nothing.
     pub(crate) fn reverse_limit(&self) -> Rate {
-        /// A small server can send this rate, which is enough for thirty sessions at the default highest rate. Ours.
+        /// Our choice: a small server can send this rate, which is enough for thirty sessions at the default maximum
+        /// rate.
         const USUAL: Rate = Rate::from_bps(500_000_000);
         self.reverse_limit.unwrap_or(if self.ends.insecure { Rate::ZERO } else { USUAL })
     }
 }
 
-/// Seconds without a unit, such as 10 or 0.5, or a time with its unit.
+/// Parses seconds without a unit, such as 10 or 0.5, or a time with its unit.
 pub(crate) fn seconds(text: &str) -> Result<Span, String> {
     let bare = text.parse().ok().filter(|seconds: &f64| *seconds >= 0.0).and_then(Span::from_secs_f64);
     bare.map_or_else(|| text.parse().map_err(|error: UnitError| error.to_string()), Ok)
 }
 
-/// The time between two lines. Zero is refused because lines would never end.
+/// Parses the time between two lines. Zero is refused, because the number of lines would be infinite.
 pub(crate) fn interval(text: &str) -> Result<Span, String> {
     let interval = seconds(text)?;
     if interval > Span::ZERO { Ok(interval) } else { Err("an interval must be above 0 s".to_owned()) }
 }
 
-/// A rate, or 0, which needs no unit.
+/// Parses a rate, or 0 without a unit.
 fn rate_or_none(text: &str) -> Result<Rate, UnitError> {
     if text == "0" { Ok(Rate::ZERO) } else { text.parse() }
 }
 
-/// An address with a port, or a port of this host.
+/// Parses an address with a port, or a port of this host.
 fn local(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().ok().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let address = port.or_else(|| text.parse().ok());

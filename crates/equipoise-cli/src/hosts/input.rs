@@ -1,4 +1,4 @@
-//! The payload of a sender: zeros, a stream of bytes, or the RTP of another program.
+//! The payload of a sender: zeros, a stream of bytes, or RTP packets from another program.
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
@@ -53,12 +53,12 @@ impl Input {
         }
     }
 
-    /// The SSRC of its packets, if they have one.
+    /// The SSRC of the packets, if the payload is RTP.
     pub(super) const fn ssrc(&self) -> Option<u32> {
         if let Self::Packets(relay) = self { Some(relay.ssrc) } else { None }
     }
 
-    /// Where requests for key frames go, if its packets are an encoder's.
+    /// The encoder that receives requests for key frames, if the payload is RTP.
     pub(super) fn encoder(&self) -> Result<Option<ToEncoder>, CliError> {
         let Self::Packets(relay) = self else { return Ok(None) };
         let to = ToEncoder::new(&relay.socket, relay.ssrc, relay.encoder.clone());
@@ -66,7 +66,7 @@ impl Input {
         Ok(Some(to.map_err(failed)?))
     }
 
-    /// Starts to forward it on a separate thread.
+    /// Starts to forward the payload on a separate thread.
     pub(super) fn feed(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, given: &Arc<Given>) {
         match self {
             Self::Zeros => drop(payloads),
@@ -98,7 +98,7 @@ fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // Data already read are sent; the rest cannot be read.
+                    // The data read so far is sent; the rest cannot be read.
                     let _ = writeln!(anstream::stderr(), "error: cannot continue reading: {error}");
                     break;
                 }
@@ -107,18 +107,18 @@ fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
     });
 }
 
-/// A local port that another program sends RTP to, and one for audio.
+/// A local port at which another program's RTP arrives, and a second port for audio.
 pub(super) struct Relay {
     socket: UdpSocket,
     audio: Option<UdpSocket>,
-    /// The SSRC of its first packet.
+    /// The SSRC of the first packet.
     ssrc: u32,
     first: Vec<u8>,
     encoder: Encoder,
 }
 
 impl Relay {
-    /// Waits for the first RTP packet; `None` if `stop` is set before.
+    /// Waits for the first RTP packet. Returns `None` if `stop` is set first.
     fn listen(local: SocketAddr, options: &Send, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
         let socket = bind(local)?;
         let audio = options.audio.map(bind).transpose()?;
@@ -140,8 +140,8 @@ impl Relay {
         Ok(None)
     }
 
-    /// Forwards packets on separate threads; packets that do not fit into the queue are dropped and counted, because late media are
-    /// useless.
+    /// Forwards packets on separate threads. Packets that do not fit into the queue are dropped and counted, because
+    /// late media are useless.
     fn forward(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, given: &Arc<Given>) {
         let Self { socket, audio, ssrc, first, encoder } = self;
         let has_audio = audio.is_some();
@@ -161,7 +161,7 @@ impl Relay {
                         if is_own {
                             encoder.sends_from(from);
                         }
-                        // With audio, a packet of another source here would be treated as audio.
+                        // If there is an audio port, a packet with another SSRC at this port would be treated as audio.
                         if is_own || !has_audio { payloads.try_push(&buffer[..length]) } else { Ok(true) }
                     }
                     _ => Ok(true),
@@ -171,13 +171,13 @@ impl Relay {
     }
 }
 
-/// Packets of audio that a socket may hold before the session is open: a hundred seconds of them.
+/// Maximum number of audio packets that are discarded when the session opens: 100 s of packets of 20 ms.
 const MOST_LATE: usize = 5000;
 
 /// Forwards packets of every source except the video's.
 fn forward_audio(socket: &UdpSocket, video: u32, payloads: &PayloadSender, stop: &AtomicBool, given: &Given) {
     let mut buffer = vec![0; 65_536];
-    // Packets that arrived before the session opened are late; the loop is bounded in case of a flood.
+    // Packets that arrived before the session opened are late; the loop is bounded in case packets keep arriving.
     let is_late = |_: &usize| socket.recv(&mut buffer).is_ok();
     if socket.set_nonblocking(true).is_ok() {
         let _ = (0..MOST_LATE).take_while(is_late).count();
@@ -199,7 +199,7 @@ fn forward_audio(socket: &UdpSocket, video: u32, payloads: &PayloadSender, stop:
     }
 }
 
-/// A socket that another program sends to.
+/// Opens a socket at which another program's packets arrive.
 fn bind(local: SocketAddr) -> Result<UdpSocket, RealError> {
     let open = || {
         let socket = UdpSocket::bind(local)?;

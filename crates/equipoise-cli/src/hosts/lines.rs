@@ -2,7 +2,7 @@
 
 use super::results::{Direction, Interval, ReceiveEnd, ReceiveInterval, SendInterval, Sum, Sums};
 
-/// Decides when a head is printed: above every twenty lines of its direction.
+/// Decides when a header is printed: before every twenty lines of a direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heads {
     sent: usize,
@@ -10,7 +10,7 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// The head to print before the next line of this direction, if one is due.
+    /// The header to print before the next line of this direction, if one is due.
     pub(super) fn next(&mut self, direction: Direction) -> Option<&'static str> {
         let (rows, head) = match direction {
             Direction::Sent => (&mut self.sent, SENT),
@@ -27,7 +27,7 @@ const SENT: &str =
 
 const RECEIVED: &str = "     time     received  packets   delay since the first     95 % within    jitter    lost\n";
 
-/// The lines of an interval, and of its paths, under a name.
+/// The lines of an interval and of its paths, labelled with `name`.
 pub(super) fn interval(name: &str, interval: &Interval) -> Vec<String> {
     match interval {
         Interval::Sent(interval) => sent(name, interval),

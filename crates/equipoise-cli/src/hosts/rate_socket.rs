@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use crate::error::CliError;
 
-/// Pause after a failed accept.
+/// Pause after a failed `accept`.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Controls encoders: a line `rate BITS_PER_SECOND` for each rate of payload, and `keyframe` for each requested key frame.
+/// Controls encoders: sends a line `rate BITS_PER_SECOND` for each payload rate, and `keyframe` for each requested key
+/// frame.
 pub(super) struct RateSocket {
     path: PathBuf,
     state: Arc<Mutex<Listeners>>,
@@ -37,12 +38,12 @@ impl RateSocket {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else {
-                    // If the process has no file descriptors left, for example, this fails at once and repeatedly.
+                    // This fails at once and repeatedly if, for example, the process has no file descriptors left.
                     thread::sleep(PAUSE);
                     continue;
                 };
                 let mut listeners = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                // A reader that does not read is disconnected, so that nothing waits for it.
+                // The stream never blocks: a client that does not read is disconnected.
                 let ready = stream.set_nonblocking(true).is_ok();
                 let told = listeners.last.is_none_or(|rate| writeln!(stream, "rate {rate}").is_ok());
                 if ready && told {
@@ -67,7 +68,7 @@ impl RateSocket {
 
 impl Drop for RateSocket {
     fn drop(&mut self) {
-        // The socket file is ours; it does not matter if it was removed already.
+        // This process created the socket file; it does not matter if the file was already removed.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,5 @@
-//! RTCP of the decoder and the encoder at the ends: their requests to each other pass through the session.
+//! RTCP with the local decoder and encoder: passes key-frame requests from the decoder to the encoder through the
+//! session.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -11,8 +12,9 @@ use equipoise_session::wire::is_rtcp;
 use equipoise_session::wire::key_frames::{KeyFrameFeedback, KeyFrameRequest, encode_key_frame_request};
 use equipoise_session::wire::rtcp::{encode_cname, encode_receiver_report, parse_compound};
 
-/// Passes the decoder's requests for key frames, as they come in at `socket`, to the senders of the sources that they name, until `stop`
-/// is set. The socket is the one that RTP leaves from (RFC 5761), and has a timeout; requests from other hosts than the decoder's are ignored.
+/// Forwards the decoder's key-frame requests, which arrive at `socket`, to the senders of the requested SSRCs, until
+/// `stop` is set. The socket is the one that sends the RTP packets (RFC 5761), and has a timeout. Requests from hosts
+/// other than the decoder's are ignored.
 pub(super) fn from_decoder(socket: UdpSocket, decoder: SocketAddr, key_frames: KeyFrames, stop: Arc<AtomicBool>) {
     thread::spawn(move || {
         let mut buffer = [0; 2048];
@@ -21,7 +23,7 @@ pub(super) fn from_decoder(socket: UdpSocket, decoder: SocketAddr, key_frames: K
                 Ok((length, from)) if from.ip().to_canonical() == decoder.ip().to_canonical() => {
                     ask(buffer.get(..length).unwrap_or_default(), &key_frames);
                 }
-                // ICMP reports that the decoder does not listen yet; this is no reason to stop.
+                // An ICMP error means that the decoder does not listen yet; continue.
                 Ok(_) | Err(_) => {}
             }
         }
@@ -38,7 +40,7 @@ fn ask(datagram: &[u8], key_frames: &KeyFrames) {
 
 /// Sends RTCP to an encoder.
 pub(super) struct ToEncoder {
-    /// The socket that receives its RTP.
+    /// The socket that receives the encoder's RTP.
     socket: UdpSocket,
     ssrc: u32,
     to: Encoder,
@@ -51,7 +53,7 @@ pub(super) struct ToEncoder {
 pub(super) enum Encoder {
     /// A separate address.
     At(SocketAddr),
-    /// The source address of its last RTP packet (RFC 4961).
+    /// The source address of the encoder's last RTP packet (RFC 4961).
     Source(Arc<Mutex<SocketAddr>>),
 }
 
@@ -72,20 +74,20 @@ impl Encoder {
 }
 
 impl ToEncoder {
-    /// For the encoder of the source `ssrc`, whose RTP arrives at `socket`.
+    /// For the encoder with SSRC `ssrc`, whose RTP arrives at `socket`.
     pub(super) fn new(socket: &UdpSocket, ssrc: u32, to: Encoder) -> io::Result<Self> {
         Ok(Self { socket: socket.try_clone()?, ssrc, to, number: 0 })
     }
 
     /// Requests a key frame, in a compound packet that any RTP tool accepts (RFC 3550, Sec. 6.1).
     pub(super) fn ask(&mut self, request: KeyFrameRequest) {
-        // Any source except the encoder's own.
+        // The report may have any SSRC except the encoder's.
         let (own, mut datagram) = (self.ssrc.wrapping_add(1), Vec::new());
         encode_receiver_report(own, &[], &[], &mut datagram);
         encode_cname(own, "receiver@equipoise", &mut datagram);
         encode_key_frame_request(own, self.ssrc, (request, self.number), &mut datagram);
         self.number = self.number.wrapping_add(u8::from(request == KeyFrameRequest::FullIntra));
-        // An encoder that does not accept RTCP is no reason to stop.
+        // If the encoder does not accept RTCP, the session continues.
         let _ = self.socket.send_to(&datagram, self.to.address());
     }
 }

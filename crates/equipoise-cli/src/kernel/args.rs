@@ -65,7 +65,7 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    /// These parameters, and the previous value of each one that is not set.
+    /// Returns these parameters; each parameter that is not set keeps its previous value.
     pub(crate) fn over(&self, before: equipoise_kernel::Parameters) -> equipoise_kernel::Parameters {
         equipoise_kernel::Parameters {
             gamma: self.gamma.unwrap_or(before.gamma),

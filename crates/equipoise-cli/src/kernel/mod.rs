@@ -17,7 +17,7 @@ use crate::outcome::{Outcome, catch_interrupt};
 use crate::output::{Output, say};
 use args::{Kernel, Load, Set, Status};
 
-/// Interval at which Ctrl-C is checked. Ours: short enough to seem immediate.
+/// Interval at which Ctrl-C is checked. Our choice: short enough to seem immediate.
 const LISTEN: Duration = Duration::from_millis(50);
 
 /// `equipoise kernel`.
@@ -34,20 +34,21 @@ pub(crate) fn run(command: &Kernel) -> Result<Outcome, CliError> {
     }
 }
 
-/// Loads the congestion control if it is `wanted` and not loaded already. It is unloaded when the returned value is dropped.
+/// Loads the congestion control if it is `wanted` and not loaded yet. Dropping the returned value unloads it.
 pub(crate) fn lend(wanted: bool) -> Result<Option<Loaded>, CliError> {
     if !wanted || equipoise_kernel::is_loaded() {
         return Ok(None);
     }
     match equipoise_kernel::load(Parameters::default()) {
         Ok(loaded) => Ok(Some(loaded)),
-        // Another process has just loaded it.
+        // Another process has loaded it since the check above.
         Err(KernelError::Loaded) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The means to set the windows of flow pairs over a congestion control; `None` if the kernel or a missing permission prevents it.
+/// Returns the setter of TCP windows for flow pairs with this congestion control; `None` if the kernel does not support
+/// it, or if a permission is missing.
 pub(crate) fn window_control(control: &str) -> Option<WindowControl> {
     let preset = PresetWindow::load(control).ok().flatten()?;
     let name = preset.name();
@@ -68,7 +69,7 @@ fn load(options: &Load) -> Result<Outcome, CliError> {
         sleep(LISTEN);
     }
     drop(loaded);
-    // Ctrl-C is the normal way to end it.
+    // Ctrl-C is the normal way to end the command.
     Ok(Outcome::Complete)
 }
 

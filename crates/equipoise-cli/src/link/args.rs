@@ -166,10 +166,10 @@ path_options! {
 }
 
 impl Back {
-    /// The options of the reverse direction: these, and those of both directions for what is not set here.
+    /// The options of the reverse direction. Options that are not set here are copied from `path`.
     pub(crate) fn over(&self, path: &Path) -> Path {
         let Self { delay, jitter, loss, loss_burst, reorder, reorder_by, duplicate, queue, aqm, .. } = *self;
-        // An option replaces the alternatives to it.
+        // An option also replaces its alternatives: a rate replaces a trace, for example.
         let has_rate = self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some();
         let (loss, loss_burst) =
             if loss.is_some() || loss_burst.is_some() { (loss, loss_burst) } else { (path.loss, path.loss_burst) };

@@ -20,7 +20,8 @@ use crate::views::told::{Interval, Measured, Open, Start, Told, Way};
 use crate::writer::Screen;
 use args::{Aqm, Link, Path, RateLimit};
 
-/// Ours: packets of media, one every 2.4 ms, can overtake it, but a whole frame of video cannot.
+/// Extra delay of reordered packets. Our choice: media packets, one every 2.4 ms, can overtake a delayed packet, but a
+/// whole video frame cannot.
 const REORDER_BY: Span = Span::from_millis(5);
 
 /// `equipoise link`.
@@ -53,12 +54,12 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
     screen.finish();
     json.map_or(Ok(()), |json| json.fulfil(&report.to_json()))?;
     viewed?;
-    // Without --time, Ctrl-C is the normal way to end it.
+    // Without --time, Ctrl-C is the normal way to end the command.
     let cut_short = options.time.is_some() && stop.load(Ordering::Relaxed);
     Ok(if cut_short { Outcome::Interrupted } else { Outcome::Complete })
 }
 
-/// Prints which ends the link connects, and announces both directions.
+/// Prints the ends of the link, and announces both directions to the views.
 fn begin(ends: &Ends, address: Option<SocketAddr>, (screen, views): (&Screen, &Views)) {
     let place = match (ends, address) {
         (Ends::Udp { target, .. }, Some(address)) => format!("{address} to {target}"),
@@ -88,7 +89,7 @@ fn ends(options: &Link) -> Result<Ends, CliError> {
     }
 }
 
-/// A direction's configuration.
+/// The configuration of one direction.
 fn path(options: &Path) -> Result<PipeConfig, CliError> {
     let usual = PipeConfig::default();
     let failed = |file: &std::path::Path| {

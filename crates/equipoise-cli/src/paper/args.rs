@@ -34,7 +34,7 @@ pub(crate) enum Paper {
 }
 
 impl Paper {
-    /// Whether its experiments are to run in real time.
+    /// Whether the paper's experiments run in real time.
     pub(crate) const fn is_live(&self) -> bool {
         match self {
             Self::Waki2013(_) => false,

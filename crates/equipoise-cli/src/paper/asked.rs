@@ -85,7 +85,7 @@ pub(super) fn tobe_parts(asked: TobePart) -> Vec<tobe1999::Part> {
     }
 }
 
-/// The requested parts; `all` includes those that need pairs only if --pairs is given.
+/// The requested parts. `all` includes parts that need pairs of paths only if --pairs is given.
 pub(super) fn asvarujanon_parts(asked: AsvarujanonPart, has_pairs: bool) -> Vec<asvarujanon2014::Part> {
     use asvarujanon2014::Part;
     match asked {

@@ -12,7 +12,7 @@ use crate::outcome::{Outcome, catch_interrupt, outcome};
 /// Runs the requested parts in real time.
 pub(super) fn run(paper: &Paper) -> Result<Outcome, CliError> {
     match paper {
-        // It has no such option.
+        // This paper has no --live option.
         Paper::Waki2013(_) => Ok(Outcome::Complete),
         Paper::Kodama2009(EitherWorld { run: asked, .. }) => {
             live_parts(asked, kodama_parts, kodama2009::LIVE)?;
@@ -35,7 +35,7 @@ pub(super) fn run(paper: &Paper) -> Result<Outcome, CliError> {
     }
 }
 
-/// If it is interrupted, it returns the completed part.
+/// Runs the experiments. After an interruption, the results contain the completed part.
 fn run_live<P: ValueEnum + Send + Sync>(
     asked: &PaperRun<P>,
     run: impl FnOnce(&Options, &AtomicBool, &dyn Fn(f64)) -> Result<Results, ExperimentError>,
@@ -45,7 +45,7 @@ fn run_live<P: ValueEnum + Send + Sync>(
     Ok(outcome(&stop))
 }
 
-/// The requested parts among those that can be run live; `all` requests all of these.
+/// The requested parts that can be run live; `all` requests all of them.
 fn live_parts<P: ValueEnum + Send + Sync, T: PartialEq + Copy>(
     asked: &PaperRun<P>,
     parts: fn(P) -> Vec<T>,

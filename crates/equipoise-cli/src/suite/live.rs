@@ -1,4 +1,4 @@
-//! `--live`: the same cases over real sockets.
+//! `--live`: runs the same cases over real sockets.
 
 use equipoise_lab::scenario::Catalogue;
 use equipoise_lab::suite::live::{self, Length, Step};
@@ -10,17 +10,17 @@ use crate::outcome::{Outcome, catch_interrupt, outcome};
 use crate::output::say;
 use crate::waiting::in_words;
 
-/// Live runs that can be run.
+/// The live runs of a suite, after the check that they can be run.
 pub(super) struct Live<'a> {
     items: &'a [Item],
     law: (&'a Catalogue, &'a [String]),
     plan: Plan,
-    /// Only results may go to standard output.
+    /// If set, nothing except results may go to standard output.
     is_quiet: bool,
 }
 
 impl<'a> Live<'a> {
-    /// Prints how long the live runs will take, before anything is run. First checks that they can be run at all.
+    /// Checks that the live runs can be run, then prints how long they will take.
     pub(super) fn announce(
         items: &'a [Item],
         law: (&'a Catalogue, &'a [String]),
@@ -34,7 +34,7 @@ impl<'a> Live<'a> {
         Ok(Self { items, law, plan, is_quiet })
     }
 
-    /// Adds them to a simulated result. Ctrl-C ends them; the result then has the completed runs.
+    /// Runs the live runs and adds them to a simulated result. After Ctrl-C, the result contains the completed runs.
     pub(super) fn run_beside(
         self,
         mut result: SuiteResult,
@@ -58,7 +58,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Converts errors of live runs, so that they have the exit code and the hint of all live runs.
+/// Converts errors of live runs, so that their exit codes and hints are the same as in other commands.
 fn in_class(error: SuiteError) -> CliError {
     match error {
         SuiteError::Live(error) => error.into(),

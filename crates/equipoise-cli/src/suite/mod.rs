@@ -1,4 +1,4 @@
-//! `equipoise suite`: many cases under many controllers.
+//! `equipoise suite`: runs many test cases with many controllers.
 
 pub(crate) mod args;
 mod bars;
@@ -55,16 +55,16 @@ fn over_traces(options: &Traces) -> Result<Outcome, CliError> {
     all(&asked, &options.common)
 }
 
-/// The seed of the first run if none is named.
+/// The seed of the first run if no seed is given.
 const FIRST_SEED: u64 = 1;
 
-/// The runs to do.
+/// The requested runs.
 struct Asked {
     name: &'static str,
     items: Vec<Item>,
-    /// Simulated runs of each item.
+    /// Number of simulated runs of each item.
     runs: u32,
-    /// Live runs of each item, if requested.
+    /// Number of live runs of each item, if requested.
     #[cfg(feature = "live")]
     live_runs: Option<u32>,
 }
@@ -83,7 +83,7 @@ impl Files {
         Ok(Self { json: promise(json)?, csv: promise(&options.csv)?, html: promise(report)? })
     }
 
-    /// Whether results go to standard output, so that nothing else may.
+    /// Whether results go to standard output, so that no other text may be printed there.
     fn take_stdout(&self) -> bool {
         [&self.json, &self.csv].into_iter().any(|output| matches!(output, Some(Output::Stdout)))
     }

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::outcome::Outcome;
 use crate::output::{Output, say};
 
-/// Runs the paths, or writes one of them.
+/// Runs the random paths, or writes one of them as a scenario.
 pub(super) fn run(options: &Paths) -> Result<Outcome, CliError> {
     let catalogue = Catalogue::default();
     let law = (&catalogue, options.controller.as_str());

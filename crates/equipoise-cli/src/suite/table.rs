@@ -19,7 +19,7 @@ const WORDS: usize = 2;
 
 type Row = [String; HEADS.len()];
 
-/// A table for each case, and the variants that were not run.
+/// A table for each case, then the variants that were not run.
 pub(super) fn of(result: &SuiteResult) -> String {
     let mut text = format!("{}, {}\n", result.suite, result.seeds());
     for case in result.results.chunk_by(|one, other| one.case == other.case) {

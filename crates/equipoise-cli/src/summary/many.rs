@@ -1,4 +1,4 @@
-//! Several runs of a world in one table: one row per metric, one column per flow.
+//! A table for several runs, simulated or live: one row per metric, one column per flow.
 
 use equipoise_lab::metrics::{self, Metric};
 use equipoise_lab::result::{FlowResult, FlowSummary, Run, WorldSummary};
@@ -6,7 +6,7 @@ use equipoise_lab::result::{FlowResult, FlowSummary, Run, WorldSummary};
 /// Maximum width of a table in columns of the terminal.
 const WIDTH: usize = 100;
 
-/// The means of a world's runs, and their disturbances.
+/// The means of the runs, and the disturbances during them.
 pub(super) fn of(summary: &WorldSummary, runs: &[&Run]) -> String {
     let [first, .., last] = runs else { return String::new() };
     let world = summary.world.name();
@@ -23,7 +23,7 @@ pub(super) fn of(summary: &WorldSummary, runs: &[&Run]) -> String {
     text
 }
 
-/// A flow in a table.
+/// A flow's column in a table.
 struct Column<'a> {
     head: String,
     summary: &'a FlowSummary,
@@ -42,7 +42,7 @@ impl Column<'_> {
     }
 }
 
-/// Groups flows with the same metrics into tables, as many flows as fit into a line.
+/// Groups flows with the same metrics into tables. A table has as many flows as fit into a line.
 fn tables<'a>(summaries: &'a [FlowSummary], flows: &[FlowResult]) -> Vec<Vec<Column<'a>>> {
     let column = |(summary, flow): (&'a FlowSummary, &FlowResult)| {
         let of = flow.controller.as_ref().map(|controller| format!(" ({controller})")).unwrap_or_default();
@@ -80,7 +80,7 @@ fn table(columns: &[Column<'_>]) -> String {
     line("", &|column| column.head.clone()) + &rows.collect::<String>()
 }
 
-/// Stalls of the machine, runs that ended early, and the hosts of flow pairs.
+/// Stalls of the machine, runs that ended early, and notes on the hosts of flow pairs.
 fn disturbances(runs: &[&Run]) -> Vec<String> {
     let mut lines = Vec::new();
     let stalls: Vec<_> = runs.iter().flat_map(|run| &run.stalls).map(|stall| stall.end_s - stall.start_s).collect();

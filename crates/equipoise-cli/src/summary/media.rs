@@ -1,4 +1,4 @@
-//! The values of all media of a run together, and the table of its phases.
+//! The values of all media flows of a run together, and the table of the run's phases.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) fn of_run(media: &MediaResult) -> String {
     text
 }
 
-/// The means over several runs: a table of the whole run, and one of the phases if there is more than one.
+/// The means over several runs: a table for the whole run, and a table for the phases if there is more than one.
 pub(super) fn of_summary(summary: &WorldSummary) -> String {
     type Means = BTreeMap<String, Mean>;
     fn cell<T>(means: &Means, metric: &Metric<T>) -> Option<String> {
@@ -50,7 +50,7 @@ fn span(start_s: f64, end_s: f64) -> String {
     format!("{start_s} to {end_s} s")
 }
 
-/// Utilisation and waits in queues, if they are known.
+/// Utilisation of the capacity and waiting times in queues, if they are known.
 fn line(media: &MediaResult) -> Option<String> {
     let used = media.utilisation.map(|used| format!("{:.1} % of the available capacity used", used * 100.0));
     let waits = |queueing: QueueingResult| {
@@ -64,7 +64,7 @@ fn line(media: &MediaResult) -> Option<String> {
     (!known.is_empty()).then(|| known.join(", "))
 }
 
-/// A row for each phase, and a column for each metric that one of them has.
+/// A table with a row for each phase, and a column for each metric that any phase has.
 fn table<P: Copy, M>(
     indent: &str,
     phases: &[(String, P)],

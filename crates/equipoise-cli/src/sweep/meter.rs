@@ -1,4 +1,4 @@
-//! The progress of a sweep: a bar on a terminal, otherwise a line every ten seconds, as for the log of a batch job.
+//! Shows the progress of a sweep: a bar on a terminal, otherwise a line every ten seconds, for logs of batch jobs.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};

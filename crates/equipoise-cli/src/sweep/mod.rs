@@ -1,4 +1,4 @@
-//! `equipoise sweep`: writes all runs of a design into one table.
+//! `equipoise sweep`: runs all combinations of a design, and writes their results into one table.
 
 pub(crate) mod args;
 mod meter;
@@ -25,7 +25,7 @@ pub(crate) fn run(options: &Sweep) -> Result<Outcome, CliError> {
     };
     let folder = folder.map_err(CliError::Sweep)?;
     let is_quiet = options.quiet || [&parquet, &csv].into_iter().any(|output| matches!(output, Some(Output::Stdout)));
-    // A computer that only merges, such as the front end of a cluster, must not simulate runs that are left to other computers.
+    // A computer that only merges, such as the front end of a cluster, must not simulate the runs of other computers.
     if !(options.files.is_empty() && is_merged) {
         let meter = Meter::new(options.quiet);
         let shard = options.shard.unwrap_or(Shard::ALL);
@@ -66,10 +66,10 @@ fn design(options: &Sweep) -> Result<Design, CliError> {
     })
 }
 
-/// The seed of the first scenario, as it is set.
+/// The seed of the first scenario, after the changes of --set.
 fn first_seed(options: &Sweep, scenarios: &[NamedText]) -> Result<u64, CliError> {
     let (Some(file), Some(first)) = (options.files.first(), scenarios.first()) else { return Ok(1) };
-    // Errors in these values are reported for the whole design.
+    // Errors in these values are reported later, for the whole design.
     let set = options.set.iter().map(|text| text.parse()).collect::<Result<Vec<Override>, _>>().unwrap_or_default();
     let scenario = Scenario::parse_with(&first.text, &set);
     scenario.map(|scenario| scenario.seed).map_err(|source| CliError::Scenario { file: file.clone(), source })

@@ -22,7 +22,7 @@ pub(crate) struct Viewing {
     pub(crate) json_stream: Option<PathBuf>,
 }
 
-/// A port of this host, which others cannot reach, or a name or an address with a port.
+/// Parses a port of this host, which other hosts cannot reach, or a name or an address with a port.
 fn place(text: &str) -> Result<String, String> {
     if text.parse::<u16>().is_ok() {
         return Ok(format!("127.0.0.1:{text}"));

@@ -7,48 +7,48 @@ use serde::Serialize;
 use super::told::{Figures, Open, Start, Told, Way};
 use super::trail::Trail;
 
-/// The state of a run; its size is bounded for any length of the run and any number of sessions.
+/// The state of a run. Its size is bounded for runs of any length and with any number of sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     pub(crate) start: Option<Start>,
     /// Series in progress, by number.
     pub(crate) open: BTreeMap<u64, Series>,
-    /// Series that have ended, in order of their ends: the first ones.
+    /// The first series that ended, in order of their ends.
     pub(crate) ended: Vec<Series>,
-    /// Number of further series that have ended.
+    /// Number of later series that have ended.
     pub(crate) more_ended: u64,
     /// Totals by direction.
     pub(crate) sums: BTreeMap<Way, Total>,
     /// Time of the last event, in seconds since the run's start.
     pub(crate) at_s: f64,
-    /// History of all series together: sent, received and carried, in bit/s.
+    /// History of the total rate of all series, sent, received and carried, in bit/s.
     pub(crate) all: Trail,
-    /// Rates of all series together in the last minute.
+    /// Total rate of all series, recent samples, in bit/s.
     pub(crate) recent: Recent,
 }
 
-/// Maximum number of ended series. Ours: the same number as in the results of `receive`.
+/// Maximum number of ended series. Our choice: as many as in the results of `receive`.
 const KEPT: usize = 1000;
-/// Maximum number of series with a history: charts of more are unreadable.
+/// Maximum number of series with a history, because charts with more series are unreadable.
 pub(crate) const DRAWN: usize = 16;
-/// Points of the history for the terminal. Ours: about the number of its columns.
+/// Number of points of the history for the terminal. Our choice: about the number of its columns.
 const RECENT: usize = 120;
 
-/// A series.
+/// A series: a session, a flow, or one direction of an emulated path.
 #[derive(Debug)]
 pub(crate) struct Series {
     pub(crate) open: Open,
     /// Values of its last interval.
     pub(crate) now: Figures,
     pub(crate) total: Total,
-    /// The breaker that stopped it; `None` if it is not stopped.
+    /// The circuit breaker that stopped the series; `None` if it is not stopped.
     pub(crate) stopped_by: Option<&'static str>,
-    /// How often each breaker stopped it.
+    /// How often each circuit breaker stopped the series.
     pub(crate) breakers: BTreeMap<&'static str, u64>,
-    /// Its history, if it is one of the first.
+    /// The history of the series, if it is among the first [`DRAWN`] series.
     pub(crate) trail: Option<Trail>,
     pub(crate) recent: Recent,
-    /// Time and reason of its end.
+    /// Time, in seconds since the run's start, and reason of the end.
     pub(crate) end: Option<(f64, &'static str)>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Total {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     pub(crate) lost: u64,
-    /// Packets whose delay is known, and the sum of these delays in seconds.
+    /// Number of packets whose delay is known, and the sum of these delays in seconds.
     pub(crate) delayed: u64,
     pub(crate) delay_sum_s: f64,
 }
@@ -112,7 +112,7 @@ impl Recent {
         self.0.iter().copied().fold(0.0, f64::max)
     }
 
-    /// The last `count` of them, the oldest first.
+    /// The last `count` values, the oldest first.
     pub(crate) fn last(&self, count: usize) -> impl Iterator<Item = f64> + '_ {
         self.0.iter().skip(self.0.len().saturating_sub(count)).copied()
     }
@@ -185,7 +185,7 @@ impl Board {
         serde_json::to_string(&sums).unwrap_or_default()
     }
 
-    /// Samples the sums over all series; to be called about once per second.
+    /// Samples the sums over all series. Call it about once per second.
     pub(crate) fn sample(&mut self) {
         let [sent, received, carried] = Way::ALL.map(|way| self.rate_bps(way));
         let rate_bps = [sent, received, carried].into_iter().flatten().sum();

@@ -1,4 +1,4 @@
-//! Sends the events of a run to the pages that follow it, each through a bounded queue of its own.
+//! Sends the events of a run to the pages that follow it. Each page has a bounded queue.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -7,18 +7,19 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use super::board::DRAWN;
 use super::told::Told;
 
-/// Capacity of a page's queue, in lines; a page that falls further behind is disconnected. Ours: ten seconds of events each 0.6 s.
+/// Capacity of a page's queue, in lines; if it is full, the page is disconnected. Our choice: ten seconds of 16 series,
+/// each with an event every 0.6 s.
 const MOST_WAITING: usize = 256;
-/// Bytes of past events for a page that connects later. Ours: some minutes at the highest rate of events.
+/// Bytes of past events for pages that connect later. Our choice: some minutes at the highest rate of events.
 const MOST_KEPT: usize = 1 << 20;
 
 /// The lines for pages.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     start: Option<Arc<str>>,
-    /// The opening lines of the series in progress, each with that of its last breaker's action.
+    /// For each series in progress: its opening line, and the line of its circuit breaker's last action.
     open: BTreeMap<u64, (Arc<str>, Option<Arc<str>>)>,
-    /// The opening and the last line of the last series that ended.
+    /// For each of the last series that ended: its opening line and its last line.
     ended: VecDeque<[Arc<str>; 2]>,
     /// The last events, oldest first, and their total size.
     kept: VecDeque<Arc<str>>,
@@ -28,7 +29,7 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// Sends an event to the pages. Only the first sessions are sent one by one; sums cover the others.
+    /// Sends an event to the pages. At most [`DRAWN`] open sessions are sent one by one; sums cover the others.
     pub(crate) fn take(&mut self, told: &Told) {
         let line = || -> Arc<str> { serde_json::to_string(told).unwrap_or_default().into() };
         match told {
@@ -80,17 +81,17 @@ impl Hub {
     }
 
     fn post(&mut self, line: &Arc<str>) {
-        // A page that does not read, or that is gone, gets nothing more.
+        // A page that does not read, or that has disconnected, is removed.
         self.pages.retain(|page| page.try_send(line.clone()).is_ok());
     }
 
-    /// Returns the events so far, and the channel for further ones.
+    /// Returns the events so far, and the channel for later events.
     pub(crate) fn follow(&mut self) -> (Vec<Arc<str>>, Receiver<Arc<str>>) {
         let (page, news) = sync_channel(MOST_WAITING);
         if !self.is_closed {
             self.pages.push(page);
         }
-        // Intervals of a series may follow its end: a page plots them all the same.
+        // Intervals of a series may follow its end here; the page can still plot them.
         let open = self.open.values().flat_map(|(open, breaker)| [Some(open), breaker.as_ref()]).flatten();
         let so_far =
             self.start.iter().chain(self.ended.iter().flatten()).chain(open).chain(&self.kept).cloned().collect();
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
     use crate::views::samples;
 
-    /// If it fails, an abandoned page takes all memory, or blocks the others.
+    /// If it fails, a page that no longer reads uses memory without limit, or blocks the other pages.
     #[test]
     fn a_page_that_does_not_read_is_let_go_and_one_that_comes_later_knows_what_goes_on() {
         let mut hub = Hub::default();

@@ -1,7 +1,7 @@
-//! A run in the `OpenMetrics` text format.
+//! The metrics of a run in the `OpenMetrics` text format.
 //!
-//! Source: `OpenMetrics` 1.0, "Text Format" and "Summary". The registry of a library would be a second copy of the board, and existing
-//! libraries do not write quantiles of a summary; so the text is written from the board itself.
+//! Source: `OpenMetrics` 1.0, "Text Format" and "Summary". The text is written directly from the board, because a
+//! library's registry would be a second copy of the board, and existing libraries do not write quantiles of a summary.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::told::Way;
 /// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Approximate number of bytes for a session.
+/// Approximate number of bytes of the text for one session.
 const A_SESSION: usize = 1600;
 
 /// Returns the whole text. `dropped` is the number of events that did not reach the board.
@@ -38,7 +38,7 @@ enum Kind {
 }
 
 impl Page {
-    /// The head of a family of metrics, whose name ends in its unit if it has one.
+    /// Writes the head of a metric family. Its name ends with the unit, if there is one.
     fn family(&mut self, name: &str, kind: Kind, unit: &str, help: &str) {
         let kind = match kind {
             Kind::Counter => "counter",
@@ -58,7 +58,7 @@ impl Page {
         let _ = writeln!(self.text, "equipoise_{name}{{{labels}}} {value}");
     }
 
-    /// A sample, if its value is known.
+    /// Writes a sample, if its value is known.
     fn maybe(&mut self, name: &str, labels: &str, value: Option<f64>) {
         if let Some(value) = value {
             self.sample(name, labels, value);
@@ -75,7 +75,7 @@ impl Page {
         let _ = writeln!(self.text, "equipoise_views_dropped_total {dropped}");
     }
 
-    /// Totals of each direction, including series that have ended.
+    /// Writes the totals of each direction, including series that have ended.
     fn all(&mut self, board: &Board) {
         let ways: Vec<_> = board.sums.iter().map(|(way, total)| (*way, *total)).collect();
         self.family("sessions", Kind::Gauge, "", "Open sessions, flows or directions of a path.");
@@ -97,7 +97,7 @@ impl Page {
         }
     }
 
-    /// Values of each series in progress.
+    /// Writes the values of each series in progress.
     fn each(&mut self, board: &Board) {
         let each: Vec<_> = board.open.values().map(|series| (labels(series), series)).collect();
         let of = |series: &Series| series.now;
@@ -145,7 +145,7 @@ impl Page {
         }
     }
 
-    /// Quantiles are those of the last interval; sum and count are those of the whole session.
+    /// Writes the delays. The quantiles cover the last interval; sum and count cover the whole session.
     fn delays(&mut self, each: &[(String, &Series)]) {
         let help = "Delay of packets: at a receiver above the minimum of the session, at a sender the one that its controller uses.";
         self.family("delay_seconds", Kind::Summary, "seconds", help);
@@ -154,7 +154,7 @@ impl Page {
             let quantiles =
                 [("0.5", figures.delay_p50_s), ("0.95", figures.delay_p95_s), ("0.99", figures.delay_p99_s)];
             for (quantile, delay_s) in quantiles {
-                // Clock drift may lead to impossible values; a negative quantile is left out.
+                // Clock drift may lead to negative delays, which are impossible; they are omitted.
                 let known = delay_s.filter(|delay_s| *delay_s >= 0.0);
                 self.maybe("delay_seconds", &format!("{labels},quantile=\"{quantile}\""), known);
             }
@@ -200,8 +200,9 @@ mod tests {
     use crate::views::samples;
     use crate::views::told::Told;
 
-    /// If it fails, a scraper drops the whole text. The checks are those of `OpenMetrics` 1.0: a family's lines are contiguous, names end
-    /// with the unit, counters end in `_total`, samples are unique, and the text ends with its mark.
+    /// If it fails, a scraper rejects the whole text. The checks follow `OpenMetrics` 1.0: the lines of a family are
+    /// contiguous, names end with the unit, counters end in `_total`, samples are unique, and the text ends with `#
+    /// EOF`.
     #[test]
     fn the_text_is_what_the_format_asks_for() {
         let board = samples::board(3);
@@ -246,14 +247,14 @@ mod tests {
         assert!(text.contains("breaker=\"media timeout\"} 1"), "{text}");
     }
 
-    /// The cost of a scrape of a thousand sessions, and of their events: one scrape per second, fifteen times the usual frequency, and
-    /// one event of each session per second.
+    /// If it fails, metrics use too much processor time. The load is a thousand sessions with one event per second
+    /// each, and one scrape per second, fifteen times the usual frequency.
     #[test]
     fn the_metrics_of_a_thousand_sessions_cost_below_a_hundredth_of_a_core() {
         let mut board = samples::board(1000);
         let interval = samples::interval(0, 2.0);
         let [mut least, mut size] = [f64::INFINITY, 0.0];
-        // Other programs may slow the processor down: the minimum of several measurements counts.
+        // Other programs may slow the processor down, so the minimum of several measurements counts.
         for _ in 0..10 {
             let begun = processor_time_s();
             for series in 0..1000 {
@@ -271,7 +272,7 @@ mod tests {
         assert!(least < 0.01, "{:.2} ms for {size} B", least * 1e3);
     }
 
-    /// Processor time of this thread, which other load of the machine hardly affects.
+    /// Processor time of this thread, in s; other load on the machine hardly affects it.
     fn processor_time_s() -> f64 {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

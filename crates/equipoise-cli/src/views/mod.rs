@@ -1,4 +1,4 @@
-//! Live views of a run: the one stream of its events, and all its readers.
+//! Live views of a run: the stream of the run's events, and all its readers.
 //!
 //! ```text
 //!   real-time threads ──▶ main thread ──┬── lines of JSON (--json-stream), on a writer's thread
@@ -44,13 +44,13 @@ use hub::Hub;
 use told::{Interval, Measured, Told};
 use ui::Screenful;
 
-/// Capacity of the channel to the views, in events. Ours: those of a thousand sessions for ten seconds.
+/// Capacity of the channel to the views, in events. Our choice: the events of a thousand sessions in ten seconds.
 const MOST_EVENTS: usize = 10_000;
-/// Interval at which the terminal is drawn, its keys are read, and pages get their updates.
+/// Interval at which the terminal is drawn, keys are read, and pages receive updates.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long the end of the run waits for a view that is stuck.
+/// Maximum time for which the end of the run waits for a stalled view.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Interval at which sums are sampled.
+/// Interval at which the sums over all series are sampled.
 const SUMS: Duration = Duration::from_secs(1);
 
 /// All views of a run. Posting to them never blocks.
@@ -66,10 +66,10 @@ pub(crate) struct Views {
 /// The views' thread.
 #[derive(Debug)]
 struct Watching {
-    /// `None` once there is nothing more to post.
+    /// `None` after the last event was posted.
     post: Option<SyncSender<Told>>,
     shared: Shared,
-    /// `None` once it has ended.
+    /// `None` after the thread has ended.
     thread: Option<JoinHandle<()>>,
     sites: Vec<Site>,
 }
@@ -93,20 +93,21 @@ impl Shared {
     }
 }
 
-/// After a panic in another thread, the state is still good enough to be shown.
+/// Locks even after a panic in another thread, because the state is still good enough to be shown.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Lowers the priority of this thread below all others.
 fn yield_to_others() {
-    // If this is refused, nothing else changes.
+    // If the system refuses this, nothing else changes.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
 }
 
 impl Views {
-    /// Opens all requested views, so that every error is reported before the run begins. A key of the terminal sets `stop`. Only one
-    /// output may use standard output, be it a view or, if `stdout_is_taken`, the command's own.
+    /// Opens all requested views, so that every error is reported before the run begins. A key press in the terminal
+    /// can set `stop`. Only one output may use standard output: a view or, if `stdout_is_taken`, the output of the
+    /// command.
     pub(crate) fn open(
         options: &Viewing,
         report: Option<&Path>,
@@ -131,7 +132,7 @@ impl Views {
         Ok(Self { stream, report, watching, has_ui, takes_stdout })
     }
 
-    /// Whether a view uses standard output, so that nothing else may.
+    /// Whether a view uses standard output, so that no other text may be printed there.
     pub(crate) const fn takes_stdout(&self) -> bool {
         self.takes_stdout
     }
@@ -168,7 +169,7 @@ impl Views {
         }
     }
 
-    /// Posts an action of a session's circuit breakers, if the event is one.
+    /// Posts the event if it is an action of a session's circuit breakers.
     pub(crate) fn tell_of_breaker(&self, series: u64, at_s: f64, event: &Event) {
         let breaker = match event {
             Event::CircuitBroken(breaker) => Some(breaker.name()),
@@ -178,8 +179,8 @@ impl Views {
         self.tell(Told::Breaker { series, at_s, breaker });
     }
 
-    /// Ends the views after the run: shows the last state, restores the terminal, and writes the report. The caller writes its results
-    /// whatever this returns.
+    /// Ends the views after the run: shows the last state, restores the terminal, and writes the report. If this fails,
+    /// the caller still writes its results.
     pub(crate) fn finish(self, at_s: f64) -> Result<(), CliError> {
         let Self { stream, report, watching, .. } = self;
         let over = |dropped| Told::Over { at_s, dropped };
@@ -197,7 +198,7 @@ impl Views {
     }
 }
 
-/// Opens the requested servers; one if page and metrics have the same address.
+/// Opens the requested servers: a single server if page and metrics have the same address.
 fn sites(options: &Viewing, quiet: bool, shared: &Shared) -> Result<Vec<Site>, CliError> {
     let open = |place: &String, page: bool, metrics: bool| {
         let site = Site::open(place, Offers { page, metrics }, shared.clone()).map_err(|source| {
@@ -225,10 +226,10 @@ fn sites(options: &Viewing, quiet: bool, shared: &Shared) -> Result<Vec<Site>, C
     Ok(sites)
 }
 
-/// Prints the address, on standard error, because standard output may be used for results.
+/// Prints the address on standard error, because standard output may be used for results.
 fn say(address: SocketAddr, page: bool, metrics: bool) {
     let mut text = String::new();
-    // No browser finds a server by the address that stands for all of them.
+    // A browser cannot connect to an unspecified address such as 0.0.0.0, so the loopback address is printed.
     let address = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
         IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), address.port()),
@@ -240,7 +241,7 @@ fn say(address: SocketAddr, page: bool, metrics: bool) {
     if metrics {
         text.push_str(&format!("serving metrics at http://{address}/metrics\n"));
     }
-    // Without standard error there is nowhere to print it.
+    // If standard error is closed, the line is lost.
     let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
 }
 
@@ -268,7 +269,8 @@ impl Watching {
         Ok(Self { post: Some(post), shared, thread: Some(thread), sites })
     }
 
-    /// Posts the last event, and closes. The run is over: now this may wait for room in the channel, within the same time.
+    /// Posts the last event and ends the thread. The run is over, so this may wait for room in the channel, for at most
+    /// `PATIENCE`.
     fn end_with(&mut self, mut last: Told) {
         let deadline = Instant::now() + PATIENCE;
         while let Some(post) = &self.post
@@ -283,8 +285,8 @@ impl Watching {
         self.close();
     }
 
-    /// Waits until all events have been shown, restores the terminal, and closes the servers. A thread that a stuck terminal holds is
-    /// left behind.
+    /// Waits until all events have been shown, restores the terminal, and closes the servers. If a stalled terminal
+    /// blocks the thread, it is abandoned.
     fn close(&mut self) {
         self.post = None;
         if let Some(thread) = self.thread.take() {
@@ -293,7 +295,7 @@ impl Watching {
                 thread::sleep(LOOK / 20);
             }
             if thread.is_finished() {
-                // A panic of the thread has no one to report to.
+                // If the thread panicked, there is nobody to report it to.
                 let _ = thread.join();
             }
         }
@@ -301,14 +303,14 @@ impl Watching {
     }
 }
 
-/// Restores the terminal before an error is printed, so that the error is not drawn over.
+/// Restores the terminal before an error is printed, so that the terminal interface does not overwrite the error.
 impl Drop for Watching {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-/// The views' thread: runs until the end of the run.
+/// The views' thread: it runs until the end of the run.
 fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenful>, stop: &AtomicBool) {
     yield_to_others();
     let mut next_sums = Instant::now() + SUMS;
@@ -321,7 +323,7 @@ fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenfu
             let (mut board, mut hub) = (lock(&shared.board), lock(&shared.hub));
             for told in &news {
                 board.take(told);
-                // A page gets nothing after the end of the run, so the sums come before it.
+                // A page receives nothing after the end of the run, so the sums are sent before it.
                 if matches!(told, Told::Over { .. }) {
                     board.sample();
                     hub.tell(board.sums_line().into());

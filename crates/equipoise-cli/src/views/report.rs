@@ -8,7 +8,7 @@ use super::board::{Board, Series};
 use super::told::Way;
 use super::trail::{Point, Trail};
 
-/// The page.
+/// The report as an HTML page.
 pub(crate) fn html(board: &Board, dropped: u64) -> String {
     let (title, command, version) =
         board.start.as_ref().map_or(("", "", ""), |start| (start.title.as_str(), start.command, start.version));
@@ -20,7 +20,7 @@ pub(crate) fn html(board: &Board, dropped: u64) -> String {
             "<p class=\"verdict missed\">{dropped} events were dropped on their way to this report and are missing from it.</p>\n"
         ));
     }
-    // In order of their numbers, whether they have ended or not.
+    // Sort by series number, whether the series have ended or not.
     let mut all: Vec<&Series> = board.ended.iter().chain(board.open.values()).collect();
     all.sort_by_key(|series| series.open.series);
     page.push_str(&overview(board));
@@ -55,7 +55,7 @@ fn overview(board: &Board) -> String {
     format!("<h2>In all</h2>\n{}", table.to_html())
 }
 
-/// The history of a series.
+/// The section with the history of a series.
 fn section(series: &Series, trail: &Trail) -> String {
     let name = &series.open.name;
     let id = format!("s{}", series.open.series);
@@ -92,7 +92,7 @@ fn rates(id: &str, trail: &Trail, name: &str) -> Option<Chart> {
     chart((id.to_owned(), format!("Rate of {name}")), "Mbit/s", trail, lines)
 }
 
-/// A chart of the lines that have values; `None` if none has.
+/// A chart of the lines that have values; `None` if no line has values.
 fn chart((id, title): (String, String), unit: &'static str, trail: &Trail, lines: Lines) -> Option<Chart> {
     let layer = |(name, color, dash, of): &(&str, &'static str, &'static str, fn(&Point) -> f64)| {
         let points = joined(trail, *of);
@@ -111,9 +111,10 @@ fn chart((id, title): (String, String), unit: &'static str, trail: &Trail, lines
     (!layers.is_empty()).then(|| Chart::new(id, title, x, Axis::new(unit, 0.0, most * 1.05), layers))
 }
 
-/// Points of a line; unmeasured points are skipped if the next measured one is near, because reports may be rarer than intervals.
+/// The points of a line. Unmeasured points are skipped if the next measured point is near, because reports may be rarer
+/// than intervals.
 fn joined(trail: &Trail, of: fn(&Point) -> f64) -> Vec<(f64, f64)> {
-    /// Ours: several usual report intervals.
+    /// Maximum gap within a line, in s. Our choice: several usual report intervals.
     const FAR_S: f64 = 5.0;
     let far_s = FAR_S * trail.intervals_a_point() as f64;
     let mut joined: Vec<(f64, f64)> = Vec::new();

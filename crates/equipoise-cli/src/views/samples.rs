@@ -25,7 +25,7 @@ pub(crate) fn interval(series: u64, at_s: f64) -> Told {
     Told::Interval(Box::new(Interval { series, at_s, measured }))
 }
 
-/// One second of `sessions` sessions; a breaker stopped the first one.
+/// The state after one second of `sessions` sessions; a circuit breaker stopped the first session.
 pub(crate) fn board(sessions: u64) -> Board {
     let mut board = Board::default();
     board.take(&start());

@@ -1,4 +1,4 @@
-//! The events of a run: the one stream that all views read.
+//! The events of a run, as one stream that all views read.
 
 use equipoise_lab::link::LinkInterval;
 use equipoise_lab::record::IntervalRow;
@@ -20,7 +20,7 @@ pub(crate) enum Told {
     Breaker {
         /// The session.
         series: u64,
-        /// When, in seconds since the run's start.
+        /// The time, in seconds since the run's start.
         at_s: f64,
         /// The breaker's name; `null` if the media resumes.
         breaker: Option<&'static str>,
@@ -29,14 +29,14 @@ pub(crate) enum Told {
     End {
         /// The session.
         series: u64,
-        /// When, in seconds since the run's start.
+        /// The time, in seconds since the run's start.
         at_s: f64,
         /// The reason.
         why: &'static str,
     },
     /// The run is over.
     Over {
-        /// When, in seconds since the run's start.
+        /// The time, in seconds since the run's start.
         at_s: f64,
         /// Number of earlier lines that were dropped, because their reader stalled.
         dropped: u64,
@@ -53,12 +53,12 @@ pub(crate) struct Start {
     pub(crate) title: String,
 }
 
-/// A series: anything with intervals of its own.
+/// A series: anything with its own intervals, such as a session, a flow or a direction of a path.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Open {
-    /// Its number, unique in the run.
+    /// The number of the series, unique in the run.
     pub(crate) series: u64,
-    /// When, in seconds since the run's start.
+    /// The time, in seconds since the run's start.
     pub(crate) at_s: f64,
     pub(crate) name: String,
     pub(crate) direction: Way,
@@ -70,7 +70,7 @@ pub(crate) struct Open {
 pub(crate) enum Way {
     Sent,
     Received,
-    /// Through an emulated path.
+    /// Through an emulated path on this host.
     Carried,
 }
 
@@ -99,7 +99,7 @@ impl From<Direction> for Way {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Interval {
     pub(crate) series: u64,
-    /// When it ended, in seconds since the run's start; `start_s` and `end_s` are since the session's start.
+    /// The end of the interval, in seconds since the run's start; `start_s` and `end_s` count from the session's start.
     pub(crate) at_s: f64,
     #[serde(flatten)]
     pub(crate) measured: Measured,
@@ -109,15 +109,15 @@ pub(crate) struct Interval {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Measured {
-    /// At one end of a session between hosts.
+    /// Measured at one end of a session between hosts.
     Session(results::Interval),
-    /// Of a flow of a live run.
+    /// Measured for a flow of a live run.
     Flow(IntervalRow),
-    /// In one direction of an emulated path.
+    /// Measured in one direction of an emulated path.
     Path(LinkInterval),
 }
 
-/// The values common to all kinds, for charts and sums. A value that was not measured is `None`.
+/// The values that all kinds of intervals have, for charts and sums. `None` means not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Figures {
     pub(crate) lasted_s: f64,
@@ -192,7 +192,7 @@ impl Measured {
     }
 }
 
-/// Share of lost packets among lost and received ones; `None` without packets.
+/// Share of lost packets among lost and received packets; `None` without packets.
 fn share(lost: u64, came: u64) -> Option<f64> {
     let all = lost + came;
     (all > 0).then(|| lost as f64 / all as f64)

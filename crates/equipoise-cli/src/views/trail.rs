@@ -1,21 +1,21 @@
-//! History in a bounded number of points.
+//! A history with a bounded number of points.
 
 use super::told::Figures;
 
-/// Points at the ends of intervals; with too many, neighbours are merged evenly.
+/// Points at the ends of intervals. If there are too many points, neighbours are merged in pairs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trail {
     points: Vec<Point>,
-    /// The incomplete point, and the number of intervals in it.
+    /// The point that is not complete yet, and its number of intervals.
     open: Option<(Point, u32)>,
-    /// Number of intervals in a point, as a power of two.
+    /// Number of intervals in a point: 2 to the power of `thinned`.
     thinned: u32,
 }
 
-/// Maximum number of points. Ours: twice the pixels of a chart's width.
+/// Maximum number of points. Our choice: twice the width of a chart in pixels.
 const MOST: usize = 2000;
 
-/// A point in time, and the measurements until then; `NaN` if not measured.
+/// A point in time, and the measurements of the interval before it; `NaN` if not measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
     pub(crate) at_s: f64,
@@ -41,7 +41,7 @@ impl Point {
         }
     }
 
-    /// Merges both: means, and the larger 95th percentile.
+    /// Merges two points with `count` and `more` intervals: means, and the larger 95th percentile.
     fn and(self, count: f64, other: Self, more: f64) -> Self {
         let mean = |one: f64, two: f64| match (one.is_nan(), two.is_nan()) {
             (false, false) => (one * count + two * more) / (count + more),
@@ -82,7 +82,7 @@ impl Trail {
         self.points.iter().copied().chain(self.open.map(|(point, _)| point))
     }
 
-    /// Number of intervals in a point.
+    /// Number of intervals in a complete point.
     pub(crate) const fn intervals_a_point(&self) -> u64 {
         1 << self.thinned
     }
@@ -92,7 +92,7 @@ impl Trail {
 mod tests {
     use super::*;
 
-    /// If it fails, the report of a session of months takes all memory, or lacks its beginning.
+    /// If it fails, the report of a session of months uses memory without limit, or lacks the session's beginning.
     #[test]
     fn a_trail_of_any_length_has_a_bounded_number_of_points_over_all_of_its_time() {
         let mut trail = Trail::default();

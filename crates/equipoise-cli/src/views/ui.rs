@@ -1,6 +1,7 @@
-//! The terminal as a view of the series in progress, redrawn ten times per second.
+//! Shows the series in progress in the terminal, redrawn ten times per second.
 //!
-//! The layout is written by hand, line by line: a layout solver would be a tenth of the size that the terminal adds to the command.
+//! The layout code writes line by line, because a layout library would add a tenth to the code size of the terminal
+//! view.
 
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
@@ -19,14 +20,14 @@ use super::board::{Board, Series};
 use super::lock;
 use super::told::Way;
 
-/// Whether the other end of a terminal is closed, as when its window is.
+/// Whether the other end of a terminal is closed, for example because its window was closed.
 fn is_closed(terminal: &impl AsFd) -> bool {
     let mut states = [PollFd::new(terminal, PollFlags::empty())];
     poll(&mut states, Some(&Timespec::default())).is_ok()
         && states[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
 }
 
-/// A terminal under our control. It is restored when this is dropped, and when the program panics.
+/// A terminal that the program controls. It is restored when this value is dropped, and when the program panics.
 #[derive(Debug)]
 pub(super) struct Screenful {
     terminal: DefaultTerminal,
@@ -36,19 +37,20 @@ pub(super) struct Screenful {
 }
 
 impl Screenful {
-    /// Takes control of the terminal; `None` if standard output is not one.
+    /// Takes control of the terminal; `None` if standard output is not a terminal.
     pub(super) fn open() -> Option<Self> {
         if !io::stdout().is_terminal() {
             return None;
         }
-        // It may have changed the terminal before it failed.
+        // The call may have changed the terminal before it failed, so the terminal is restored.
         let terminal = ratatui::try_init().map_err(|_| ratatui::try_restore()).ok()?;
         Some(Self { terminal, first: 0, is_left: false })
     }
 
-    /// Handles the keys that were pressed, and draws the board. It is locked while it is read, not while the terminal takes the output.
+    /// Handles pressed keys, and draws the board. The board is locked while it is read, but not while the terminal
+    /// takes the output.
     pub(super) fn draw(&mut self, board: &Mutex<Board>) {
-        // Reading from a terminal that was closed would never return.
+        // Reading from a closed terminal would never return.
         while !is_closed(&io::stdout()) {
             if !event::poll(Duration::ZERO).is_ok_and(|is_there| is_there) {
                 let first = self.first;
@@ -70,7 +72,7 @@ impl Screenful {
         let page = 10;
         match key.code {
             KeyCode::Char('q') => self.is_left = true,
-            // A terminal in raw mode does not send a signal for it.
+            // In raw mode, the terminal does not send a signal for Ctrl-C.
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => self.is_left = true,
             KeyCode::Down | KeyCode::Char('j') => self.first += 1,
             KeyCode::Up | KeyCode::Char('k') => self.first = self.first.saturating_sub(1),
@@ -96,9 +98,9 @@ impl Drop for Screenful {
 const HEAD: Style = Style::new().add_modifier(Modifier::BOLD);
 const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
 const ALARM: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
-/// Lines of the chart of rates.
+/// Height of the rate chart, in lines.
 const PICTURE: u16 = 6;
-/// Columns of a name, and of the small chart at the end of a line.
+/// Width of a name, and of the small chart at the end of a line, in columns.
 const NAME: usize = 28;
 const SMALL: u16 = 24;
 
@@ -135,7 +137,7 @@ fn render(board: &Board, first: usize, area: Rect, buffer: &mut Buffer) {
     pen.write(&format!("q ends the run, arrows scroll{hidden}"), FAINT);
 }
 
-/// The position of the drawing.
+/// The drawing position.
 struct Pen<'a> {
     buffer: &'a mut Buffer,
     area: Rect,
@@ -143,7 +145,7 @@ struct Pen<'a> {
 }
 
 impl Pen<'_> {
-    /// A line of text, cut off at the edge.
+    /// Writes a line of text, cut off at the edge.
     fn write(&mut self, text: &str, style: Style) {
         if self.line < self.area.bottom() {
             self.buffer.set_stringn(self.area.x, self.line, text, usize::from(self.area.width), style);
@@ -151,7 +153,7 @@ impl Pen<'_> {
         self.line += 1;
     }
 
-    /// A chart of `lines` lines, with the newest value at the right.
+    /// Draws a chart of `lines` lines, with the newest value at the right.
     fn picture(&mut self, values: impl Iterator<Item = f64>, lines: u16) {
         let height = lines.min(self.area.bottom().saturating_sub(self.line));
         let place = Rect { y: self.line, height, ..self.area };
@@ -211,7 +213,7 @@ mod tests {
         terminal.backend().to_string()
     }
 
-    /// If it fails, a view whose window was closed reads from it forever.
+    /// If it fails, the program never ends after the terminal's window was closed.
     #[test]
     fn a_terminal_whose_other_end_is_closed_is_noticed() {
         let (reader, writer) = io::pipe().expect("a pipe");
@@ -235,7 +237,7 @@ mod tests {
         }
     }
 
-    /// If it fails, a small terminal, or more sessions than it has lines, ends the run.
+    /// If it fails, a small terminal, or more sessions than the terminal has lines, crashes the program.
     #[test]
     fn any_size_can_be_drawn_and_what_has_no_room_can_be_scrolled_to() {
         let board = samples::board(200);

@@ -1,4 +1,4 @@
-//! Media that the receiver sends, media both ways at once, and several sessions in parallel.
+//! Media from the receiver, media in both directions at once, and several sessions in parallel.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -13,7 +13,7 @@ use crate::support::{Folder, Running, equipoise, eventually, keygen, port_of, re
 
 const KEY: &str = "d2hhdCBvbmx5IHRoZXNlIHR3byBob3N0cyBrbm93Cg==";
 
-/// A receiver on this host's loopback with a key, its port, and the file of its results.
+/// A receiver on the loopback interface with a key, its port, and the file of its results.
 struct Receiver {
     running: Running,
     port: String,
@@ -32,7 +32,7 @@ impl Receiver {
         Self { running, port, json, _folder: folder }
     }
 
-    /// Interrupts it and returns its results.
+    /// Interrupts the receiver and returns its results.
     fn results(mut self) -> Value {
         self.running.interrupt();
         results(&fs::read_to_string(&self.json).expect("written"))
@@ -52,7 +52,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
 }
 
-/// If it fails, what a receiver sends on request is not what was asked for, or its two ends report different sessions.
+/// If it fails, a receiver does not send the requested media, or the two ends report different numbers.
 #[test]
 fn a_receiver_sends_what_is_asked_for_and_both_ends_say_how_much() {
     let receiver = Receiver::start(&[]);
@@ -71,7 +71,7 @@ fn a_receiver_sends_what_is_asked_for_and_both_ends_say_how_much() {
         assert!(told["intervals"][0]["streams"][0]["packets"].is_number(), "{told}");
     }
     let rate = told["streams"][0]["end"]["rate_bps"].as_f64().expect("a rate");
-    // If the machine stalls, it sends less, never more.
+    // If the machine stalls, the receiver sends less than requested, never more.
     assert!((1e6..2.1e6).contains(&rate), "{rate}");
     let bytes = number(&told["streams"][0]["end"]["bytes_received"]);
     assert_eq!(bytes, 500 * number(&told["streams"][0]["end"]["packets_received"]));
@@ -166,7 +166,8 @@ fn a_receiver_sends_no_more_than_it_may_and_nothing_without_a_key_unless_it_is_t
     assert_eq!(receiver.results()["sessions"][0]["direction"], "sent");
 }
 
-/// A receiver of a version without sessions on request. If it fails, the user gets no explanation and suspects a firewall.
+/// A receiver of a version that cannot send on request. If it fails, the user gets no explanation and suspects a
+/// firewall.
 #[test]
 fn a_receiver_of_an_older_version_is_named() {
     let old = UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -175,7 +176,7 @@ fn a_receiver_of_an_older_version_is_named() {
     let answering = thread::spawn(move || {
         let mut buffer = [0; 2048];
         let (length, from) = old.recv_from(&mut buffer).expect("a question");
-        // A Retry of version 2 with the request's number, which is the answer of version 2 to an unknown request.
+        // A Retry message of version 2 with the request's number: version 2 answers this to an unknown request.
         let mut answer = [0; 96];
         answer[..4].copy_from_slice(b"eq\x02\x02");
         answer[8..24].copy_from_slice(&buffer[8..24]);
@@ -194,7 +195,7 @@ fn a_receiver_of_an_older_version_is_named() {
     );
 }
 
-/// If it fails, the restart of a home router ends a stream, or media goes to an address that was not proved.
+/// If it fails, a stream ends when a home router restarts, or media is sent to an address that was not validated.
 #[test]
 #[ignore = "real time: 14 s"]
 fn media_finds_a_listener_whose_address_has_changed() {
@@ -219,7 +220,7 @@ fn media_finds_a_listener_whose_address_has_changed() {
     let packets = |line: &Value| (line["end_s"].as_f64(), number(&line["streams"][0]["packets"]));
     let all: Vec<_> = here["intervals"].as_array().expect("intervals").iter().map(packets).collect();
     let silent = all.iter().filter(|(_, packets)| *packets == 0).count();
-    // Two seconds of silence, an opening, and a law that restarts at a low rate.
+    // Two seconds of silence, a new opening of the session, and a control law that restarts at a low rate.
     assert!((3..=9).contains(&silent), "{all:?}");
     let last: u64 = all.iter().rev().take(4).map(|(_, packets)| packets).sum();
     assert!(last > 100, "{all:?}");

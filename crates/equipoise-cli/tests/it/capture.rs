@@ -1,7 +1,7 @@
-//! The packets on the wire, decoded by an independent tool.
+//! Tests that an independent tool can decode the packets on the wire.
 //!
-//! A live run in a separate network namespace, captured by tshark and decoded as RTP with RTCP on the same
-//! port. Skipped without tshark or without the permission to create a namespace.
+//! A live run in a separate network namespace is captured by tshark and decoded as RTP with RTCP on the same port. The
+//! tests are skipped without tshark or without the permission to create a namespace.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Capture, Folder, Running, installed, scenario};
 
-/// A warning in tshark's scale; an error is 0x00800000.
+/// tshark's severity for a warning; an error is 0x00800000.
 const WARNING: u32 = 0x0040_0000;
 
-/// Options that make the short demo even shorter.
+/// Replacements that make the short demo even shorter.
 const SHORTER: [(&str, &str); 4] = [
     ("duration = \"10 s\"", "duration = \"1500 ms\""),
     ("warm_up = \"2 s\"", "warm_up = \"500 ms\""),
@@ -24,8 +24,8 @@ const SHORTER: [(&str, &str); 4] = [
 /// Fields of the frames that match a filter, one line per frame.
 fn frames(capture: &str, filter: &str, fields: &[&str]) -> Vec<String> {
     let mut tshark = Command::new("tshark");
-    // Every port may carry RTP; RTCP on the same port is recognised by its packet type (RFC 5761). When the last report arrives, its
-    // sender may have ended: the kernel's ICMP answer quotes the report and is not ours.
+    // Every port may carry RTP; RTCP on the same port is recognised by its packet type (RFC 5761). When the last report
+    // arrives, its receiver may have ended; the kernel's ICMP message then quotes the report and is ignored.
     let filter = format!("({filter}) && !icmp");
     tshark.args(["-r", capture, "-d", "udp.port==1-65535,rtp", "-Y", &filter, "-T", "fields"]);
     for field in fields {
@@ -36,7 +36,7 @@ fn frames(capture: &str, filter: &str, fields: &[&str]) -> Vec<String> {
     String::from_utf8_lossy(&read.stdout).lines().map(str::to_owned).collect()
 }
 
-/// Captures a live run of `scenario`, and hands the capture to `judge`.
+/// Captures a live run of `scenario`, and passes the capture to `judge`.
 fn captured(scenario: &str, judge: impl FnOnce(&str)) {
     if !installed("tshark") {
         return;
@@ -53,7 +53,7 @@ fn captured(scenario: &str, judge: impl FnOnce(&str)) {
     judge(&capture);
 }
 
-/// The fast test of captures: 1.5 s, and one check of all frames.
+/// The fast test of captures: a run of 1.5 s, and one check of all frames.
 #[test]
 fn tshark_decodes_a_short_run_without_a_complaint() {
     let folder = Folder::new();
@@ -103,13 +103,13 @@ fn judge(capture: &str) {
     let timed = frames(capture, "rtp.ext.profile == 0xbede && rtp.p_type == 96", &["frame.number"]);
     assert_eq!(timed.len(), media.len(), "every packet carries its sending time");
 
-    // Requests: SR with an extension of 8 bytes, 64 bytes of IP; each of twenty is captured before and after the bottleneck,
-    // and on a busy machine there may be fewer.
+    // Report requests: SR with an extension of 8 bytes, 64 bytes of IP. Each of 20 requests is captured before and
+    // after the bottleneck; on a busy machine there may be fewer.
     let requests =
         frames(capture, "rtcp.pt == 200 && rtcp.length == 8", &["ip.len", "rtcp.profile-specific-extension"]);
     assert!(requests.len() >= 10, "{requests:?}");
     assert!(requests.iter().all(|fields| fields.starts_with("64\t") && fields.len() > 4), "{requests:?}");
-    // Answers: RR with one block and an extension of 12 bytes, 72 bytes of IP.
+    // Reports: RR with one block and an extension of 12 bytes, 72 bytes of IP.
     let answers = frames(
         capture,
         "rtcp.pt == 201 && rtcp.length == 10",
@@ -117,7 +117,7 @@ fn judge(capture: &str) {
     );
     assert!(answers.len() >= 10, "{answers:?}");
     assert!(answers.iter().all(|fields| fields.starts_with("72\t") && fields.ends_with("\t1")), "{answers:?}");
-    // Compounds with a name, and the goodbye.
+    // Compound packets with a CNAME, and the BYE.
     assert!(!frames(capture, "rtcp.pt == 202 && rtcp.sdes.type == 1", &["frame.number"]).is_empty());
     assert!(!frames(capture, "rtcp.pt == 203", &["frame.number"]).is_empty());
 }

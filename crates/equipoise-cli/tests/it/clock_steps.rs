@@ -1,4 +1,5 @@
-//! Clocks that are set in the middle of a session, in real time and across namespaces: by 3 s either way, at either end.
+//! Clocks that are set during a session, by 3 s forwards or backwards, at either end, in real time and across
+//! namespaces.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use crate::machine::Machine;
 use crate::middle::Passing;
 use crate::support::{Running, skip};
 
-/// The steps, in order: the side, and the seconds by which its clock is set.
+/// The steps, in order: the host (0 for the sender), and the seconds by which its clock is set.
 const STEPS: [(usize, i64); 4] = [(0, 3), (0, -3), (1, 3), (1, -3)];
 const NAMES: [&str; 2] = ["sender", "receiver"];
 /// Number of half-second intervals, before and after a step, whose rates are compared.
@@ -22,14 +23,15 @@ const WATCHED: usize = 8;
 /// If the machine stalls for longer than this, one report interval, the test is skipped.
 const STALL: Span = Span::from_millis(250);
 
-/// The rate in the `watched` half seconds before `at`, and its minimum in the same number after `at`, in bit/s.
+/// The mean rate in the `watched` half-second intervals before `at`, and the minimum rate in as many intervals after
+/// `at`, in bit/s.
 fn around(rates: &[f64], at: usize, watched: usize) -> (f64, f64) {
     let before = &rates[at - watched..at];
     let least = rates[at..].iter().take(watched).copied().fold(f64::MAX, f64::min);
     (before.iter().sum::<f64>() / watched as f64, least)
 }
 
-/// A whole session, during which `act` runs after its start; `None`, with the reason printed, if the machine was too
+/// Runs a whole session, and `act` after its start. Returns `None`, with the reason printed, if the machine was too
 /// busy.
 #[expect(clippy::print_stdout, reason = "it says how far off the machine was")]
 fn session(bench: &Bench, seconds: u32, act: impl FnOnce(Instant, &Running, &Running)) -> Option<Told> {
@@ -60,7 +62,7 @@ fn noticed(told: &Told) -> [Option<u64>; 2] {
     [&told.sender["end"], &told.receiver].map(|end| end["wall_clock_steps"].as_u64())
 }
 
-/// The fast test of this file: one step after a second, and the delays.
+/// The fast test of this file: one step after one second, and a check of the delays.
 #[test]
 fn a_senders_wall_clock_that_is_set_once_is_noticed_and_moves_neither_delay_nor_rate() {
     let Some(mut bench) = Bench::new(Machine::shared(), |_: &Passing| vec![0]) else { return };
@@ -82,7 +84,7 @@ fn a_senders_wall_clock_that_is_set_once_is_noticed_and_moves_neither_delay_nor_
     assert!(least > 0.4 * before, "{:?}", told.rates());
 }
 
-/// If it fails, an administrator or a time server that sets a host's clock changes the measured delays, and so the rate.
+/// If it fails, the delays and thus the rate change when an administrator or a time server sets a host's clock.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
@@ -110,9 +112,9 @@ fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
     }
 }
 
-/// The monotonic clock of a session jumps if its virtual machine is moved, and stops while the machine is suspended.
+/// The monotonic clock of a host jumps if its virtual machine is moved, and stops while the machine is suspended.
 ///
-/// If it fails, time that did not pass for one of the peers is measured as delay.
+/// If it fails, a jump of one host's clock is measured as delay.
 #[test]
 #[ignore = "real time: 43 s, alone on the machine"]
 fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
@@ -148,16 +150,17 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
     assert_eq!(noticed(&told), [Some(2), Some(2)], "the wall clock did not go along");
     let found = told.sender["end"]["clock_steps"].as_array().expect("a list");
     let found: Vec<f64> = found.iter().filter_map(serde_json::Value::as_f64).collect();
-    // The receiver's clock has advanced relative to the sender's.
+    // A step is the change of the receiver's clock minus the sender's clock.
     let made = STEPS.map(|(side, by)| if side == 0 { -by as f64 } else { by as f64 });
     assert_eq!(found.len(), made.len(), "{found:?}");
     assert!(found.iter().zip(made).all(|(found, made)| (found - made).abs() < 0.1), "{found:?}");
-    // Results use the sender's clock.
+    // The results use the sender's clock, which has been set by the earlier steps.
     let mut sender_ahead = 0;
     for (number, (side, by)) in STEPS.into_iter().enumerate() {
         let from = 2 * (at(number) as i64 + sender_ahead) as usize;
         sender_ahead += if side == 0 { by } else { 0 };
-        // A jump of the sender's clock produces half seconds without content; a suspended receiver is an outage.
+        // If the sender's clock jumps forwards, or the receiver is suspended, six half-second intervals contain no
+        // media.
         let until = from + if (side == 0) == (by > 0) { 6 } else { 0 };
         let (before, least) = around(&told.rates(), from, WATCHED);
         let rates = told.rates();
@@ -167,7 +170,7 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
             NAMES[side],
             back.map_or(f64::NAN, |back| back as f64 / 2.0)
         );
-        // For a sender whose clock jumps, reports seem to be missing for that time, and each missing one halves the rate.
+        // After such a jump, reports seem to be missing for 3 s, and each missing report halves the rate.
         let is_silence = (side == 0) == (by > 0);
         assert!(is_silence || least > 0.2 * before, "at most two halvings: {rates:?}");
         assert!(back.is_some_and(|back| back <= 8), "within 16 report intervals: {rates:?}");

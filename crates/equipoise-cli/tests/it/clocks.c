@@ -1,9 +1,9 @@
-/* A host's clocks, as its programs and its kernel show them, which a test may set while they run.
+/* A library that gives a process its own clocks, which a test can set while the process runs.
  *
- * Preloaded into a process. The file $EQUIPOISE_CLOCKS holds five 64-bit numbers: the true wall time in ns of the last
- * setting, the nanoseconds by which the wall clock is off before and from that moment on, and the same for the monotonic
- * clock. What setting the wall clock reaches is reached here: CLOCK_REALTIME, and the kernel's stamps on datagrams, each by
- * the offset of the moment when it was made. Of the monotonic clock: its readings, and deadlines that are slept for.
+ * It is preloaded. The file $EQUIPOISE_CLOCKS holds five 64-bit numbers: the true wall time, in ns, at which a clock
+ * was last set, the offset of the wall clock, in ns, before and after this time, and the same two offsets of the
+ * monotonic clock. The wall clock's offset applies to CLOCK_REALTIME and to the kernel's timestamps of datagrams, each
+ * according to its time. The monotonic clock's offset applies to its readings and to the deadlines of sleeps.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -10,10 +10,10 @@ use std::time::SystemTime;
 
 use crate::support::{Folder, skip};
 
-/// Which of a host's clocks.
+/// The clock of a host to set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// `CLOCK_REALTIME`, and the kernel's stamps.
+    /// `CLOCK_REALTIME`, and the kernel's timestamps of datagrams.
     Wall,
     /// `CLOCK_MONOTONIC`, which changes when a machine is suspended or moved.
     Monotonic,
@@ -25,12 +25,12 @@ pub(crate) struct Clocks {
     files: [String; 2],
 }
 
-/// Offsets in the file, in bytes.
+/// Byte offset of the setting time in the file, and the count of numbers.
 const AT: u64 = 0;
 const NUMBERS: usize = 5;
 
 impl Clocks {
-    /// Unchanged clocks; `None`, with the reason printed, without a C compiler.
+    /// Clocks without offsets; `None`, with the reason printed, if there is no C compiler.
     pub(crate) fn new(folder: &Folder) -> Option<Self> {
         let (library, source) = (folder.file("clocks.so"), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/clocks.c"));
         let compiled = Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o", &library, source]).status();
@@ -50,7 +50,7 @@ impl Clocks {
         command.env("LD_PRELOAD", &self.library).env("EQUIPOISE_CLOCKS", &self.files[side]);
     }
 
-    /// Sets a clock of host `side` forward or back, now.
+    /// Sets a clock of host `side` forwards or backwards by `seconds`, now.
     pub(crate) fn set(&self, side: usize, which: Which, seconds: i64) {
         let file = File::options().read(true).write(true).open(&self.files[side]).expect("still there");
         let read = |at: u64| {

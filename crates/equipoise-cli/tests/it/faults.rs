@@ -1,5 +1,5 @@
-//! The effect of hostile and broken networks on a session between two hosts. Each test states what must hold; the book's table
-//! of faults is made from their output.
+//! The effect of hostile and broken networks on a session between two hosts. Each test states what must hold; the
+//! book's table of faults is made from the tests' output.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -17,17 +17,17 @@ use crate::support::{Folder, Running, keygen, results};
 
 const MIN: f64 = 500e3;
 const MAX: f64 = 4e6;
-/// The beginnings of the first lines of the sender and the receiver.
+/// The first words of the first output line of the sender and the receiver.
 const WORDS: [&str; 2] = ["sending ", "receiving "];
 
-/// A session through a hostile middle.
+/// Two hosts, and a path between them that damages traffic.
 pub(crate) struct Bench {
     hosts: Hosts,
     middle: Middle,
     folder: Folder,
     /// The clocks of the hosts, if they are separate.
     clocks: Option<Clocks>,
-    /// Released last.
+    /// The lock on the machine, released last.
     _machine: Machine,
 }
 
@@ -58,7 +58,7 @@ impl Bench {
         self.clocks.as_ref().expect("they were given")
     }
 
-    /// Starts the command and waits until it receives or sends.
+    /// Starts the command on host `side`, and waits until it receives or sends.
     fn start(&self, side: usize, arguments: &[&str]) -> Running {
         let mut command = self.hosts.equipoise(side, arguments);
         if let Some(clocks) = &self.clocks {
@@ -74,7 +74,7 @@ impl Bench {
         self.start(1, &[&["receive", "--key", &key, "--json", &json], more].concat())
     }
 
-    /// A sender whose session is open.
+    /// Starts a sender and waits until its session is open.
     pub(crate) fn sender(&self, seconds: u32, more: &[&str]) -> Running {
         let (key, json, seconds) = (self.folder.file("key"), self.folder.file("sender.json"), seconds.to_string());
         let (port, middle) = (self.middle.port(), self.hosts.middle(0));
@@ -98,7 +98,7 @@ impl Bench {
         results(&fs::read_to_string(self.folder.file(name)).expect("the results are written"))
     }
 
-    /// A whole session of generated media.
+    /// Runs a whole session with generated media.
     fn run(self, seconds: u32) -> Told {
         let mut receiver = self.receiver("receiver.json", &["--one-off"]);
         let mut sender = self.sender(seconds, &[]);
@@ -159,7 +159,7 @@ impl Told {
     }
 }
 
-/// Pseudo-random shares that depend on the packet's number alone.
+/// A pseudo-random number from 0 to 1 that depends only on the packet's number and `salt`.
 fn chance(number: u64, salt: u64) -> f64 {
     let mut x = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ salt;
     x = (x ^ (x >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -174,7 +174,7 @@ fn lossy(share: f64) -> impl FnMut(&Passing) -> Vec<u64> + Send {
     }
 }
 
-/// The fast test of this file: what must hold with any fault, and that the session makes progress.
+/// The fast test of this file: checks what must hold with any fault, and that the session makes progress.
 #[test]
 fn a_session_goes_on_through_a_middle_that_loses_and_doubles_packets() {
     let mut lose = lossy(0.1);
@@ -201,13 +201,14 @@ fn up_to_a_third_of_all_packets_may_be_lost_each_way() {
         told.hold(&format!("{:.0} % lost each way", share * 100.0));
         let lost = 1.0 - told.passed as f64 / told.media as f64;
         assert!((lost - share).abs() < 0.1, "{lost}");
-        // A sender cannot know whether losses are random or come from a policer; so it tolerates few losses and reacts to many.
+        // A sender cannot know whether losses are random or caused by a policer, so it tolerates few losses and reacts
+        // to many.
         let last = told.rates().last().copied().unwrap_or(0.0);
         assert_eq!(last > 1.5 * MIN, share < 0.3, "{last} with {share}");
     }
 }
 
-/// A fault of one kind, from 8 s to 12 s.
+/// Drops all datagrams of one kind from 8 s to 12 s.
 fn lost_for_four_seconds(kind: Kind) -> impl FnMut(&Passing) -> Vec<u64> + Send {
     move |passing| {
         let lost = passing.kind == kind && (8..12).contains(&passing.at.as_secs());
@@ -249,13 +250,13 @@ fn packets_that_come_twice_count_once() {
     );
 }
 
-/// A stream through a path without losses arrives complete.
+/// If it fails, a stream does not arrive complete over a path without losses.
 fn intact(what: &str, fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static, counter: &str, at_least: u64) {
     let Some(bench) = Bench::new(Machine::shared(), fate) else { return };
     let (from, to) = (bench.folder.file("stream"), bench.folder.file("received"));
     let stream: Vec<u8> = (0..500_000u32).flat_map(u32::to_le_bytes).collect();
     fs::write(&from, &stream).expect("written");
-    // Long enough for a machine that stalls sometimes, which adds to the delay.
+    // The hold time is long because a machine that stalls adds to the delay.
     let mut receiver = bench.receiver("receiver.json", &["--one-off", "--hold", "500 ms", "--output", &to]);
     let mut sender = bench.sender(0, &["--file", &from]);
     sender.finish();
@@ -277,7 +278,7 @@ fn an_outage_of_ten_seconds_ends_no_session() {
     let told = bench.run(34);
     told.hold("an outage of 10 s");
     let rates = told.rates();
-    // It begins 8 s after the sender's first datagram, which is two round trips before its own beginning.
+    // The outage begins 8 s after the sender's first datagram, which is two round trips before the first interval.
     assert!(rates[24..33].iter().all(|rate| *rate <= MIN * 1.01), "at the lowest rate before it ends: {rates:?}");
     let high = rates[34..].iter().position(|rate| *rate > 2.0 * MIN).expect("it recovers");
     println!("an outage of 10 s: above twice the lowest rate {:.1} s after its end", high as f64 / 2.0);
@@ -292,7 +293,7 @@ fn a_receiver_that_is_killed_and_started_again_gets_the_session_again() {
     let mut first = bench.receiver("first.json", &[]);
     let mut sender = bench.sender(20, &[]);
     thread::sleep(Duration::from_secs(6));
-    // SIGKILL goes to `ip netns exec`, which has become the command itself.
+    // SIGKILL reaches the command, because `ip netns exec` has replaced itself with the command.
     first.kill();
     thread::sleep(Duration::from_secs(2));
     let mut second = bench.receiver("receiver.json", &["--one-off"]);
@@ -327,7 +328,7 @@ fn a_sender_that_is_killed_is_given_up_after_a_while() {
 fn an_address_that_changes_ends_no_session() {
     let mut changed = 0;
     let fate = move |passing: &Passing| {
-        // At 5 s and at 9 s, as a home router does when it restarts.
+        // The sender's address changes at 5 s and at 9 s, as after a restart of a home router.
         let due = u64::from(passing.at.as_secs() >= 5) + u64::from(passing.at.as_secs() >= 9);
         let now = passing.to_receiver && due > changed;
         changed = changed.max(due);
@@ -368,7 +369,8 @@ fn floods_of_garbage_and_of_made_up_reports_change_nothing() {
                 for (at, byte) in datagram.iter_mut().enumerate() {
                     *byte = (chance(count, at as u64) * 256.0) as u8;
                 }
-                // Every second datagram is well formed: media, a request or a report of any source, which anyone can forge.
+                // Every second datagram is well formed: media, a request or a report with a random SSRC, which anyone
+                // can forge.
                 if count.is_multiple_of(2) {
                     datagram[0] = 0x80 | u8::from(count.is_multiple_of(4));
                     datagram[1] = [96, 200, 201][(count / 2 % 3) as usize];

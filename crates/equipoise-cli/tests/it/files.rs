@@ -1,4 +1,4 @@
-//! Input and output files: the right ones, or none.
+//! Input and output files: each is correct, or missing.
 
 use std::fs;
 use std::io::Read as _;
@@ -76,7 +76,7 @@ fn json_on_standard_output_is_nothing_but_json_and_the_trace_has_every_packet() 
     assert_eq!(folder.names(), ["trace.csv"], "nothing preliminary is left");
 }
 
-/// What the command does if the reader of its standard output goes away `after` this number of bytes.
+/// The result of the command if the reader of its standard output ends `after` this number of bytes.
 fn unread(arguments: &[&str], after: usize) -> Output {
     let mut child =
         equipoise().args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
@@ -86,7 +86,8 @@ fn unread(arguments: &[&str], after: usize) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
-/// `| head` is neither an error to report nor a panic. Text that is not read may be lost; lost results show in the exit code.
+///  head|`| head` must cause neither an error message nor a panic. Text that is not read may be lost; lost results
+/// change the exit code.
 #[test]
 fn a_closed_pipe_ends_every_printing_quietly() {
     let (demo, folder) = (scenario("demo-short"), Folder::new());
@@ -145,7 +146,7 @@ window = { name = "reno" }
 tcp = { transfer = "5 MB" }
 "#;
 
-/// The answer of --check for CI must be the same as that in the report.
+/// If it fails, the exit code of --check differs from the judgement in the report.
 #[test]
 fn whether_it_held_is_said_in_the_terminal_in_the_report_and_by_the_exit_code() {
     let folder = Folder::new();

@@ -1,4 +1,5 @@
-//! Sessions between two hosts as in the README: streams, another program's RTP, and what a third party on the path can see.
+//! Sessions between two hosts as in the README: streams, another program's RTP, and what a third party on the path can
+//! read.
 
 use std::env;
 use std::fs::{self, File};
@@ -19,7 +20,7 @@ use crate::support::{Capture, Folder, Running, equipoise, eventually, installed,
 
 const KEY: &str = "d2hhdCBvbmx5IHRoZXNlIHR3byBob3N0cyBrbm93Cg==";
 
-/// A receiver on this host's loopback that prints only the requested output, and its port.
+/// Starts a receiver on the loopback interface that prints only the requested output; returns it and its port.
 fn receiver(arguments: &[&str]) -> (Child, String) {
     let mut command = equipoise();
     command.args(["receive", "-p", "0", "-1"]).args(arguments).env("EQUIPOISE_KEY", KEY);
@@ -61,7 +62,7 @@ fn the_key_may_come_from_the_environment_and_results_go_to_standard_output() {
     }
     assert_eq!(received["intervals"][0]["session"], 0);
     let rate = sent["end"]["rate_bps"].as_f64().expect("a rate");
-    // If the machine stalls, it sends less, never more.
+    // If the machine stalls, the sender sends less than requested, never more.
     assert!((0.5e6..1.05e6).contains(&rate), "{rate}");
     assert_eq!(sent["start"]["encrypted"], true);
     let end = &received["sessions"][0]["end"];
@@ -70,7 +71,7 @@ fn the_key_may_come_from_the_environment_and_results_go_to_standard_output() {
     assert_eq!(end["bytes_received"].as_u64(), sent["end"]["packets_sent"].as_u64().map(|packets| packets * 500));
 }
 
-/// If it fails, a receiver whose output is a pipe to a slow program uses all memory, at the rate of the session.
+/// If it fails, the memory of a receiver whose output goes to a slow program grows at the rate of the session.
 #[test]
 fn a_reader_that_stands_still_costs_a_receiver_a_bounded_memory_and_learns_what_it_missed() {
     let folder = Folder::new();
@@ -90,7 +91,7 @@ fn a_reader_that_stands_still_costs_a_receiver_a_bounded_memory_and_learns_what_
     let told = results(&fs::read_to_string(&json).expect("written"));
     let end = &told["sessions"][0]["end"];
     let dropped = end["payload_dropped"].as_u64().expect("a count");
-    // 32 MiB may wait, and two copies within the program take at most the same again.
+    // 32 MiB may be queued, and two copies within the program take at most as much again.
     assert!(dropped > 100 && peak_kb < 80_000, "{dropped} dropped, {peak_kb} kB at most");
     assert_eq!(end["payload_bytes"].as_u64(), Some(received.len() as u64));
     let mut warning = String::new();
@@ -142,7 +143,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
     }
 }
 
-/// Both hosts, and a path between them that forwards everything.
+/// Both hosts, with a path between them that forwards every datagram.
 fn across(machine: &Machine) -> Option<(Hosts, Middle, Folder)> {
     let hosts = Hosts::new(machine)?;
     let middle = Middle::start(&hosts, |_| vec![0]);
@@ -151,7 +152,7 @@ fn across(machine: &Machine) -> Option<(Hosts, Middle, Folder)> {
     Some((hosts, middle, folder))
 }
 
-/// The fast test across hosts.
+/// The fast test across hosts. If it fails, a file does not arrive unchanged.
 #[test]
 fn a_file_comes_from_host_to_host_as_it_was() {
     let machine = Machine::shared();
@@ -173,7 +174,7 @@ fn a_file_comes_whole_over_a_path_that_loses_if_it_is_repaired() {
     let machine = Machine::shared();
     let Some(hosts) = Hosts::new(&machine) else { return };
     let lossy = |passing: &Passing| {
-        // Not the first and the last packets: no packet before the first or after the last would show that they are missing.
+        // Drop neither the first nor the last packets: the receiver detects a gap only between received packets.
         let is_lost = passing.kind == Kind::Media && passing.number % 7 == 3 && (20..130).contains(&passing.number);
         if is_lost { vec![] } else { vec![0] }
     };
@@ -197,7 +198,7 @@ fn a_file_comes_whole_over_a_path_that_loses_if_it_is_repaired() {
     assert!(sent["end"]["packets_repeated"].as_u64() >= Some(repaired), "{sent}");
 }
 
-/// The fast test of an encrypted session in the view of an independent tool.
+/// The fast test of what tshark can read of an encrypted session.
 #[test]
 fn a_stranger_on_the_way_reads_nothing_of_a_session_with_a_key() {
     what_a_stranger_reads(&["--key"]);
@@ -258,7 +259,7 @@ fn one_recorder_of_datagrams() {
             }
             continue;
         };
-        // RTCP of the same program is not relayed.
+        // RTCP from the same program is not relayed.
         if !(192..=223).contains(&buffer[1]) {
             file.write_all(&(length as u32).to_be_bytes()).expect("written");
             file.write_all(&buffer[..length]).expect("written");
@@ -269,12 +270,12 @@ fn one_recorder_of_datagrams() {
     }
 }
 
-/// When this file exists, a recorder ends if there is nothing more to record.
+/// The name of a file: if it exists, the recorder ends as soon as there is nothing more to record.
 fn stop_file(recording: &str) -> String {
     format!("{recording}.stop")
 }
 
-/// A recorder on a host, with an open socket.
+/// Starts a recorder on a host, and waits until its socket is open.
 fn recorder(hosts: &Hosts, side: usize, role: &str) -> Running {
     let recorder = Places::end(hosts.name(side), "hosts::one_recorder_of_datagrams", (ROLE, role));
     port_of(recorder.id(), "udp");
@@ -292,7 +293,7 @@ fn datagrams(path: &str) -> Vec<Vec<u8>> {
     all
 }
 
-/// The fast test of another program's RTP.
+/// The fast test of forwarding another program's RTP.
 #[test]
 fn two_seconds_of_ffmpegs_rtp_pass_through_byte_by_byte() {
     the_rtp_of_ffmpeg_passes("1.5", "3", 60);
@@ -304,7 +305,7 @@ fn the_rtp_of_ffmpeg_passes_through_byte_by_byte() {
     the_rtp_of_ffmpeg_passes("5", "9", 200);
 }
 
-/// Sends `seconds` of video through a session that `lasts` longer; more than `least` packets must arrive.
+/// Sends video for `seconds` through a session that `lasts` longer. More than `least` packets must arrive.
 fn the_rtp_of_ffmpeg_passes(seconds: &str, lasts: &str, least: usize) {
     if !installed("ffmpeg") {
         return;
@@ -318,7 +319,7 @@ fn the_rtp_of_ffmpeg_passes(seconds: &str, lasts: &str, least: usize) {
     let (port, address) = (middle.port(), hosts.middle(0));
     let relay = ["send", &address, "-p", &port, "--key", &key, "--rtp", "5006", "--min-rate", "2M", "-t", lasts];
     let mut sender = hosts.equipoise(0, &[&relay[..], &["--report-interval", "250 ms"]].concat());
-    // It prints nothing before the first packet arrives.
+    // The sender prints nothing before the first packet arrives.
     let mut sender = Running::start(&mut sender);
     assert_eq!(port_of(sender.id(), "udp"), 5006);
     let mut ffmpeg = hosts.command(0, "ffmpeg");
@@ -370,7 +371,7 @@ fn the_rate_is_told(seconds: &str) {
     let rates: Vec<u64> =
         lines.iter().filter_map(|line| line.strip_prefix("rate ")).filter_map(|rate| rate.parse().ok()).collect();
     assert_eq!(rates.len(), lines.len(), "{lines:?}");
-    // 56 of 1200 bytes are headers: this is the payload's share of the limits.
+    // 56 of 1200 bytes are headers; the bounds are the payload's part of the minimum and maximum rates.
     assert!(rates.iter().all(|rate| (950_000..7_640_000).contains(rate)), "{rates:?}");
     assert!(rates.windows(2).any(|pair| pair[1] > pair[0]), "on an idle path the rate rises: {rates:?}");
     assert!(!Path::new(&path).exists(), "the socket goes with the session");

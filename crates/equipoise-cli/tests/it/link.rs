@@ -1,4 +1,4 @@
-//! `equipoise link` with traffic through it: of UDP over loopback, and of any kind between namespaces.
+//! `equipoise link` with traffic: UDP over loopback, and any traffic between namespaces.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -12,10 +12,10 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Capture, Folder, Running, equipoise, eventually, installed, keygen, port_of, results, run, said};
 
-/// Longer than any stall.
+/// Timeout, longer than any stall of the machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Starts the command, waits for the line that says that it is ready, and returns that line.
+/// Starts the command, and returns the line which it prints when it is ready.
 pub(crate) fn start(mut command: Command) -> (Running, String) {
     let (running, line) = Running::ready(&mut command);
     assert!(line.starts_with("carrying "), "{line}");
@@ -32,7 +32,8 @@ fn udp(address: &str) -> UdpSocket {
     socket
 }
 
-/// The whole path of a mark: the sender's header, the relay's queue, the receiver's count, its report, the sender's results.
+/// If it fails, ECN marks are lost on their way from the relay's queue to the receiver's report and the sender's
+/// results.
 #[test]
 fn marks_of_a_relay_come_back_to_the_sender() {
     let folder = Folder::new();
@@ -46,7 +47,7 @@ fn marks_of_a_relay_come_back_to_the_sender() {
     command.args(["--rate", "2M", "--aqm", "dualpi2"]);
     let (mut relay, line) = start(command);
     let port = line.split(' ').nth(1).and_then(|address| address.rsplit(':').next()).expect("an address");
-    // More than the relay carries: there is a queue from the start.
+    // The rate exceeds the relay's capacity, so there is a queue from the start.
     let sent = ["send", "127.0.0.1", "-p", port, "--insecure", "-t", "1.5", "-b", "2.1M", "--report-interval", "200ms"];
     let sent = run(&[&sent[..], &["--ecn", "ect1", "-i", "0.5", "-J"]].concat());
     assert!(sent.status.success() && receiver.wait().expect("it ends").success(), "{}", said(&sent));
@@ -79,7 +80,7 @@ fn a_relay_delays_both_ways_loses_a_share_and_tells_until_it_is_interrupted() {
     let (len, from) = server.recv_from(&mut buffer).expect("it comes");
     assert!(begin.elapsed() >= Duration::from_millis(30) && &buffer[..len] == b"first");
     assert_eq!(server.recv_from(&mut buffer).expect("it comes twice"), (5, from));
-    // The first packet of a path with loss in bursts meets the good state, all others here the bad one.
+    // The first packet on a path with bursty loss meets the good state; here all later packets meet the bad state.
     for answer in [b"1", b"2", b"3"] {
         server.send_to(answer, from).expect("sent");
         thread::sleep(Duration::from_millis(1));
@@ -93,7 +94,7 @@ fn a_relay_delays_both_ways_loses_a_share_and_tells_until_it_is_interrupted() {
     let report = report_in(&report);
     assert_eq!((&report["forward"]["packets_in"], &report["forward"]["packets_out"]), (&1.into(), &2.into()));
     assert_eq!((&report["back"]["packets_lost"], &report["back"]["packets_out"]), (&2.into(), &1.into()));
-    // Five bytes and the headers of IPv4 and UDP.
+    // 5 bytes, and the headers of IPv4 and UDP.
     assert_eq!((&report["forward"]["bytes_in"], &report["clients"]), (&33.into(), &1.into()));
 }
 
@@ -163,7 +164,8 @@ fn rates_come_from_files_too_and_a_time_ends_it() {
     let (forward, back) = (&settings["forward"], &settings["back"]);
     let steps = json!([{ "time_s": 0.0, "rate_bps": 15_000_000 }, { "time_s": 10.0, "rate_bps": 5_000_000 }]);
     assert_eq!(forward["capacity"], json!({ "kind": "rate", "steps": steps }));
-    // Two opportunities of 1500 bytes in 10 ms; options that are not set for the reverse direction are those of the forward one.
+    // Two opportunities of 1500 bytes in 10 ms. Options that are not set for the reverse direction are copied from the
+    // forward direction.
     assert_eq!(back["capacity"], json!({ "kind": "trace", "mean_rate_bps": 2_400_000, "length_s": 0.01 }));
     assert_eq!(back["jitter"], json!({ "kind": "normal", "deviation_s": 0.001 }));
     assert_eq!((&back["reorder_share"], &back["reorder_by_s"]), (&0.01.into(), &0.005.into()));
@@ -190,7 +192,7 @@ fn one_end_of_the_traffic() {
     }
 }
 
-/// Answers datagrams of UDP, then receives everything over TCP and reports how long it took.
+/// Answers UDP datagrams, then receives all data over TCP, checks it, and confirms it.
 fn far_end() {
     let socket = udp("10.9.2.2:7000");
     let (mut stream, _) = TcpListener::bind("10.9.2.2:7000").expect("a free port").accept().expect("a sender");
@@ -219,13 +221,13 @@ fn near_end() {
     stream.write_all(&bytes).expect("all of it");
     stream.shutdown(std::net::Shutdown::Write).expect("open");
     assert_eq!(stream.read(&mut [0; 1]).expect("the far end is content"), 1);
-    // 3 MB at 20 Mbit/s, without headers.
+    // 3 MB at 20 Mbit/s take 1.2 s, even without headers.
     assert!(begin.elapsed() >= Duration::from_millis(1200), "{:?}", begin.elapsed());
 }
 
 const BURST: u8 = 200;
 
-/// IP packets of 1000 bytes: some in a burst, some separately.
+/// Sends IP packets of 1000 bytes, first in a burst, then separately.
 fn burst() {
     let socket = udp("10.9.2.1:0");
     for number in 0..BURST {
@@ -233,7 +235,7 @@ fn burst() {
         payload[0] = number;
         socket.send_to(&payload, "10.9.2.2:9").expect("sent");
         match number {
-            // ARP resolves the far end's address first; few packets may wait for the answer.
+            // ARP resolves the far end's address first; only a few packets can wait for the answer.
             0 => thread::sleep(Duration::from_millis(500)),
             _ if number > BURST / 2 => thread::sleep(Duration::from_millis(u64::from(number % 4))),
             _ => {}
@@ -241,13 +243,13 @@ fn burst() {
     }
 }
 
-/// Echoes and a transfer from the near end to the far one; returns whether both ends succeeded.
+/// Runs echoes and a transfer from the near end to the far end; returns whether both ends succeeded.
 pub(crate) fn traffic_passes(places: &Places) -> bool {
     let mut far = Places::end(&places.far, END, (ROLE, "far"));
-    // Its UDP socket is open before that.
+    // The far end opens its UDP socket before its TCP port.
     port_of(far.id(), "tcp");
     let near = Places::end(&places.near, END, (ROLE, "near")).wait().success();
-    // Without a near end it would wait forever; it is killed when it is dropped.
+    // If the near end failed, the far end would wait forever; it is killed when it is dropped.
     near && far.wait().success()
 }
 
@@ -269,11 +271,11 @@ fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
     assert!(forward["bytes_out"].as_u64().is_some_and(|bytes| bytes > BYTES as u64), "{report}");
     assert!(forward["late"]["packets"].as_u64().is_some_and(|packets| packets > 2000), "{report}");
     assert_eq!(report["sockets"]["oversize"], 0, "{report}");
-    // The kernel's TCP passes 64 kB at once to an interface that supports this, such as a veth.
+    // The kernel's TCP passes segments of 64 kB to an interface that supports this, such as a veth.
     assert!(report["frames_taken_apart"].as_u64().is_some_and(|frames| frames > 0), "{report}");
 }
 
-/// The kernel's TCP, which supports ECN, through every queue that marks packets.
+/// If it fails, a queue of the link does not mark packets of the kernel's TCP, which supports ECN.
 #[test]
 #[ignore = "real time: 10 s"]
 fn queues_tell_the_kernels_tcp_of_congestion_by_marks() {
@@ -299,9 +301,9 @@ fn queues_tell_the_kernels_tcp_of_congestion_by_marks() {
     }
 }
 
-/// Times in seconds and numbers of the packets of a capture; the number is the first byte of the payload.
+/// Times in seconds and numbers of the packets in a capture; the number is the first byte of the payload.
 fn packets_of(capture: &str) -> Vec<(f64, u8)> {
-    /// Header sizes of the file and of each record; then of Ethernet, IPv4 and UDP.
+    /// Header sizes in bytes: of the file, of each record, and of Ethernet, IPv4 and UDP together.
     const HEADERS: (usize, usize, usize) = (24, 16, 14 + 20 + 8);
     let bytes = fs::read(capture).expect("written");
     assert_eq!(bytes.first_chunk(), Some(&0xa1b2_3c4d_u32.to_ne_bytes()), "a pcap file in nanoseconds");
@@ -316,8 +318,8 @@ fn packets_of(capture: &str) -> Vec<(f64, u8)> {
     packets
 }
 
-/// Compares tcpdump on both of the link's interfaces with the recursion of a link: the program's own statistics are
-/// not used.
+/// Compares captures by tcpdump on both interfaces of the link with the departure times of an ideal link. The program's
+/// own statistics are not used.
 #[test]
 #[ignore = "real time: 4 s, alone on the machine"]
 fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
@@ -354,7 +356,7 @@ fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
         late.push(departure - (free_at + 0.010));
     }
     late.sort_by(f64::total_cmp);
-    // Both captures use the kernel's clock, and the program reads it some microseconds earlier or later.
+    // Both captures use the kernel's clock; the program reads this clock some microseconds earlier or later.
     assert!(late[0] > -50e-6, "{} us early", late[0] * -1e6);
     let median = late[late.len() / 2];
     assert!(median < 2e-3, "median {} us", median * 1e6);

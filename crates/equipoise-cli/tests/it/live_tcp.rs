@@ -1,4 +1,4 @@
-//! `equipoise live` with TCP flows: connections of this machine's kernel beside a session, through one emulated bottleneck.
+//! `equipoise live` with TCP flows: the kernel's connections and a session through one emulated bottleneck.
 
 use std::fs;
 use std::process::Output;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::machine::Machine;
 use crate::support::{Folder, NAMESPACES, run, said, skip};
 
-/// A session of 3 Mbit/s and the flows in `flows`, over 20 Mbit/s and 10 ms with a queue of 50 packets.
+/// A session of 3 Mbit/s and the flows in `flows`, over a link of 20 Mbit/s and 10 ms with a queue of 50 packets.
 fn scenario(folder: &Folder, duration: &str, flows: &[&str]) -> String {
     let mut text = format!(
         "name = \"live-tcp\"\nduration = \"{duration}\"\nwarm_up = \"2 s\"\nsample_interval = \"100 ms\"\n\
@@ -24,7 +24,7 @@ fn scenario(folder: &Folder, duration: &str, flows: &[&str]) -> String {
     file
 }
 
-/// The results of a run across namespaces, by world; `None`, with the reason printed, if namespaces cannot be created.
+/// The results of a run across namespaces. Returns `None`, with the reason printed, if namespaces cannot be created.
 fn across_namespaces(folder: &Folder, file: &str, more: &[&str]) -> Option<Value> {
     let _machine = Machine::shared();
     let json = folder.file("live.json");
@@ -41,7 +41,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// The fast test of this file: a connection, for one second alone and for two seconds next to the session.
+/// The fast test of this file: one second of a connection alone, and two seconds next to the session.
 #[test]
 fn a_connection_of_the_kernel_takes_what_a_session_leaves_of_the_link() {
     let folder = Folder::new();
@@ -51,17 +51,17 @@ fn a_connection_of_the_kernel_takes_what_a_session_leaves_of_the_link() {
     let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
     let [media, connection] = [0, 1].map(|flow: usize| &results["runs"][0]["flows"][flow]);
     let media = number(&media["mean_rate_bps"]);
-    // A queue that drops takes its share of the session's 3 Mbit/s, too.
+    // The full queue drops some of the session's 3 Mbit/s, too.
     assert!((2.5e6..3.3e6).contains(&media), "{results}");
     let tcp = &connection["tcp"];
-    // 1448 of 1500 bytes are data; and a queue of 50 packets may empty in the two evaluated seconds.
+    // 1448 of 1500 bytes are data. The queue of 50 packets may drain within the two evaluated seconds, which adds data.
     let most = (20e6 - media) * 1448.0 / 1500.0 + 50.0 * 1500.0 * 8.0 / 2.0;
     assert!((0.5 * most..most).contains(&number(&tcp["goodput_bps"])), "{results}");
-    // Twice the propagation, and less than twice that with the queue full.
+    // The path's round-trip time is 20 ms; a full queue adds up to 30 ms.
     assert!((0.020..0.050).contains(&number(&tcp["min_round_trip_s"])), "{results}");
 }
 
-/// Packets have 1500 and 1000 bytes, and share the session's queue: 50 packets are about 25 ms.
+/// Packets have 1500 and 1000 bytes, and share the session's queue: 50 packets take about 25 ms.
 #[test]
 #[ignore = "real time: 11 s"]
 fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulation() {
@@ -85,15 +85,15 @@ fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulatio
             let goodput = number(&tcp["goodput_bps"]);
             assert!(goodput > 1e6, "{goodput}: {run}");
             sum += goodput;
-            // Twice the propagation, and twice that with the queue full.
+            // The path's round-trip time is 20 ms; a full queue adds up to 30 ms.
             assert!((0.020..0.050).contains(&number(&tcp["min_round_trip_s"])), "{run}");
             let samples = tcp["samples"].as_array().expect("a list");
             assert!((85..=96).contains(&samples.len()), "{}", samples.len());
             assert!(samples[20..].iter().all(|sample| number(&sample["window_segments"]) >= 1.0), "{run}");
-            // Reno and cubic fill a queue until it drops.
+            // Reno and Cubic fill the queue until it drops packets.
             assert!(number(&tcp["retransmissions"]) > 0.0 && (tcp["timeouts"].is_u64() || run == live), "{run}");
         }
-        // 17 Mbit/s are left, less headers.
+        // 17 Mbit/s remain for TCP, including headers.
         assert!((10e6..16.6e6).contains(&sum), "{sum}: {run}");
         let media = &run["flows"][0];
         assert!((2.7e6..3.3e6).contains(&number(&media["mean_rate_bps"])), "{run}");
@@ -108,8 +108,8 @@ fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulatio
     assert!(page.contains("live: congestion window") && page.contains("simulated: congestion window"));
 }
 
-/// 19.307 Mbit/s: 1448 of 1500 bytes are data. If it gets more, packets bypass the link; if it gets far less, something
-/// other than the link limits it.
+/// The limit is 19.307 Mbit/s: 1448 of 1500 bytes are data. If the goodput is higher, packets bypass the link; if it is
+/// far lower, something other than the link limits it.
 #[test]
 #[ignore = "real time: 7 s"]
 fn alone_it_has_the_whole_link_but_for_its_headers_and_no_more() {
@@ -146,7 +146,7 @@ fn a_transfer_ends_a_rate_is_kept_and_a_stop_is_heard() {
         within.map(|sample| number(&sample["goodput_bps"])).fold(0.0, f64::max)
     };
     assert!(samples.iter().all(|sample| at(sample) > 3.9), "{stopped}");
-    // The data that the kernel has accepted until then still follows.
+    // Data that the kernel accepted before the stop is still sent.
     assert!(came(4.0, 5.0) > 3e6 && came(6.5, 8.0) < 1.0, "{stopped}");
 }
 
@@ -197,7 +197,7 @@ fn a_congestion_control_that_the_kernel_lacks_is_named_with_those_it_has() {
     refused(&output, 4, &["\"equipoise-no\"", "there are ", "reno", "modprobe tcp_"]);
 }
 
-/// One connection in each direction, and a session whose reports are queued behind the reverse one.
+/// One connection in each direction, and a session whose reports queue behind the reverse connection's packets.
 #[test]
 #[ignore = "real time: 7 s"]
 fn a_connection_that_goes_back_has_the_other_direction_of_the_link() {
@@ -215,7 +215,8 @@ fn a_connection_that_goes_back_has_the_other_direction_of_the_link() {
     assert_eq!(run["emulator"]["packets_foreign"], 0, "{results}");
 }
 
-/// Web traffic in both directions over connections of the kernel, with the fetches of the simulator's seed.
+/// Web traffic in both directions over connections of the kernel. The simulation has the same seed, thus the same
+/// fetches.
 #[test]
 #[ignore = "real time: 21 s"]
 fn web_traffic_fetches_the_same_live_as_simulated() {
@@ -228,13 +229,13 @@ fn web_traffic_fetches_the_same_live_as_simulated() {
     for flow in [1, 2] {
         let [simulated, live] = [simulated, live].map(|run| &run["flows"][flow]["tcp"]);
         let count = |tcp: &Value, what: &str| number(&tcp["web"][what]);
-        // Some 5 flows · 4 connections · 20 s / 1.2 s.
+        // About 5 flows with 4 connections each, for 20 s, with a fetch every 1.2 s.
         assert!((150.0..600.0).contains(&count(simulated, "fetches")), "{simulated}");
         let ratio = count(live, "fetches") / count(simulated, "fetches");
         assert!((0.6..1.4).contains(&ratio), "{ratio}: {results}");
         assert!(count(live, "fetches_begun") - count(live, "fetches") <= 20.0, "{results}");
         let time = |tcp: &Value| number(&tcp["web"]["time"]["p50_s"]);
-        // Handshake, and slow start from 10 segments on, over 20 ms and queues.
+        // A handshake, and slow start from 10 segments, with a round-trip time of 20 ms and queues.
         assert!((0.03..0.5).contains(&time(live)) && (0.03..0.5).contains(&time(simulated)), "{results}");
         assert!((0.01..0.8).contains(&count(live, "on_share")), "{results}");
         let bytes = number(&live["delivered_bytes"]) / count(live, "fetches");

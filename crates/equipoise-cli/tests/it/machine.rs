@@ -1,13 +1,13 @@
-//! One lock over the machine for tests that take real time. It holds between threads and between processes, so it does not
-//! matter which runner starts the tests. The kernel releases it when its holder drops it, panics or is killed.
+//! A lock on the machine for tests that take real time. It works between threads and between processes, so any test
+//! runner can start the tests. The kernel releases it when its holder drops it, panics or is killed.
 
 use std::env;
 use std::fs::File;
 
-/// A test's lock on the machine; it is released when this is dropped.
+/// A test's lock on the machine, released when this value is dropped.
 ///
-/// A test that starts itself again in another process takes it only in the first process: otherwise both would wait for each
-/// other.
+/// A test that starts itself again in another process locks only in the first process; otherwise both processes would
+/// wait for each other.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Machine {
@@ -15,8 +15,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// For a test in real time that may run next to others, because its bounds hold on a busy machine; and for one that computes for a
-    /// long time, so that it does not disturb tests that must run alone.
+    /// For a test in real time whose bounds hold on a busy machine, so that it may run next to others. Also for a test
+    /// that computes for a long time, so that it does not disturb tests that must run alone.
     pub(crate) fn shared() -> Self {
         let file = open();
         file.lock_shared().expect("the lock file can be locked");
@@ -33,6 +33,6 @@ impl Machine {
 
 fn open() -> File {
     let path = env::temp_dir().join("equipoise-test-machine.lock");
-    // Another user may have made the file: then it can be read and locked, but neither written nor created.
+    // Another user may have created the file. It can then be opened and locked, but not created.
     File::open(&path).or_else(|_| File::create(&path)).expect("the temporary folder holds the lock file")
 }

@@ -1,4 +1,4 @@
-//! The command as a user or a script sees it: exit codes, messages, files, packets on the wire.
+//! Tests of the command as users and scripts see it: exit codes, messages, files, packets on the wire.
 
 mod both_ways;
 mod camera;

@@ -1,4 +1,4 @@
-//! Two network namespaces, and a path between them whose behaviour the test defines.
+//! Two network namespaces, and a path between them whose faults the test defines.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,24 +16,26 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{NAMESPACES, skip};
 
-/// Two namespaces, each linked to this process's own.
+/// Two namespaces, each linked to the namespace of this process.
 pub(crate) struct Hosts {
     names: [String; 2],
-    /// Number of their links and subnets, unique among concurrent tests, because the links also end in this process's namespace.
+    /// Number in the names of the links and in the subnets. It is unique among concurrent tests, because the links also
+    /// end in this process's namespace.
     number: u32,
 }
 
-/// Number of pairs of subnets.
+/// Maximum number of pairs of subnets.
 const NUMBERS: u32 = 1 << 14;
 
 impl Hosts {
-    /// The hosts, for a test that has locked the machine; `None`, with the reason printed, without the permission to create them.
+    /// Creates the hosts, for a test that has locked the machine. Returns `None`, with the reason printed, without the
+    /// permission.
     pub(crate) fn new(_machine: &Machine) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut hosts =
             Self { names: ["sender", "receiver"].map(|host| format!("equipoise-{host}-{process}-{count}")), number: 0 };
-        // Numbers of the links of other processes, and of tests that were killed, are not available.
+        // Other processes, and tests that were killed, may use some of the numbers.
         let first = process.wrapping_mul(16).wrapping_add(count) % NUMBERS;
         let free = hosts.names.iter().all(|name| done(&format!("ip netns add {name}")))
             && (0..20).any(|next| {
@@ -73,12 +75,12 @@ impl Hosts {
         true
     }
 
-    /// The middle's interface on a side.
+    /// The name of the interface towards the sender (0) or the receiver (1).
     fn outer(&self, side: u32) -> String {
         format!("equi{}{}", self.number, ["s", "r"][side as usize])
     }
 
-    /// The first three numbers of a side's addresses.
+    /// The first three bytes of the addresses on a side.
     fn subnet(&self, side: u32) -> String {
         format!("10.{}.{}", 64 + self.number / 128, self.number % 128 * 2 + side)
     }
@@ -93,19 +95,19 @@ impl Hosts {
         format!("{}.1", self.subnet(side))
     }
 
-    /// The built command on the sender's host (0) or the receiver's (1).
+    /// The built command on the sender's host (0) or the receiver's host (1).
     pub(crate) fn equipoise(&self, side: usize, arguments: &[&str]) -> Command {
         let mut command = self.command(side, env!("CARGO_BIN_EXE_equipoise"));
         command.args(arguments);
         command
     }
 
-    /// The namespace of the sender's host (0) or the receiver's (1).
+    /// The namespace of the sender's host (0) or the receiver's host (1).
     pub(crate) fn name(&self, side: usize) -> &str {
         &self.names[side]
     }
 
-    /// Any program on a host.
+    /// A command for any program on a host.
     pub(crate) fn command(&self, side: usize, program: &str) -> Command {
         Places::command(&self.names[side], program)
     }
@@ -114,7 +116,7 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
-            // Whatever cannot be removed disappears with the next boot.
+            // A namespace that cannot be removed disappears with the next boot.
             done(&format!("ip netns delete {name}"));
         }
     }
@@ -140,7 +142,7 @@ pub(crate) enum Kind {
 pub(crate) struct Passing {
     pub(crate) kind: Kind,
     pub(crate) to_receiver: bool,
-    /// Its number in its direction, from 0.
+    /// The number of the datagram in its direction, from 0.
     pub(crate) number: u64,
     /// Time since the first datagram arrived at the middle.
     pub(crate) at: Duration,
@@ -149,13 +151,13 @@ pub(crate) struct Passing {
 /// The counters of the middle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
-    /// Media packets that arrived, and those of them that were forwarded at least once.
+    /// Media packets that arrived, and media packets that were forwarded at least once.
     pub(crate) media: u64,
     pub(crate) media_passed: u64,
 }
 
-/// A middle with 5 Mbit/s and 10 ms each way, which treats each datagram as the test says: `[]` drops it, `[0]` forwards
-/// it, `[0, 0]` duplicates it, `[50]` delays it by 50 ms.
+/// A path of 5 Mbit/s and 10 ms in each direction. For each datagram, the test returns a list of delays: `[]` drops it,
+/// `[0]` forwards it, `[0, 0]` duplicates it, `[50]` delays it by 50 ms.
 pub(crate) struct Middle {
     stop: Arc<AtomicBool>,
     counted: Arc<Mutex<Counted>>,
@@ -197,13 +199,14 @@ impl Drop for Middle {
     }
 }
 
-/// The sender's address, as the receiver sees it; a value above this number of ms requests a new address instead of a delay.
+/// In place of a delay in ms: a value above this number gives the sender a new address.
 pub(crate) const NEW_ADDRESS: u64 = 1_000_000;
 
 const RATE: u64 = 5_000_000;
 const WAY: Duration = Duration::from_millis(10);
 
-/// The departure time of a datagram, its order among those of the same time, whether it goes to the receiver, and its bytes.
+/// A datagram in flight: departure time, order among datagrams of the same time, whether it goes to the receiver, and
+/// its bytes.
 type UnderWay = (Instant, u64, bool, Vec<u8>);
 
 struct Relay {

@@ -1,4 +1,4 @@
-//! Sessions over two interfaces, across namespaces: two links with different rates and delays between the same hosts.
+//! Sessions over two interfaces, across namespaces: two links with different rates and delays between two hosts.
 
 use std::fs;
 use std::thread;
@@ -14,7 +14,7 @@ use crate::support::{Folder, Running, keygen, results, run, said};
 /// The receiver's address, which is reachable over both links.
 const FAR: &str = "198.18.9.9";
 
-/// A link: rate in kbit/s, delay and longest queue in ms.
+/// A link: rate in kbit/s, delay in ms, and maximum queueing delay in ms.
 #[derive(Clone, Copy)]
 struct Line {
     rate: u64,
@@ -22,13 +22,13 @@ struct Line {
     queue: u64,
 }
 
-/// Two hosts with an `eth0` and an `eth1` each, and the links between these.
+/// Two hosts, each with an `eth0` and an `eth1`, and the two links between them.
 struct TwoLinks {
-    /// They must end before their interfaces are removed.
+    /// The links must end before their interfaces are removed.
     _links: Vec<Running>,
     places: Places,
     folder: Folder,
-    /// Released last.
+    /// The lock on the machine, released last.
     _machine: Machine,
 }
 
@@ -79,7 +79,7 @@ impl TwoLinks {
         self.equipoise(&self.places.far, &[&["receive", "-B", FAR, "-1", "-J", &json], more].concat())
     }
 
-    /// A sender whose session is open.
+    /// Starts a sender and waits until its session is open.
     fn sender(&self, more: &[&str]) -> Running {
         let json = self.folder.file("sender.json");
         let base = ["send", FAR, "--path", "eth0", "--path", "198.18.1.1", "-J", &json, "--report-interval", "250 ms"];
@@ -94,19 +94,19 @@ impl TwoLinks {
     }
 }
 
-/// An interface that goes down is left at once: only packets in flight on it are lost. When it is up, it is used again.
+/// If it fails, a sender still uses an interface that is down, or does not use it again when it is up.
 #[test]
 #[ignore = "real time: 31 s"]
 fn a_session_outlives_one_of_its_interfaces_and_takes_it_up_again() {
-    // Routes disappear with their interface; addresses stay.
+    // Routes disappear when their interface goes down; addresses stay.
     let back = format!("ip -n NEAR route add {FAR} via 198.18.1.2 dev eth1 metric 2");
     let outage = ["ip -n NEAR link set eth1 down", "ip -n NEAR link set eth1 up", &back];
     let Some(down) = goes_on_through(Machine::shared(), &outage, 0) else { return };
     assert_eq!(down, 1);
 }
 
-/// If the receiver's interface is down, the sender is not notified. It misses three reports, and on a busy machine it may
-/// miss a fourth.
+/// If the receiver's interface goes down, the sender is not notified. It stops using the path after three missing
+/// reports, or four on a busy machine.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_session_outlives_one_of_its_receivers_interfaces_and_takes_it_up_again() {
@@ -115,8 +115,8 @@ fn a_session_outlives_one_of_its_receivers_interfaces_and_takes_it_up_again() {
     assert_eq!(down, 0);
 }
 
-/// A session whose second path is down for ten seconds, from the first command to the others; packets that it sends within
-/// `unnoticed` ms may also be lost. Returns how often the path became unusable for the sender.
+/// Runs a session whose second path is down for 10 s: the first command of `outage` begins the outage, the others end
+/// it. Packets sent in the first `unnoticed` ms may be lost. Returns how often the sender found the path unusable.
 #[expect(clippy::print_stdout, reason = "what was measured is of interest")]
 fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<u64> {
     let lines = [Line { rate: 4_000, delay: 10, queue: 200 }, Line { rate: 2_000, delay: 40, queue: 200 }];
@@ -132,7 +132,7 @@ fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<
     let sessions = received["sessions"].as_array().expect("sessions");
     assert_eq!((sessions.len(), &sessions[0]["ended"]), (1, &"the sender said goodbye".into()));
     assert_eq!(sessions[0]["is_multipath"], true);
-    // Seconds in which packets arrived over the second path.
+    // In which seconds packets arrived over the second path.
     let intervals = received["intervals"].as_array().expect("intervals");
     let came = |second: usize, path: &str| intervals[second]["paths"][path]["packets"].as_u64().unwrap_or(0);
     assert!((0..29).all(|second| came(second, "0") > 0), "the session goes on");
@@ -140,7 +140,8 @@ fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<
     let back = (14..29).find(|second| came(*second, "1") > 0).expect("the path is used within 15 s of its return");
     let number = |value: &Value| value.as_u64().expect("a count");
     let lost = number(&sent["end"]["packets_sent"]) - number(&sessions[0]["end"]["packets_received"]);
-    // The link's own rate, and the path's half of the session's.
+    // Packets in flight: those at the link's rate, and those that the sender sends on this path before it detects the
+    // outage.
     let on_the_way = (2_000 * (lines[1].delay + lines[1].queue) + 1_250 * unnoticed) / 8 / 1_000;
     println!("{lost} packets lost, where {on_the_way} may be on the way; used again in second {back}");
     assert!(lost <= on_the_way, "{lost} lost");
@@ -159,7 +160,8 @@ fn a_file_comes_out_as_it_went_in_over_paths_of_10_and_200_ms() {
     a_file_comes_out_as_it_went_in([10, 200], 500_000, 300);
 }
 
-/// Sends `numbers` numbers of four bytes over two paths with these delays in ms. Each path must carry more than `least` packets.
+/// Sends `numbers` numbers of four bytes over two paths with these delays in ms. Each path must carry more than `least`
+/// packets.
 fn a_file_comes_out_as_it_went_in(delays: [u64; 2], numbers: u32, least: u64) {
     let lines = delays.map(|delay| Line { rate: 5_000, delay, queue: 100 });
     let Some(hosts) = TwoLinks::new(Machine::shared(), lines) else { return };
@@ -201,7 +203,7 @@ fn a_path_that_cannot_be_is_named_with_what_could() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains(words), "{arguments:?}: {}", said(&output));
     }
-    // An interface without an address of the peer's kind.
+    // An interface without an IPv4 address for an IPv4 peer.
     let machine = Machine::shared();
     let Some(places) = Places::new(&machine, &[]) else { return };
     let mut command = Places::command(&places.near, env!("CARGO_BIN_EXE_equipoise"));

@@ -1,4 +1,4 @@
-//! `equipoise paper`: claims are printed with any verdict. Another test compares them with the committed results.
+//! `equipoise paper`: the claims are printed with any verdict. Another test compares them with the committed results.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Three network namespaces in series: two ends, and a middle with an interface to each.
+//! Three network namespaces in a row: two ends, and a middle with an interface to each end.
 
 use std::env;
 use std::process::Command;
@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::machine::Machine;
 use crate::support::{NAMESPACES, Running, skip};
 
-/// The namespaces; they are removed when this is dropped. The ends have an `eth0`, the middle a `near` and a `far`.
+/// The namespaces, which are removed when this value is dropped. Each end has an `eth0`, the middle has a `near` and a
+/// `far`.
 pub(crate) struct Places {
     pub(crate) near: String,
     pub(crate) middle: String,
@@ -15,9 +16,9 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// The namespaces, for a test that has locked the machine. Their offloads have the kernel's defaults; then `more` commands
-    /// run, in which `NEAR`, `MIDDLE` and `FAR` stand for the names. `None`, with the reason printed, if the permission to create
-    /// namespaces is missing.
+    /// Creates the namespaces, for a test that has locked the machine. Their offloads have the kernel's defaults. Then
+    /// it runs the commands in `more`, in which `NEAR`, `MIDDLE` and `FAR` stand for the namespaces. Returns `None`,
+    /// with the reason printed, without the permission to create namespaces.
     pub(crate) fn new(_machine: &Machine, more: &[&str]) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -46,7 +47,7 @@ impl Places {
         Some(places)
     }
 
-    /// Whether a command succeeds in which `NEAR`, `MIDDLE` and `FAR` stand for the names.
+    /// Runs a command in which `NEAR`, `MIDDLE` and `FAR` stand for the namespaces; returns whether it succeeds.
     pub(crate) fn done(&self, command: &str) -> bool {
         let named = command.replace("NEAR", &self.near).replace("MIDDLE", &self.middle).replace("FAR", &self.far);
         let mut words = named.split(' ');
@@ -54,14 +55,14 @@ impl Places {
         Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
     }
 
-    /// A program in one of them.
+    /// A command that runs a program in a namespace.
     pub(crate) fn command(namespace: &str, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", namespace, program]);
         command
     }
 
-    /// The test of this name, in a namespace, with its role in an environment variable.
+    /// Starts the test of this name in a namespace, with its role in an environment variable.
     pub(crate) fn end(namespace: &str, test: &str, (variable, role): (&str, &str)) -> Running {
         let program = env::current_exe().expect("a test has a program");
         let mut command = Self::command(namespace, program.to_str().expect("a plain name"));
@@ -72,7 +73,7 @@ impl Places {
 impl Drop for Places {
     fn drop(&mut self) {
         for namespace in [&self.near, &self.middle, &self.far] {
-            // Whatever cannot be removed disappears with the next boot.
+            // A namespace that cannot be removed disappears with the next boot.
             let _ = Command::new("ip").args(["netns", "delete", namespace]).output();
         }
     }

@@ -13,8 +13,8 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Capture, Folder, installed, port_of, run, said, skip};
 
-/// Times in seconds from a data segment to its acknowledgement, by the data's sender and receiver; and whether anything
-/// was sent twice.
+/// By sender and receiver of the data: the times in seconds from a data segment to its acknowledgement, and whether any
+/// data was retransmitted.
 type Times = BTreeMap<(String, String), (Vec<f64>, bool)>;
 
 fn tshark(capture: &str) -> Times {
@@ -39,7 +39,7 @@ fn tshark(capture: &str) -> Times {
         if !line[8].is_empty() {
             times.entry((from.clone(), to.clone())).or_default().1 = true;
         }
-        // SYN and FIN are also acknowledged, but are no data.
+        // SYN and FIN are also acknowledged, but carry no data.
         if carries.get(line[6].as_str()) == Some(&true)
             && let Ok(rtt) = line[7].parse()
         {
@@ -55,7 +55,7 @@ fn analysis(capture: &str) -> Value {
     serde_json::from_str(&said(&output)).expect("JSON")
 }
 
-/// Compares both results; returns the number of equal samples.
+/// Compares the results of tshark and of `equipoise capture`; returns the number of compared samples.
 fn compare(capture: &str) -> u64 {
     let mut theirs = tshark(capture);
     let ours = analysis(capture);
@@ -77,7 +77,7 @@ fn compare(capture: &str) -> u64 {
             continue;
         }
         let context = format!("{capture} {}: {} of {}", ends("from"), samples, times.len());
-        // They treat merged segments and keep-alives differently.
+        // The two programs treat merged segments and keep-alives differently.
         assert!((times.len() as u64).abs_diff(samples) <= 2 + samples / 100, "{context}");
         assert!((number("min_s") - least).abs() < 2e-9 && (number("max_s") - largest).abs() < 2e-9, "{context}");
         let mean = times.iter().sum::<f64>() / times.len() as f64;
@@ -87,7 +87,7 @@ fn compare(capture: &str) -> u64 {
     compared
 }
 
-/// The fast test of published captures: those below 0.5 MB.
+/// The fast test of published captures: captures below 0.5 MB.
 #[test]
 fn small_captures_of_others_give_what_tshark_finds_in_them() {
     let Some(folder) = captures() else { return };
@@ -109,7 +109,7 @@ fn captures_of_others_give_what_tshark_finds_in_them() {
     assert!(files >= 8 && compared > 90_000, "{compared} samples in {files} captures");
 }
 
-/// The folder of published captures; `None`, with the reason printed, if they or tshark are missing.
+/// The folder of published captures. Returns `None`, with the reason printed, if the captures or tshark are missing.
 fn captures() -> Option<PathBuf> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = env::var_os("EQUIPOISE_TEST_DATA").map_or(default, PathBuf::from).join("rtt/tcp");
@@ -120,7 +120,7 @@ fn captures() -> Option<PathBuf> {
     installed("tshark").then_some(folder)
 }
 
-/// The numbers of captures with these names that were compared, and of equal samples.
+/// The number of captures that were compared, and the number of compared samples.
 fn compare_all(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> (u64, u64) {
     let paths = folder.read_dir().expect("a folder").map(|entry| entry.expect("readable").path());
     let wanted = paths.filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(&is_wanted));
@@ -128,10 +128,10 @@ fn compare_all(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> (u64, u64) {
     compared.fold((0, 0), |(files, samples), compared| (files + 1, samples + compared))
 }
 
-/// A router that forwards at 20 Mbit/s with a queue of 2 MB: 0.8 s, enough to lose nothing. A capture next to the sender sees
-/// packets before they wait.
+/// A router that forwards at 20 Mbit/s with a queue of 2 MB: 0.8 s, enough to lose no packet. A capture next to the
+/// sender sees packets before they queue.
 const ROUTER: [&str; 9] = [
-    // Without this the capture contains merged segments, which tshark treats as one.
+    // Without this, the capture contains merged segments, each of which tshark treats as one segment.
     "ip -n NEAR link set dev eth0 gso_max_segs 1",
     "ip -n NEAR addr add 10.9.0.1/24 dev eth0",
     "ip -n MIDDLE addr add 10.9.0.254/24 dev near",
@@ -165,7 +165,7 @@ fn one_end_of_a_transfer() {
     }
 }
 
-/// The kernel's TCP through a queue of at most 0.8 s, captured beside its sender.
+/// If it fails, the measured round-trip times of the kernel's TCP through a queue differ from tshark's.
 #[test]
 #[ignore = "real time: 6 s"]
 fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
@@ -189,13 +189,14 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let all =
         found["connections"].as_array().expect("a list").iter().filter_map(|c| c["directions"].as_array()).flatten();
     let direction = all.max_by_key(|direction| direction["data_bytes"].as_u64()).expect("a transfer");
-    // Without link delay, both halves of the handshake take about the same time, and the side may be unknown.
+    // Without link delay, both halves of the handshake take about the same time, so the capture's side may be unknown.
     assert_ne!(direction["side"], "receiver");
     assert!(direction["from"].as_str().is_some_and(|from| from.starts_with("10.9.0.1:")), "{direction}");
     let bytes = direction["data_bytes"].as_u64().expect("a count");
     assert!(bytes >= BYTES as u64 && bytes < 2 * BYTES as u64, "{bytes} of {BYTES}");
     let number = |key: &str| direction["rtt"][key].as_f64().expect("a number");
-    // The transfer waits in its own queue, at most for its length, plus stalls of the machine.
+    // The segments wait in the transfer's own queue, at most for the length of the transfer, plus stalls of the
+    // machine.
     assert!((0.001..1.5).contains(&number("p50_s")), "median {}", number("p50_s"));
     assert!(number("min_s") < number("p50_s") && number("min_s") > 0.0);
     assert!(direction["rtt"]["samples"].as_u64().is_some_and(|samples| samples > 200), "{direction}");
@@ -205,7 +206,7 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let mut sorted = theirs.clone();
     sorted.sort_by(f64::total_cmp);
     let median = sorted[sorted.len() / 2];
-    // tshark measures repeated segments, which Karn's rule excludes.
+    // tshark also measures retransmitted segments, which Karn's rule excludes.
     if direction["retransmitted"] == 0 {
         assert!((number("p50_s") / median - 1.0).abs() < 0.05, "median {}, by tshark {median}", number("p50_s"));
     }

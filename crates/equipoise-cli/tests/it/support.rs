@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Longer than any stall: an event that has not happened by then never will.
+/// Longer than any stall: an event that has not happened after this time will never happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The permission that most of these tests need, as [`skip`] prints it.
@@ -22,22 +22,22 @@ pub(crate) fn equipoise() -> Command {
     Command::new(env!("CARGO_BIN_EXE_equipoise"))
 }
 
-/// Runs it with these arguments.
+/// Runs the command with these arguments.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     equipoise().args(arguments).output().expect("the command starts")
 }
 
-/// Its output, on both streams.
+/// The command's output, on standard output and standard error.
 pub(crate) fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// A scenario of the project.
+/// The path of one of the project's scenarios.
 pub(crate) fn scenario(name: &str) -> String {
     format!("{}/../../scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The results of `send` or `receive`: their last line, with those before it as `intervals`.
+/// The results of `send` or `receive`: the last line, to which the earlier lines are added as `intervals`.
 #[track_caller]
 pub(crate) fn results(lines: &str) -> Value {
     let mut all: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
@@ -46,7 +46,7 @@ pub(crate) fn results(lines: &str) -> Value {
     last
 }
 
-/// Prints that a test, or a part of it, is skipped because this machine lacks what it `needs`.
+/// Prints that a test, or a part of it, is skipped because this machine lacks `needs`.
 ///
 /// The text is compared with a committed list, so it contains no numbers and no paths.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
@@ -63,7 +63,7 @@ pub(crate) fn installed(program: &str) -> bool {
     found
 }
 
-/// Polls every 10 ms until there is something to return; panics with `what` if that takes too long.
+/// Polls `look` every 10 ms until it returns a value; panics with `what` after [`PATIENCE`].
 #[track_caller]
 pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
@@ -76,8 +76,8 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     }
 }
 
-/// Waits until a process has a UDP socket that receives (`"udp"`) or one that listens (`"tcp"`); returns the socket's local
-/// port. The process may be in another network namespace and need not print anything.
+/// Waits until a process has a UDP socket that receives (`"udp"`) or a TCP socket that listens (`"tcp"`), and returns
+/// its local port. The process may be in another network namespace and need not print anything.
 pub(crate) fn port_of(process: u32, protocol: &str) -> u16 {
     eventually("the process opens a port", || port_now(process, protocol))
 }
@@ -86,7 +86,7 @@ fn port_now(process: u32, protocol: &str) -> Option<u16> {
     let descriptors = fs::read_dir(format!("/proc/{process}/fd")).ok()?;
     let links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     let sockets: Vec<String> = links.map(|link| link.to_string_lossy().into_owned()).collect();
-    // Not connected for UDP, listening for TCP (Linux, include/net/tcp_states.h).
+    // The state of the socket: 07 is not connected (UDP), 0A is listening (TCP); see Linux, include/net/tcp_states.h.
     let open = if protocol == "udp" { "07" } else { "0A" };
     ["", "6"].iter().find_map(|version| {
         let table = fs::read_to_string(format!("/proc/{process}/net/{protocol}{version}")).ok()?;
@@ -100,14 +100,15 @@ fn port_now(process: u32, protocol: &str) -> Option<u16> {
     })
 }
 
-/// A running command, which is killed if its test ends before it.
+/// A running command, which is killed if its test ends first.
 pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Running {
-    /// Starts the command with its standard output in a pipe, which is read all the time: a full one would stop the command.
+    /// Starts the command with its standard output in a pipe, which is read all the time, because a full pipe would
+    /// block the command.
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
         let output = BufReader::new(child.stdout.take().expect("piped"));
@@ -116,7 +117,7 @@ impl Running {
         Self { child, lines }
     }
 
-    /// Starts the command, waits for the first line that it prints and returns both: the command is ready then.
+    /// Starts the command and waits for the first line that it prints, when it is ready. Returns both.
     #[track_caller]
     pub(crate) fn ready(command: &mut Command) -> (Self, String) {
         let running = Self::start(command);
@@ -124,7 +125,7 @@ impl Running {
         (running, line.unwrap_or_else(|| panic!("{command:?} ended and printed nothing")))
     }
 
-    /// The next line that it prints; `None` if it ends instead.
+    /// The next line that the command prints; `None` if the command ends instead.
     #[track_caller]
     pub(crate) fn line(&self) -> Option<String> {
         match self.lines.recv_timeout(PATIENCE) {
@@ -134,7 +135,7 @@ impl Running {
         }
     }
 
-    /// The rest of what it prints until it ends.
+    /// The rest of the command's output until it ends.
     pub(crate) fn rest(&self) -> String {
         self.lines.iter().map(|line| line + "\n").collect()
     }
@@ -143,14 +144,14 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits until it ends by itself, which must be without an error.
+    /// Waits until the command ends by itself, which must be without an error.
     #[track_caller]
     pub(crate) fn finish(&mut self) {
         let status = self.wait();
         assert!(status.success(), "{status}");
     }
 
-    /// Ends it with Ctrl-C, and returns its exit code.
+    /// Ends the command with Ctrl-C, and returns its exit code.
     pub(crate) fn interrupt(&mut self) -> Option<i32> {
         self.signal("INT");
         self.wait().code()
@@ -161,20 +162,20 @@ impl Running {
         assert!(killed.expect("kill is there").success());
     }
 
-    /// Ends it without a chance to clean up.
+    /// Kills the command, so that it cannot clean up.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("a child of ours");
         self.wait();
     }
 
-    /// Waits until it ends by itself, and returns its exit code and its standard error, which must be piped.
+    /// Waits until the command ends by itself. Returns its exit code and its standard error, which must be piped.
     pub(crate) fn complaint(&mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
         (self.wait().code(), said)
     }
 
-    /// Waits until it ends.
+    /// Waits until the command ends.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         self.child.wait().expect("a child of ours")
     }
@@ -182,7 +183,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already, and a failed test has reported its reason.
+        // The command may have ended already; then there is nothing to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -200,12 +201,12 @@ impl Folder {
         Self(path)
     }
 
-    /// A file in it.
+    /// The path of a file in the folder.
     pub(crate) fn file(&self, name: &str) -> String {
         self.0.join(name).to_string_lossy().into_owned()
     }
 
-    /// Names of its files, in order.
+    /// The names of the folder's files, in order.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("readable");
         let mut names: Vec<_> =
@@ -217,31 +218,31 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A leftover in the system's temporary folder is no reason to fail.
+        // Do not fail if a leftover remains in the system's temporary folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A capture by another program.
+/// A running capture by another program.
 pub(crate) struct Capture {
     running: Running,
     file: String,
 }
 
 impl Capture {
-    /// Starts `command`, which captures into `file`, and waits until it does.
+    /// Starts `command`, which captures into `file`, and waits until the capture begins.
     pub(crate) fn start(command: &mut Command, file: &str) -> Self {
-        // A file of an earlier capture would be mistaken for the beginning of this one.
+        // An old file would be mistaken for the beginning of this capture.
         let _ = fs::remove_file(file);
         let running = Running::start(command.stderr(Stdio::null()));
-        // The program captures when it has written its header.
+        // The capture begins when the program has written the file's header.
         eventually("the capture begins", || (length(file) > 0).then_some(()));
         Self { running, file: file.to_owned() }
     }
 
-    /// Ends it after the last packets have been written.
+    /// Ends the capture after the last packets have been written.
     pub(crate) fn stop(mut self) {
-        /// Twice the time for which the kernel buffers packets for tshark; tcpdump must run with `--immediate-mode`.
+        /// Twice the time that the kernel buffers packets for tshark; tcpdump must run with `--immediate-mode`.
         const SETTLED: Duration = Duration::from_millis(500);
         let (mut written, mut since) = (length(&self.file), Instant::now());
         while since.elapsed() < SETTLED {
@@ -251,7 +252,7 @@ impl Capture {
                 (written, since) = (now, Instant::now());
             }
         }
-        // `ip netns exec` has become the program itself.
+        // `ip netns exec` has replaced itself with the program, which therefore gets the signal.
         self.running.interrupt();
     }
 }

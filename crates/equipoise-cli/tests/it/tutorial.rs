@@ -9,17 +9,17 @@ use crate::places::Places;
 use crate::support::{Folder, said};
 
 const PAGE: &str = "tutorial";
-/// The tutorial's two ends and the network between them are on one host, which is a namespace here: its ports are fixed.
+/// The tutorial's sender, receiver and network run on one host. Here this is a namespace, because the ports are fixed.
 const ONE_HOST: [&str; 1] = ["ip -n NEAR link set lo up"];
 
-/// The number before a word and after another word, in the last line that has both.
+/// The number after `before` and before `after`, in the last line that contains both.
 fn number(said: &str, before: &str, after: &str) -> f64 {
     let find = |line: &str| line.split_once(before)?.1.split_once(after)?.0.trim().parse().ok();
     said.lines().rev().find_map(find).unwrap_or_else(|| panic!("no `{before}… {after}` in {said}"))
 }
 
-/// If it fails, a reader of the tutorial sees an error, or other values than those on the page. Simulated values are the same
-/// everywhere; after a change of a law, update the page.
+/// If it fails, a reader of the tutorial sees an error, or values that differ from those on the page. Simulated values
+/// are the same on every machine; after a change of a control law, update the page.
 #[test]
 #[ignore = "long simulations"]
 fn what_the_tutorial_simulates_prints_what_stands_there() {

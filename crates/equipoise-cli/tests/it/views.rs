@@ -1,4 +1,4 @@
-//! The live views of a run: lines of JSON, a page, metrics, the terminal, a report.
+//! The live views of a run: lines of JSON, a page, metrics, the terminal, and a report.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -14,10 +14,11 @@ use crate::link::{report_in, start};
 use crate::machine::Machine;
 use crate::support::{Folder, Running, equipoise, eventually, installed, port_of, run, said, scenario, skip};
 
-/// Longer than any stall.
+/// Timeout, longer than any stall of the machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A receiver on this host's loopback with these options, and its port; its standard error is in `said`.
+/// Starts a receiver on the loopback interface with these options, and returns its port. Its standard error goes to the
+/// file `said`.
 fn receiver(arguments: &[&str], said: &str) -> (Running, String) {
     let mut command = equipoise();
     command.args(["receive", "-p", "0", "-B", "127.0.0.1", "--insecure"]).args(arguments);
@@ -26,7 +27,7 @@ fn receiver(arguments: &[&str], said: &str) -> (Running, String) {
     (running, port)
 }
 
-/// The address at which a command says that it serves `what`.
+/// The address at which a command, in its file `said`, reports that it serves `what`.
 #[track_caller]
 fn served(said: &str, what: &str) -> SocketAddr {
     let line = eventually("it says where it serves", || {
@@ -37,7 +38,7 @@ fn served(said: &str, what: &str) -> SocketAddr {
     address.parse().expect("an address with a port")
 }
 
-/// A request for a path of a server, as its own page would send it.
+/// Sends a request for a path of a server, as the server's own page would send it.
 fn ask(address: SocketAddr, path: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time above zero");
@@ -70,7 +71,7 @@ fn kinds(events: &[Value]) -> Vec<&str> {
     kinds
 }
 
-/// A link, a sender through it and a receiver, each with events during the run and a report after it.
+/// Runs a link, a sender through it and a receiver. Each writes events during the run and a report after it.
 #[test]
 fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     let folder = Folder::new();
@@ -100,7 +101,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     let sender = Running::start(&mut send(through, "1.6M", &["-t", "3", "--json-stream", "--report", &send_report]));
     let begins: Value = serde_json::from_str(&line(&sender)).expect("a line of JSON");
     assert_eq!(begins["event"], "start");
-    // The events are written while the sender runs, also to a file.
+    // Events are written while the sender runs, also to a file.
     let seen = eventually("the receiver reports an interval", || {
         let text = fs::read_to_string(&received).ok()?;
         text.lines().find(|line| line.contains("\"event\":\"interval\"")).map(str::to_owned)
@@ -123,7 +124,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
         let intervals = events.iter().filter(|it| it["event"] == "interval" && it["series"] == series);
         intervals.filter_map(|it| it[key].as_u64()).sum()
     };
-    // The lost packets are those that the link's full queue dropped.
+    // The packets that the receiver missed were dropped by the link's full queue.
     let (packets, lost) = (of(&received, "packets", 0), of(&received, "packets_lost", 0));
     assert!(packets > 300 && of(&sent, "packets", 0) >= packets + lost, "{packets} and {lost} lost");
     assert!(lost > 10 && of(&carried, "packets_dropped", 0) >= lost, "{lost}");
@@ -136,7 +137,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     }
 }
 
-/// If it fails, the results are lost when a reader of the stream leaves.
+/// If it fails, the results are lost when the reader of the event stream ends.
 #[test]
 fn results_are_written_even_if_nobody_reads_the_stream_any_more() {
     let folder = Folder::new();
@@ -184,7 +185,7 @@ fn the_page_follows_a_run_with_less_than_a_second_of_lag() {
         let Some(event) = line.strip_prefix("data: ") else { continue };
         let event: Value = serde_json::from_str(event).expect("an event");
         if event["event"] == "interval" {
-            // The run began after the start of the command: this is an upper bound.
+            // The run began after the start of the command, so this is an upper bound of the lag.
             lags.push(begun.elapsed().as_secs_f64() - event["at_s"].as_f64().expect("a time"));
         }
         if lags.len() == 5 && last.is_none() {
@@ -200,7 +201,7 @@ fn the_page_follows_a_run_with_less_than_a_second_of_lag() {
     assert!(lags.len() >= 10 && median < 1.0, "{lags:?}");
 }
 
-/// The Python that `EQUIPOISE_PYTHON` names, the first one on the path or the system's own, whichever has `module`.
+/// The first Python that has `module`: `EQUIPOISE_PYTHON`, the first on the path, or the system's.
 fn python_that_has(module: &str) -> Option<String> {
     let named = std::env::var("EQUIPOISE_PYTHON").ok();
     let all = named.into_iter().chain(["python3", "/usr/bin/python3"].map(str::to_owned));
@@ -208,7 +209,7 @@ fn python_that_has(module: &str) -> Option<String> {
     all.into_iter().find(|python| has(python).is_ok_and(|output| output.status.success()))
 }
 
-/// Parses the metrics with Prometheus' own Python library, which is stricter than Prometheus.
+/// If it fails, scrapers may reject the metrics. Prometheus' own Python library is stricter than Prometheus.
 #[test]
 fn the_metrics_are_read_by_the_parser_of_prometheus() {
     let Some(python) = python_that_has("prometheus_client.openmetrics.parser") else {
@@ -247,7 +248,7 @@ fn the_metrics_are_read_by_the_parser_of_prometheus() {
     receiver.finish();
 }
 
-/// If it fails, the user's terminal is not restored.
+/// If it fails, the user's terminal is not restored after the run.
 #[test]
 fn the_terminal_is_drawn_upon_and_given_back_and_without_one_there_are_lines() {
     if !installed("script") {
@@ -309,7 +310,8 @@ fn what_cannot_be_served_is_said_before_the_run_and_who_else_may_look_is_warned_
     }
 }
 
-/// The 99th percentile of the lateness of a link's departures, in seconds, with or without a page and a scraper.
+/// The 99th percentile of the lateness of a link's departures, in s. If `is_watched`, a page and a scraper read the
+/// run.
 fn lateness(folder: &Folder, is_watched: bool) -> f64 {
     let [report, errors] = ["link.json", "errors"].map(|name| folder.file(name));
     let (mut receiver, port) = receiver(&["-1", "-q"], &folder.file("receiver"));
@@ -340,12 +342,12 @@ fn lateness(folder: &Folder, is_watched: bool) -> f64 {
         assert!(lines.join().expect("no panic") > 30, "the page was told");
     }
     let report = report_in(&report);
-    // A machine that is always busy has stalls all the time.
+    // A busy machine may have no time without stalls; then the lateness with stalls counts.
     let mut late = ["late_without_stalls", "late"].iter().filter_map(|late| report["forward"][late]["p99_s"].as_f64());
     late.next().unwrap_or_else(|| panic!("{report}"))
 }
 
-/// Ten runs each, alternating.
+/// If it fails, live views delay packets. Ten runs with views and ten without, alternating.
 #[test]
 #[ignore = "real time: 80 s, alone on the machine"]
 fn departures_are_as_punctual_with_a_page_and_a_scraper_as_without() {

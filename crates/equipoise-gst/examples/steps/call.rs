@@ -1,4 +1,4 @@
-//! A call through GStreamer: an encoder's video over a bottleneck with capacity steps, with one element or another.
+//! A call through GStreamer: video over a bottleneck with capacity steps, with any element that estimates the rate.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -12,7 +12,7 @@ use gst::prelude::*;
 
 use crate::path::{Path, STEPS_BPS, Seen};
 
-/// The sender. `{bwe}` is the name of the element, possibly with properties; nothing else differs.
+/// The sender. `{bwe}` is the name of the element, possibly with properties; the rest is the same for every element.
 const SENDER: &str = "
     rtpbin name=rtp rtp-profile=avpf
     videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=1 ! video/x-raw,width=640,height=360,framerate=25/1
@@ -37,7 +37,7 @@ const RECEIVER: &str = "
     rtp.send_rtcp_src_0 ! udpsink name=out host=127.0.0.1 close-socket=false sync=false async=false
 ";
 
-/// Time for a call to adapt to the capacity of a phase.
+/// Time that a call needs to adapt to the capacity of a phase.
 pub(crate) const SETTLING: Span = Span::from_secs(5);
 
 /// Results of a call.
@@ -47,14 +47,14 @@ pub(crate) struct Report {
     /// Queueing delay at the bottleneck: mean and 95th percentile over all packets.
     pub(crate) queueing_mean_s: f64,
     pub(crate) queueing_p95_s: f64,
-    /// Waiting time in the element.
+    /// 95th percentile of the time that packets wait in the element, in s.
     pub(crate) pacing_p95_s: f64,
     pub(crate) dropped: u64,
     pub(crate) encoded: usize,
     pub(crate) decoded: usize,
 }
 
-/// A phase of constant capacity. All values except the queueing delay are from [`SETTLING`] on.
+/// A phase of constant capacity. All values except the queueing delay are measured after [`SETTLING`].
 #[derive(Clone, Debug)]
 pub(crate) struct Phase {
     pub(crate) capacity_bps: f64,
@@ -62,11 +62,11 @@ pub(crate) struct Phase {
     pub(crate) asked_then_bps: f64,
     /// The mean bitrate requested from the encoder.
     pub(crate) asked_bps: f64,
-    /// The bitrate that it produces.
+    /// The bitrate that the encoder produces.
     pub(crate) made_bps: f64,
     /// The rate of IP packets through the bottleneck.
     pub(crate) delivered_bps: f64,
-    /// Over all packets of the phase.
+    /// 95th percentile of the queueing delay over all packets of the phase.
     pub(crate) queueing_p95_s: f64,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn run(bwe: &str, phase: Span) -> Result<Report, Box<dyn Error>> {
     let receiver = Pipeline::new(RECEIVER)?;
     let book = Book::default();
     watch(&sender, &receiver, &clock, &book)?;
-    // Leaves a second until the first frame.
+    // The first frame needs a second to arrive.
     let begin = clock.now() + Span::from_secs(1);
     let path = Path::new(&clock, (begin, phase), (sender.address()?, receiver.address()?))?;
     let (entrance, exit) = path.ends()?;
@@ -111,7 +111,7 @@ pub(crate) fn run(bwe: &str, phase: Span) -> Result<Report, Box<dyn Error>> {
     Ok(report(&notes, &seen, dropped, (begin, phase)))
 }
 
-/// Makes the encoder follow the element, and records both.
+/// Makes the encoder follow the element's estimate, and records the requested and the produced bitrate.
 fn watch(sender: &Pipeline, receiver: &Pipeline, clock: &Clock, book: &Book) -> Result<(), Box<dyn Error>> {
     let (encoder, bwe) = (sender.element("encoder")?, sender.element("bwe")?);
     let note = |then: fn(&mut Notes, Time, f64)| {
@@ -191,14 +191,14 @@ fn p95(of: impl Iterator<Item = Span>) -> f64 {
     sorted.get(at).map_or(0.0, |wait| wait.as_secs_f64())
 }
 
-/// A pipeline with one UDP socket, at its elements `in` and `out`; it stops on drop.
+/// A pipeline with one UDP socket, shared by its elements `in` and `out`. It stops on drop.
 struct Pipeline(gst::Pipeline);
 
 impl Pipeline {
     fn new(launch: &str) -> Result<Self, Box<dyn Error>> {
         let pipeline = gst::parse::launch(launch)?.downcast::<gst::Pipeline>().map_err(|_| "no pipeline")?;
         let pipeline = Self(pipeline);
-        // The receiving element opens the socket first; otherwise the other one would open its own.
+        // The receiving element opens the socket first; otherwise the sending element would open its own socket.
         let source = pipeline.element("in")?;
         source.set_state(gst::State::Ready)?;
         pipeline.element("out")?.set_property("socket", source.property::<glib::Object>("used-socket"));
@@ -210,7 +210,7 @@ impl Pipeline {
         self.0.by_name(name).ok_or_else(|| format!("no element {name:?}"))
     }
 
-    /// The address of its socket.
+    /// The address of the pipeline's socket.
     fn address(&self) -> Result<SocketAddr, Box<dyn Error>> {
         let port: i32 = self.element("in")?.property("port");
         Ok((Ipv4Addr::LOCALHOST, u16::try_from(port)?).into())

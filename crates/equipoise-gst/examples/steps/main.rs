@@ -1,4 +1,4 @@
-//! Two pipelines with a stepped bottleneck between them, and a table of an element's results:
+//! Two pipelines, with a bottleneck with capacity steps between them, and a table of the results:
 //!
 //! ```console
 //! $ cargo run --release -p equipoise-gst --example steps

@@ -1,4 +1,4 @@
-//! The bottleneck between both pipelines, and the packets through it.
+//! The bottleneck between the two pipelines, and the packets that pass through it.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use equipoise_path::link::{LinkConfig, LinkStats, QueueLimit};
 pub(crate) const STEPS_BPS: [u64; 4] = [1_000_000, 2_500_000, 600_000, 1_000_000];
 /// One-way delay without a queue.
 const PROPAGATION: Span = Span::from_millis(50);
-/// The length of the bottleneck's queue; packets that find it full are dropped.
+/// The length of the bottleneck's queue; packets that arrive at a full queue are dropped.
 const QUEUE: Span = Span::from_millis(300);
 /// The rate of the return path, which is never the bottleneck.
 const BACK: Rate = Rate::from_bps(100_000_000);
@@ -23,7 +23,7 @@ pub(crate) struct Path {
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-/// A packet that passed.
+/// A packet that passed the bottleneck.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) at: Time,
@@ -55,7 +55,7 @@ impl Path {
         Ok(Self { emulator: Emulator::start(clock, config)?, seen })
     }
 
-    /// The address that the sender sends to, and the address that its packets come from at the receiver.
+    /// The address to which the sender sends, and the address from which its packets arrive at the receiver.
     pub(crate) fn ends(&self) -> Result<(SocketAddr, SocketAddr), &'static str> {
         self.emulator.entrance(0).zip(self.emulator.exit(0)).ok_or("the path has no ends")
     }

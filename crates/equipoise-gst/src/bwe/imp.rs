@@ -18,7 +18,7 @@ static CATEGORY: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("rtpequipoisebwe", gst::DebugColorFlags::empty(), Some(about))
 });
 
-/// Upstream's thread adds packets to the flow, a task of the source pad removes them, and feedback arrives on a third
+/// The upstream thread adds packets to the flow, a task of the source pad removes them, and feedback arrives on a third
 /// thread.
 #[derive(Debug)]
 pub(crate) struct Bwe {
@@ -26,23 +26,23 @@ pub(crate) struct Bwe {
     src: gst::Pad,
     settings: Mutex<Settings>,
     state: Mutex<State>,
-    /// Signalled when something arrived, or the pads were stopped.
+    /// Signalled when a packet, an event or feedback arrived, or the pads were stopped.
     changed: Condvar,
-    /// The clock with which `rtpsession` stamps outgoing packets.
+    /// The clock that `rtpsession` uses to timestamp outgoing packets.
     clock: gst::Clock,
 }
 
 #[derive(Debug)]
 struct State {
-    /// `None` before PAUSED.
+    /// The flow; `None` before the state PAUSED.
     flow: Option<Flow>,
-    /// The result returned to upstream, and whether the task continues.
+    /// The result for upstream, which also tells the task whether to continue.
     result: Result<gst::FlowSuccess, gst::FlowError>,
     /// The identifier of the header extension with the transport-wide sequence number.
     extension: Option<u8>,
-    /// Whether the warning about packets without this extension was posted.
+    /// Whether the warning about packets without this header extension was posted.
     has_warned: bool,
-    /// Whether an item removed by the task is being pushed downstream.
+    /// Whether the task is pushing an item, already removed from the queue, downstream.
     is_passing: bool,
 }
 
@@ -94,7 +94,7 @@ impl Bwe {
             }
             gst::EventView::Caps(caps) => {
                 let mut state = self.state();
-                // A funnel may combine several streams of one session, and not all of them have the extension.
+                // A funnel may combine several streams of one session, and some may lack the extension.
                 state.extension = extension_of(caps.caps()).or(state.extension);
             }
             _ => {}
@@ -112,7 +112,7 @@ impl Bwe {
 
     fn sink_query(&self, pad: &gst::Pad, query: &mut gst::QueryRef) -> bool {
         if query.is_serialized() {
-            // The query concerns the data after all that is waiting.
+            // The query must stay in order with the data, so it waits until the queue is empty.
             let waits = |state: &mut State| {
                 let is_empty = state.flow.as_ref().is_none_or(Flow::is_empty) && !state.is_passing;
                 state.result.is_ok() && !is_empty
@@ -166,19 +166,19 @@ impl Bwe {
         })
     }
 
-    /// Stops passing data, and discards all that waits.
+    /// Stops passing data, and discards all queued data.
     fn stop(&self, why: gst::FlowError) {
         let mut state = self.state();
         state.result = Err(why);
         let events = state.flow.as_mut().map(Flow::flush).unwrap_or_default();
         drop(state);
         self.changed.notify_all();
-        // Sticky events that describe the stream are kept, as in a `queue`.
+        // Keep sticky events that describe the stream, as a `queue` does.
         let is_kept = |event: &&gst::Event| {
             event.is_sticky() && !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos)
         };
         for event in events.iter().filter(is_kept) {
-            // It fails for a stopped pad, which has no stream.
+            // This fails for a stopped pad, which has no stream.
             let _ = self.src.store_sticky_event(event);
         }
     }
@@ -199,7 +199,7 @@ impl Bwe {
             && !tells
             && !warns
         {
-            // The lock was held since the check, so no change is missed.
+            // The lock has been held since the check, so no change is missed.
             self.wait(state, until.map(|until| until - now));
             return;
         }
@@ -249,9 +249,9 @@ impl Bwe {
             }
         }
         drop(state);
-        // A query may be waiting for this.
+        // A query may be waiting until this item is pushed.
         self.changed.notify_all();
-        // Otherwise upstream gets the error with its next buffer.
+        // Before the end of the stream, upstream gets the error with its next buffer.
         if let Err(error) = result
             && was_ending
             && !matches!(error, gst::FlowError::Flushing | gst::FlowError::Eos)
@@ -329,7 +329,7 @@ impl ObjectImpl for Bwe {
     fn constructed(&self) {
         self.parent_constructed();
         for pad in [&self.sink, &self.src] {
-            // It fails only if a pad of this name exists.
+            // This fails only if a pad with this name exists.
             let _ = self.obj().add_pad(pad);
         }
     }
@@ -341,7 +341,7 @@ impl ObjectImpl for Bwe {
     fn set_property(&self, _: usize, value: &glib::Value, property: &glib::ParamSpec) {
         let mut settings = self.settings();
         let text = || value.get::<Option<String>>().ok().flatten().unwrap_or_default();
-        // GObject has already checked types and ranges.
+        // GObject has already checked the types and ranges.
         let bps = |now| value.get::<u32>().unwrap_or(now);
         match property.name() {
             "estimated-bitrate" => settings.estimated_bps = bps(settings.estimated_bps),
@@ -403,7 +403,7 @@ impl ElementImpl for Bwe {
 
     fn change_state(&self, change: gst::StateChange) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
         match change {
-            // Invalid properties are reported before anything starts.
+            // Report invalid properties before anything starts.
             gst::StateChange::NullToReady => {
                 let settings = self.settings().clone();
                 settings.guest(self.now()).map_err(|error| self.refuse(&error))?;

@@ -7,7 +7,7 @@ mod imp;
 mod properties;
 
 glib::wrapper! {
-    /// `rtpequipoisebwe`.
+    /// The element `rtpequipoisebwe`.
     pub(crate) struct Bwe(ObjectSubclass<imp::Bwe>) @extends gst::Element, gst::Object;
 }
 

@@ -3,7 +3,7 @@ use equipoise::control::Fate;
 use super::*;
 
 const MILLI: u64 = 1_000_000;
-/// The first number of `rtpsession`, just before a wrap.
+/// The first sequence number of `rtpsession`, shortly before a wrap.
 const THEIRS: u16 = 65_530;
 
 fn packet(payload: u32) -> PacketInfo {
@@ -23,7 +23,7 @@ fn size(number: u64) -> u32 {
     900 + (number * 37 % 100) as u32
 }
 
-/// The status of our packet `number`, which arrived 50 ms after it was sent.
+/// The status of packet `number`, which arrived 50 ms after it was sent.
 fn status(number: u64) -> Status {
     let left_ns = number * 10 * MILLI + 20_000;
     let sequence = THEIRS.wrapping_add(number as u16);
@@ -34,8 +34,8 @@ fn numbers(news: &News) -> Vec<u64> {
     news.packets.iter().map(|packet| packet.number).collect()
 }
 
-/// If it fails, the numbers of `rtpsession` do not match ours, and laws get feedback about packets that were never
-/// sent.
+/// If it fails, the numbers of `rtpsession` are not matched with the element's, and controllers get feedback about
+/// packets that were never sent.
 #[test]
 fn packets_are_found_by_time_and_size_whatever_the_other_count_is() {
     let mut departures = departures();
@@ -48,12 +48,12 @@ fn packets_are_found_by_time_and_size_whatever_the_other_count_is() {
     assert_eq!(news.round_trip, Some(Span::from_millis(250)));
     // Earlier packets no longer count as in flight.
     assert_eq!(departures.in_flight(), Size::from_bytes(14_000));
-    // Reported again, in another order, with gaps: no packet is reported twice.
+    // Packets are reported again, in another order, with gaps: none is counted twice.
     let news = departures.on_statuses(now, &[status(9), status(5), status(7), status(7)]);
     assert_eq!(numbers(&news), [7, 9]);
 }
 
-/// A `queue` after the element delays packets to `rtpsession`, and releases them all at once.
+/// If it fails, feedback is lost when a `queue` after the element delays packets and then releases them all at once.
 #[test]
 fn a_queue_behind_the_element_does_no_harm() {
     let mut departures = departures();
@@ -98,15 +98,15 @@ fn the_receivers_clock_wraps_and_goes_back_without_a_leap() {
     let first = clock.take(wrap - 5 * MILLI);
     assert_eq!(clock.take(3 * MILLI) - first, Span::from_millis(8));
     assert_eq!(clock.take(wrap - MILLI) - first, Span::from_millis(4));
-    // GStreamer's value does not wrap here.
+    // GStreamer's value does not wrap at this time.
     assert_eq!(clock.take(wrap + 9 * MILLI) - first, Span::from_millis(14));
-    // Any time can be followed by any other.
+    // Any time can follow any other time.
     for ns in [u64::MAX, 0, wrap / 2, wrap / 2 + 1, u64::MAX / 2] {
         clock.take(ns);
     }
 }
 
-/// 65 536 packets and more: both counts wrap.
+/// If it fails, packets are no longer matched after either number has wrapped, at 65 536 packets.
 #[test]
 fn old_packets_are_forgotten_and_new_ones_are_found_after_wraps() {
     let mut departures = Departures::new();

@@ -10,7 +10,7 @@ use crate::init;
 const CAPS: &str = "application/x-rtp, media=video, clock-rate=90000, encoding-name=VP8, payload=96, \
     extmap-3=http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
-/// The element between a source and a sink, with these properties.
+/// A test harness with the element between a source and a sink, with these properties.
 fn harness(properties: &str) -> Harness {
     init();
     let mut harness = Harness::new_parse(&format!("rtpequipoisebwe name=bwe {properties}"));
@@ -28,7 +28,7 @@ fn bwe(harness: &Harness) -> gst::Element {
     }
 }
 
-/// An RTP packet with the extension for a transport-wide number.
+/// An RTP packet with the header extension for a transport-wide number.
 fn packet(number: u16, payload: usize) -> gst::Buffer {
     let [high, low] = number.to_be_bytes();
     let header = [0x90, 0x60, high, low, 0, 0, 0, 1, 0, 0, 0, 7, 0xBE, 0xDE, 0, 1, 0x31, 0, 0, 0];
@@ -86,7 +86,7 @@ fn packets_pass_unchanged_in_order_one_by_one_and_the_end_comes_after_them() {
         passed.push(buffer);
     }
     assert_eq!(passed, sent);
-    // A packet of 1000 bytes each 1000 * 8 / (1.5 * 800 kbit/s).
+    // Each packet of 1000 bytes takes 1000 * 8 / (1.5 * 800 kbit/s) = 6.7 ms.
     assert!(begin.elapsed() > Duration::from_millis(55), "{:?}", begin.elapsed());
     let caps = harness.sinkpad().and_then(|pad| pad.current_caps()).expect("caps");
     assert_eq!(caps, CAPS.parse::<gst::Caps>().expect("caps"));
@@ -102,7 +102,7 @@ fn lists_pass_as_what_they_hold() {
     }
 }
 
-/// If it fails, old packets come after a seek or a reconnection, or none at all.
+/// If it fails, old packets, or no packets, pass the element after a seek or a reconnection.
 #[test]
 fn a_flush_drops_what_waits_and_then_packets_pass_again() {
     let mut harness = harness("controller=cbr controller-params=\"rate=10 kbit/s\"");
@@ -136,7 +136,7 @@ fn states_go_up_and_down_whatever_waits() {
     while harness.pull().expect("a packet").size() != 30 {}
 }
 
-/// If it fails, packets are not matched with feedback in a pipeline as they are in the unit tests.
+/// If it fails, packets are matched with feedback in the unit tests, but not in a pipeline.
 #[test]
 fn feedback_moves_the_estimate_and_tells_the_encoder() {
     let mut harness = harness("estimated-bitrate=200000 min-bitrate=50000");
@@ -153,7 +153,7 @@ fn feedback_moves_the_estimate_and_tells_the_encoder() {
         for _ in 0..3 {
             harness.push(packet(number, 300)).expect("taken");
             harness.pull().expect("a packet");
-            // As done by rtpsession after the element, with an empty path.
+            // As `rtpsession` does after the element, over a path without a queue.
             let left = clock.time();
             told.push(status(u32::from(number.wrapping_add(65_500)), 300, left, left + ClockTime::SECOND));
             number += 1;
@@ -169,7 +169,8 @@ fn feedback_moves_the_estimate_and_tells_the_encoder() {
     assert_eq!(stats.get::<u64>("reports-refused"), Ok(0), "{stats}");
 }
 
-/// Arbitrary events: missing fields, wrong types, absurd numbers, times that go back, packets that were never sent.
+/// Arbitrary events: missing fields, wrong types, absurd numbers, decreasing times, packets that were never sent. If it
+/// fails, such events stop the element or raise its rate.
 #[test]
 fn hostile_events_neither_end_it_nor_raise_the_rate() {
     let mut harness = harness("estimated-bitrate=200000");
@@ -201,7 +202,7 @@ fn hostile_events_neither_end_it_nor_raise_the_rate() {
     ];
     events.extend(strange.iter().map(|packet| packets(vec![packet.clone(); 100])).chain([packets(strange.to_vec())]));
     for number in 0..200 {
-        // Numbers and times that go back.
+        // Decreasing numbers and times.
         let left = now.saturating_sub(ClockTime::from_mseconds(number));
         events.push(packets([status(65_535 - number as u32, 299, left, far.saturating_sub(left))]));
     }

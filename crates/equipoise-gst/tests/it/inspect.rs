@@ -1,6 +1,6 @@
 use std::process::{Command, Output};
 
-/// Runs `gst-inspect-1.0` with the plugin's folder as the only one, and warnings as errors; `None` if the command is
+/// Runs `gst-inspect-1.0` with only the plugin's folder, and with warnings as errors. Returns `None` if the command is
 /// missing.
 fn inspect(what: &str) -> Option<Output> {
     let built = std::env::current_exe().expect("a path").with_file_name("libgstequipoise.so");

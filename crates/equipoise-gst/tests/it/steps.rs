@@ -3,15 +3,15 @@ use gst::prelude::*;
 
 use crate::{call, init};
 
-/// What this machine lacks for a call, if anything.
+/// The name of an element that this machine lacks for a call, if any.
 fn missing() -> Option<&'static str> {
     init();
     let needed = ["videotestsrc", "vp8enc", "rtpvp8pay", "rtpbin", "udpsink"];
     needed.into_iter().find(|name| gst::ElementFactory::find(name).is_none())
 }
 
-/// Phases of 7 s, of which the last two seconds count. It checks the order, and requires less than half of what a long
-/// run reaches, because an encoder lags on a slow machine.
+/// Phases of 7 s, of which the last two seconds count. The test requires that the rates follow the order of the
+/// capacities, and only half of the rates of a long run, because an encoder lags on a slow machine.
 #[test]
 #[ignore = "real time: 29 s"]
 fn an_encoder_follows_a_path_in_steps() {
@@ -30,7 +30,7 @@ fn an_encoder_follows_a_path_in_steps() {
     assert!(report.decoded * 10 > report.encoded * 9, "{report:?}");
 }
 
-/// The element also works as the result of `request-aux-sender` of `rtpbin`.
+/// If it fails, the element does not work as the result of `request-aux-sender` of `rtpbin`.
 #[test]
 fn rtpbin_takes_the_element_as_its_auxiliary_sender() {
     if let Some(missing) = missing() {

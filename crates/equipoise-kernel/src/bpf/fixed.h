@@ -30,7 +30,7 @@ struct law {
 	u64 epsilon_per_s;
 };
 
-/* K and A in Q10 segments/s, tau in us. */
+/* K (capacity) and A (available bandwidth) in Q10 segments/s, tau (minimum round-trip time) in us. */
 struct path {
 	u64 capacity;
 	u64 available;
@@ -54,7 +54,7 @@ static inline __attribute__((always_inline)) u64 apart(u64 a, u64 b)
 	return a < b ? b - a : a - b;
 }
 
-/* Within bounds; 0 without capacity or round-trip time. */
+/* Clamps the values to their bounds; returns 0 without capacity or round-trip time. */
 static inline __attribute__((always_inline)) int path_checked(struct path *path)
 {
 	path->capacity = least(path->capacity, LARGEST_RATE);
@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) u64 law_converged(const struct law 
 	return converged < 1 ? 1 : least(converged, LARGEST_WINDOW);
 }
 
-/* value * share, rounded to nearest: a value up to 2^40, a share in Q30 up to one. */
+/* Returns value * share, rounded to nearest. `value` is at most 2^40, `share` is in Q30 and at most 1. */
 static inline __attribute__((always_inline)) u64 scaled(u64 value, u64 share)
 {
 	u64 high = (value >> 20) * share, low = (value & FIXED_LOW) * share;
@@ -87,7 +87,7 @@ static inline __attribute__((always_inline)) u64 scaled(u64 value, u64 share)
 	return (high + (low >> 20) + (1 << 9)) >> 10;
 }
 
-/* value * moved / whole, rounded down: each up to 2^41, `moved` no more than `whole`. */
+/* Returns value * moved / whole, rounded down. Each is at most 2^41, and `moved` is at most `whole`. */
 static inline __attribute__((always_inline)) u64 part(u64 value, u64 moved, u64 whole)
 {
 	u64 high = moved * (value >> 20);
@@ -97,7 +97,7 @@ static inline __attribute__((always_inline)) u64 part(u64 value, u64 moved, u64 
 	return ((high / whole) << 20) + (((high % whole) << 20) + moved * (value & FIXED_LOW)) / whole;
 }
 
-/* 1 - x (1 - x/2 (1 - x/3 (1 - ...))) of x in Q30, below ln 2. */
+/* The series of exp(-x): 1 - x (1 - x/2 (1 - x/3 (1 - ...))). x is in Q30 and below ln 2. */
 static inline __attribute__((always_inline)) u64 decay_series(u64 x)
 {
 	u64 sum = FIXED_ONE;
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) u64 decay_series(u64 x)
 	return FIXED_ONE - ((x * sum) >> 30);
 }
 
-/* Eq. 10: the window, in Q20 segments, some microseconds after it was `window`; 0 without a path or a window. */
+/* Eq. 10: the window, in Q20 segments, `elapsed_us` after it was `window`; 0 without a path or a window. */
 static inline __attribute__((always_inline)) u64 law_window(const struct law *law, struct path path, u64 window,
 							    u32 elapsed_us)
 {
@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) u64 law_window(const struct law *la
 	return window - part(window - converged, moved, whole);
 }
 
-/* `value` moved by 1 / 2^shift of the way to `to`, rounded to nearest. */
+/* Moves `value` towards `to` by 1 / 2^shift of their difference, rounded to nearest. */
 static inline __attribute__((always_inline)) u64 toward(u64 value, u64 to, u32 shift)
 {
 	u64 way = (apart(value, to) + (1ULL << (shift - 1))) >> shift;
@@ -149,7 +149,7 @@ static inline __attribute__((always_inline)) u64 toward(u64 value, u64 to, u32 s
 	return to >= value ? value + way : value - way;
 }
 
-/* Eq. 15: takes a sample of K - A. */
+/* Eq. 15: adds a sample of K - A. */
 static inline __attribute__((always_inline)) void noise_push(struct noise *noise, u64 sample)
 {
 	u64 mean, deviation;
@@ -162,7 +162,7 @@ static inline __attribute__((always_inline)) void noise_push(struct noise *noise
 	noise->any = 1;
 }
 
-/* Eq. 15: gamma under noise, in Q20. */
+/* Eq. 15: gamma, lowered by noise, in Q20. */
 static inline __attribute__((always_inline)) u64 noise_gamma(const struct noise *noise, u64 gamma, u64 weight)
 {
 	gamma = least(gamma, PARAMETER_ONE - 1);
@@ -179,7 +179,7 @@ static inline __attribute__((always_inline)) u64 square_root(u64 rest)
 	int i;
 
 	for (i = 0; i < 21; i++) {
-		/* 1 or 0 without a branch: the verifier would follow 2^21 paths. */
+		/* 1 or 0 without a branch, because with branches the verifier would follow 2^21 paths. */
 		take = 1 - ((rest - root - bit) >> 63);
 		rest -= take * (root + bit);
 		root = (root >> 1) + take * bit;
@@ -188,7 +188,7 @@ static inline __attribute__((always_inline)) u64 square_root(u64 rest)
 	return root;
 }
 
-/* Eq. 18: w + m w dB, of a sum of twelve numbers of 16 random bits each. */
+/* Eq. 18: w + m w dB. The Gaussian dB is made from `sum`, the sum of twelve random numbers of 16 bits. */
 static inline __attribute__((always_inline)) u64 oscillated(u64 window, u64 strength, u64 elapsed_us, u64 sum)
 {
 	u64 deviation, share, step;
@@ -201,10 +201,10 @@ static inline __attribute__((always_inline)) u64 oscillated(u64 window, u64 stre
 }
 
 /*
- * A train of segments: sums over its last acknowledgements, each relative to its first one. Segments in bytes,
- * times in us. A fluid link that is never idle forwards K; it receives the train and the cross traffic A' = K - A:
- * A = (segments - K (growth of the delay)) / (time of sending), in Q10 segments/s; at most K, at least a hundredth of it.
- * 0 if the sums give no result.
+ * A from a train of segments. The arguments are sums over its last acknowledgements, relative to its first one, with
+ * data in bytes and times in us. A fluid link that is never idle forwards K. It receives the train and the cross
+ * traffic K - A: A = (segments - K (growth of the delay)) / (sending time), in Q10 segments/s. A is at most K and at
+ * least K/100. Returns 0 if the sums yield no result.
  */
 static inline __attribute__((always_inline)) u64 train_available(u64 capacity, u64 bytes, u64 segment_bytes,
 								 u64 sent_us, u64 acked_us)
@@ -214,7 +214,7 @@ static inline __attribute__((always_inline)) u64 train_available(u64 capacity, u
 	if (segment_bytes == 0 || sent_us == 0 || bytes >= 1ULL << 32 || (sent_us | acked_us) >= 1ULL << 28)
 		return 0;
 	capacity = least(capacity, LARGEST_RATE);
-	/* Q10 segments, times 10^6 for the microseconds. */
+	/* In Q10 segments, multiplied by 10^6 because times are in us. */
 	came = bytes * 1024 / segment_bytes * 1000000;
 	if (acked_us > sent_us)
 		queued = capacity * (acked_us - sent_us);
@@ -223,7 +223,7 @@ static inline __attribute__((always_inline)) u64 train_available(u64 capacity, u
 	return least(found, capacity);
 }
 
-/* The rate at which the train was sent, from the same sums, in Q10 segments/s. */
+/* The rate at which the train was sent, from the sums above, in Q10 segments/s. */
 static inline __attribute__((always_inline)) u64 train_rate(u64 bytes, u64 segment_bytes, u64 sent_us)
 {
 	if (segment_bytes == 0 || sent_us == 0 || bytes >= 1ULL << 32)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* The program's state of each socket, and its parameters, in the layout used by the loader in Rust. */
+/* The program's state of each socket, and its parameters, in the layout that the Rust code reads. */
 #ifndef EQUIPOISE_FLOW_H
 #define EQUIPOISE_FLOW_H
 
@@ -15,9 +15,9 @@ struct parameters {
 };
 
 struct flow {
-	/* The law's window in Q20 segments; 0 while Reno has it. */
+	/* The control law's window in Q20 segments; 0 while Reno controls the window. */
 	u64 window;
-	/* K and A in Q10 segments/s; 0 before they are measured. */
+	/* K (capacity) and A (available bandwidth) in Q10 segments/s; 0 before they are measured. */
 	u64 capacity;
 	u64 available;
 	/* gamma in Q20, lowered by noise. */
@@ -26,13 +26,13 @@ struct flow {
 	u64 last_step_us;
 	u64 min_round_trip_us;
 
-	/* Trains with a result, and all trains. */
+	/* Number of trains with a result, and of all trains. */
 	u32 trains_judged;
 	u32 trains;
 	u32 losses;
 	u32 timeouts;
 
-	/* The kernel's congestion state, and its value when it undid a reduction. */
+	/* The kernel's congestion state, and the window when the kernel undid a reduction. */
 	u32 state;
 	u32 undo_window;
 	u32 undone;
@@ -46,31 +46,31 @@ struct flow {
 	u32 end;
 	u32 hold_until;
 	u32 need;
-	/* The connection's window while the train uses a smaller one; 0 for none. */
+	/* The connection's own window while the train uses a smaller window; otherwise 0. */
 	u32 lent;
 	u64 spacing_bytes_per_s;
-	/* Of the whole train, in Q10 segments/s. */
+	/* The planned rate of the whole train, in Q10 segments/s. */
 	u64 planned_rate;
 	u64 not_before_us;
-	/* Its first acknowledgement. */
+	/* The train's first acknowledgement. */
 	u64 first_sent_us;
 	u64 first_acked_us;
 	u32 first_bytes;
-	/* The last one of its burst, relative to the first. */
+	/* The last acknowledgement of its burst, relative to the first one. */
 	u32 burst_bytes;
 	u64 burst_sent_us;
 	u64 burst_acked_us;
-	/* Sums over its last ones, relative to the first. */
+	/* Sums over its last acknowledgements, relative to the first one. */
 	u64 tail_bytes;
 	u64 tail_sent_us;
 	u64 tail_acked_us;
 
-	/* Times per segment, in ns, of the last trains. */
+	/* Time per segment of the last trains, in ns. */
 	u32 gaps_ns[CAPACITIES];
 	u32 gaps;
 	/* Consecutive trains that were slower than the available bandwidth. */
 	u32 clear;
-	/* A result far from the others that the next may confirm; 0 for none. */
+	/* A result that differs much from the others, until the next result confirms it; otherwise 0. */
 	u64 set_aside;
 };
 

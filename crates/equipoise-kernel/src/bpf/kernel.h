@@ -40,7 +40,7 @@ enum bpf_map_type {
 #define TCP_CA_Recovery 3
 #define TCP_CA_Loss 4
 
-/* The first of include/net/tcp.h's events: data is sent while none was in flight. */
+/* The first event of include/net/tcp.h: data is sent while no data is in flight. */
 enum tcp_ca_event {
 	CA_EVENT_TX_START,
 };
@@ -120,7 +120,7 @@ struct bpf_iter__bpf_sk_storage_map {
 
 #pragma clang attribute pop
 
-/* Matched by the names of its members; the kernel's own has more. */
+/* Members are matched with the kernel's by name; the kernel's structure has more members. */
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);

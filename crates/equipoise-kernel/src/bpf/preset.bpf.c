@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * Reno and CUBIC of this kernel, with a window that can be set from outside: the value stored for a socket becomes its
- * congestion window once, when it next sends with no data in flight (Tobe 1999, Sec. 4: the return to probing).
+ * This kernel's Reno and CUBIC, with a window that user space can set. The value stored for a socket becomes its
+ * congestion window once, when it next sends with no data in flight (the return to probing of Tobe 1999, Sec. 4).
  *
- * At that time the kernel has already reset the window after an idle time, so this is undone, too.
+ * By then the kernel may have reset the window after an idle time; the stored value replaces the reset value.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -11,7 +11,7 @@
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-/* Segments; 0 for none. For user space the key is a file descriptor. */
+/* The stored windows, in segments; 0 for none. For user space the key is a file descriptor. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

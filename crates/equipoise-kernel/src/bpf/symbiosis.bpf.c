@@ -2,8 +2,8 @@
 /*
  * TCP Symbiosis as a congestion control of the Linux kernel (Kodama 2009).
  *
- * Reno until K and A are measured, Eq. 10 from then on; half the window after a loss, no measurement after a timeout. The
- * law's arithmetic is in fixed.h, the measurement in train.h.
+ * Reno until K and A are measured, then Eq. 10. A loss halves the window; a timeout discards the measurements. The
+ * control law's arithmetic is in fixed.h, the measurement in train.h.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -32,15 +32,15 @@ extern void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked) __ksym;
 
 /* No pacing. */
 #define UNLIMITED (~0UL)
-/* Minimum window, in segments: a single segment would wait for the receiver's timer. Ours. */
+/* Minimum window, in segments. Our choice: a single segment would wait for the receiver's delayed acknowledgement. */
 #define LEAST_WINDOW 2
-/* An acknowledgement after more than this is not a step of the law, in us: the minimum timeout (RFC 6298, Sec. 2.4). */
+/* Maximum time between acknowledgements for a step of the law, in us: the minimum timeout (RFC 6298, Sec. 2.4). */
 #define LONGEST_PAUSE_US 1000000
-/* RFC 5681, Eq. 4. */
+/* Minimum slow-start threshold, in segments (RFC 5681, Eq. 4). */
 #define LEAST_THRESHOLD 2
 /*
- * The pacing rate over window / round trip, in tenths: 2 in slow start, as in Linux's own controls, and
- * 1.2 otherwise, so that the window is the limit and not the pacing.
+ * The pacing rate divided by window / round-trip time, in tenths: 2 in slow start, as in Linux's own controls, and
+ * 1.2 otherwise, so that the window limits the rate, not the pacing.
  */
 #define PACE_SLOW_START 20
 #define PACE_ELSE 12
@@ -84,7 +84,7 @@ void BPF_PROG(symbiosis_init, struct sock *sk)
 	sk->sk_pacing_rate = UNLIMITED;
 	if (!flow)
 		return;
-	/* A socket may return to it from another control. */
+	/* A socket may switch to another congestion control and back. */
 	__builtin_memset(flow, 0, sizeof(*flow));
 	train_begin_first(flow, tcp(sk));
 }
@@ -114,7 +114,7 @@ u32 BPF_PROG(symbiosis_undo_cwnd, struct sock *sk)
 	return flow->undo_window > window ? flow->undo_window : window;
 }
 
-/* One segment is enough for a burst: the kernel's own choice would make trains coarse. */
+/* Minimum segments per TSO packet. The kernel's own choice is larger, which would make trains coarse. */
 SEC("struct_ops")
 u32 BPF_PROG(symbiosis_min_tso_segs, struct sock *sk)
 {
@@ -140,11 +140,11 @@ void BPF_PROG(symbiosis_set_state, struct sock *sk, u8 state)
 		flow->undone = 0;
 		train_give_up(flow);
 	}
-	/* After a reduction the window is the threshold, unless the kernel undid the reduction. */
+	/* After a reduction the window is the slow-start threshold, unless the kernel undid the reduction. */
 	if ((flow->state == TCP_CA_Recovery || flow->state == TCP_CA_CWR) && state <= TCP_CA_Disorder) {
 		u32 window = tp->snd_ssthresh;
 
-		/* Otherwise the compiler merges two loads, which the verifier accepts for one kind of memory only. */
+		/* Without this, the compiler merges two loads from different kinds of memory, which the verifier rejects. */
 		barrier_var(window);
 		if (flow->undone)
 			window = flow->undo_window;
@@ -156,14 +156,14 @@ void BPF_PROG(symbiosis_set_state, struct sock *sk, u8 state)
 	flow->state = state;
 }
 
-/* Recovery ends at the threshold; until then one segment is sent for each that arrived. */
+/* In recovery, one segment is sent for each segment that arrived, until the window reaches the slow-start threshold. */
 static __always_inline void recover(struct flow *flow, struct tcp_sock *tp, u32 acked)
 {
 	u32 under_way = in_flight(tp), window = under_way + acked;
 
 	if (window > tp->snd_ssthresh)
 		window = tp->snd_ssthresh;
-	/* The first lost segment is retransmitted whatever is in flight (RFC 5681, Sec. 3.2). */
+	/* Retransmit the first lost segment regardless of the data in flight (RFC 5681, Sec. 3.2). */
 	if (flow->retransmit_first && window <= under_way)
 		window = under_way + 1;
 	flow->retransmit_first = 0;
@@ -200,7 +200,7 @@ static __always_inline void step(struct flow *flow, const struct parameters *set
 		}
 		next = oscillated(next, set->oscillation, elapsed, sum);
 	}
-	/* No train fits into a small window: the measurement is old, and Reno's growth is used if it is faster. */
+	/* No train fits into a small window, so the measurement is old. Use Reno's growth if it is faster. */
 	if (limited && next > flow->window && flow->window < LEAST_TRAIN_WINDOW * WINDOW_ONE && path_checked(&path)) {
 		u64 reno = flow->window + elapsed * WINDOW_ONE / (round_trip | 1);
 
@@ -210,7 +210,7 @@ static __always_inline void step(struct flow *flow, const struct parameters *set
 	flow->window = next < LEAST_WINDOW * WINDOW_ONE ? LEAST_WINDOW * WINDOW_ONE : next;
 }
 
-/* The connection's window without the effect of trains, in segments. */
+/* The connection's own window, in segments, not the window during a train. */
 static __always_inline u32 window_of(const struct flow *flow, const struct tcp_sock *tp, u32 reno)
 {
 	u32 window = flow->window ? flow->window >> 20 : reno;
@@ -239,7 +239,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *r
 	}
 	train_on_ack(flow, tp, now, sample);
 	if (!flow->window && flow->capacity && flow->available && flow->state != TCP_CA_Loss) {
-		/* Measured: the law takes over from Reno. */
+		/* K and A are measured: the control law takes over from Reno. */
 		window = tp->snd_cwnd;
 		flow->window = (u64)window << 20;
 		if (tp->snd_ssthresh > window)

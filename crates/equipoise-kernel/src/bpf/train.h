@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * Inline measurement of K and A with trains of the connection's own segments (Kodama 2009, Sec. 2.2.1), simplified for
- * the kernel. What the text leaves open is ours:
+ * Inline measurement of K (capacity) and A (available bandwidth) with trains of the connection's own segments (Kodama
+ * 2009, Sec. 2.2.1), simplified for the kernel. The paper leaves details open, which are our choice:
  *
  * 1. Hold: the window is limited to the data in flight until there is room for a burst, for one round trip at most.
- * 2. Burst: a third of the train is sent at once. The narrowest link forwards it one segment after the other, so K
- *    follows from its first acknowledgement to its last one. The median over eight trains is used.
- * 3. Spaced: the other segments are sent by TCP's own pacing, at a rate somewhat above the A known so far.
- * 4. Evaluate: K (growth of the delay) from the first acknowledgement to the last ones is the excess over K:
- *    A = R - K g. Without growth, R was below the available bandwidth, and two such trains in a row raise A.
+ * 2. Burst: a third of the train is sent at once. The narrowest link forwards it one segment after the other, so the
+ *    times of its first and last acknowledgements show K. The median over eight trains is used.
+ * 3. Spaced: the other segments are sent by TCP's own pacing, at a rate slightly above the A known so far.
+ * 4. Evaluate: from the first to the last acknowledgements, the delay grows by g per second. Cross traffic and train
+ *    together exceed K by K g, so A = R - K g. Without growth, the train's rate R was below A; two such results in a
+ *    row raise A.
  */
 #ifndef EQUIPOISE_TRAIN_H
 #define EQUIPOISE_TRAIN_H
@@ -21,32 +22,32 @@ enum {
 	TRAIN_AWAITED,
 };
 
-/* Minimum segments of a train, minimum window for a train, maximum segments of a train. Ours. */
+/* Minimum segments of a train, minimum window for a train, maximum segments of a train. Our choice. */
 #define LEAST_TRAIN 8
 #define LEAST_TRAIN_WINDOW 11
 #define MOST_TRAIN 64
-/* A train is two fifths of the window, and may be three quarters while that is no more than sixteen segments. Ours. */
+/* A train has 2/5 of the window's segments, but up to 3/4 of them if this is at most 16 segments. Our choice. */
 #define SMALL_TRAIN 16
-/* Segments of a burst. Ours: longer ones are more precise on a jittery path and need more room in the queue. */
+/* Segments of a burst. Our choice: longer bursts are more precise with jitter, but need more room in the queue. */
 #define LEAST_BURST 4
 #define MOST_BURST 12
 #define FIRST_BURST 8
-/* The growth of the delay is taken from the last sixth of a train. Ours. */
+/* The growth of the delay is taken from the last sixth of a train. Our choice. */
 #define TAIL_PART 6
-/* A burst counts if its sending time is below 1/16 of its arrival time, so that little cross traffic is in between. Ours. */
+/* A burst counts if sending took less than 1/16 of the arrival time; then it has little cross traffic. Our choice. */
 #define BURST_CLOSE 16
-/* If a train is slower than the available bandwidth, its delay grows by less than 1/32. Ours. */
+/* A train is below A if its delay grows by less than 1/32 of its sending time. Our choice. */
 #define CLEAR_PART 32
-/* A train that arrives at less than half of its rate gives no result. Ours. */
+/* A train that was sent at less than 1/2 of its planned rate has no result. Our choice. */
 #define PLANNED_PART 2
-/* A result further from the others than this may be a step: 1/6 of K. Ours. */
+/* A result that differs from the known A by more than 1/6 of K may be a step. Our choice. */
 #define FAR_PART 6
-/* Excess of a train's rate over the A known so far: alternately 1/10 and 1/4 of K. Ours. */
+/* Excess of a train's rate over the A known so far: alternately 1/10 and 1/4 of K. Our choice. */
 #define ABOVE_PART(turn) ((turn) & 1 ? 4 : 10)
-/* Round trips between trains once there is a result. Ours: a hold costs throughput, but the path may change. */
+/* Round trips between trains after a result. Our choice: holding costs throughput, but the path may change. */
 #define PAUSE_ROUND_TRIPS 4
 
-/* The first window is sent at once, so its first segments already are a burst. */
+/* The first window is sent at once, so its first segments are a burst. */
 static __always_inline void train_begin_first(struct flow *flow, const struct tcp_sock *tp)
 {
 	flow->segment_bytes = tp->mss_cache;
@@ -72,8 +73,8 @@ static __always_inline void measurement_forget(struct flow *flow)
 }
 
 /*
- * The median of the stored gaps; the upper one if their number is even. With branches the verifier would have to check
- * every order of them, so comparisons use the sign of a difference.
+ * The median of the stored gaps; the upper of the two middle gaps if their number is even. Comparisons use the sign
+ * of a difference, because with branches the verifier would have to check every order of the gaps.
  */
 static __always_inline u64 median_gap(const struct flow *flow)
 {
@@ -90,13 +91,13 @@ static __always_inline u64 median_gap(const struct flow *flow)
 			no_larger += there & ((other - gap - 1) >> 63);
 		}
 		chosen = ((i - count) >> 63) & ((smaller - count / 2 - 1) >> 63) & ((count / 2 - no_larger) >> 63);
-		/* Any of equal ones. */
+		/* Of equal gaps, any one may be chosen. */
 		median = chosen ? gap : median;
 	}
 	return median;
 }
 
-/* K from the burst. */
+/* Computes K from the burst. */
 static __always_inline void judge_burst(struct flow *flow)
 {
 	u64 gap;
@@ -108,7 +109,7 @@ static __always_inline void judge_burst(struct flow *flow)
 	if (gap == 0 || gap > 0xFFFFFFFF)
 		return;
 	flow->gaps_ns[flow->gaps & (CAPACITIES - 1)] = gap;
-	/* Keeps its position in the ring when it would overflow. */
+	/* Before the counter would overflow, reset it to a value with the same ring position. */
 	flow->gaps = flow->gaps == 0xFFFFFFF0 ? CAPACITIES : flow->gaps + 1;
 	gap = median_gap(flow);
 	if (gap)
@@ -117,7 +118,7 @@ static __always_inline void judge_burst(struct flow *flow)
 		flow->available = flow->capacity;
 }
 
-/* A result: A, and the noise of K - A for Eq. 15. */
+/* Stores a result for A, and adds K - A to the noise for Eq. 15. */
 static __always_inline void measured(struct flow *flow, u64 available)
 {
 	flow->available = least(available, flow->capacity);
@@ -125,24 +126,24 @@ static __always_inline void measured(struct flow *flow, u64 available)
 	flow->trains_judged++;
 }
 
-/* The train was slower than the available bandwidth. */
+/* Evaluates a train that was slower than A. */
 static __always_inline void judge_clear(struct flow *flow, u64 rate)
 {
 	flow->set_aside = 0;
 	flow->clear++;
 	if (!flow->available) {
-		/* A very low bound is not a measurement: slow start continues, and the next train is faster. */
+		/* Below K/2, the rate is no measurement of A: slow start continues, and the next train is faster. */
 		if (rate * 2 >= flow->capacity)
 			measured(flow, rate);
 	} else if (rate <= flow->available) {
-		/* Not a new result. */
+		/* This is no new result: A is already known to be higher. */
 		flow->clear = 0;
 	} else if (flow->clear > 1) {
 		measured(flow, rate);
 	}
 }
 
-/* The train met a growing queue. A result far from the others waits for the next one to agree. */
+/* Evaluates a train that met a growing queue. A result that differs much from A needs confirmation by the next one. */
 static __always_inline void judge_queued(struct flow *flow, u64 found)
 {
 	u64 known = flow->available, aside = flow->set_aside;
@@ -155,7 +156,7 @@ static __always_inline void judge_queued(struct flow *flow, u64 found)
 	else if (apart(found, known) <= far)
 		measured(flow, toward(known, found, 2));
 	else if (aside && (aside > known) == (found > known))
-		/* Of the two, the one nearer to the known value: a stall may have distorted either. */
+		/* Of the two results, take the nearer one to the known A: a stall may have distorted either result. */
 		measured(flow, apart(aside, known) < apart(found, known) ? aside : found);
 	else
 		flow->set_aside = found;
@@ -169,7 +170,7 @@ static __always_inline void train_judge(struct flow *flow)
 		rate = train_rate(flow->tail_bytes, flow->segment_bytes, flow->tail_sent_us);
 		if (flow->tail_acked_us > flow->tail_sent_us)
 			growth = flow->tail_acked_us - flow->tail_sent_us;
-		/* No result, or the train was delayed: acknowledgements or segments did not come in time. */
+		/* There is no result, or the train was slower than planned because acknowledgements or segments came late. */
 		if (rate * PLANNED_PART < flow->planned_rate || rate == 0)
 			return;
 		if (growth * CLEAR_PART < flow->tail_sent_us)
@@ -180,7 +181,7 @@ static __always_inline void train_judge(struct flow *flow)
 	}
 }
 
-/* An acknowledgement, possibly of the train; `round_trip` is that of its last segment, zero or below if unknown. */
+/* Handles an acknowledgement, possibly of the train; `round_trip` is of its last segment, and <= 0 if unknown. */
 static __always_inline void train_on_ack(struct flow *flow, const struct tcp_sock *tp, u64 now, long round_trip)
 {
 	u32 acked = tp->snd_una - flow->start, all = flow->end - flow->start;
@@ -191,7 +192,7 @@ static __always_inline void train_on_ack(struct flow *flow, const struct tcp_soc
 	if (round_trip > 0 && before(flow->start, tp->snd_una) && acked <= all) {
 		sent = now - round_trip;
 		if (flow->first_bytes == 0) {
-			/* After the burst, it no longer includes what waited before the train. */
+			/* The first acknowledgement must cover a segment of the burst; later ones do not show the delay before the train. */
 			if (before(flow->burst_end, tp->snd_una)) {
 				train_give_up(flow);
 				return;
@@ -225,7 +226,7 @@ static __always_inline void train_on_ack(struct flow *flow, const struct tcp_soc
 	}
 }
 
-/* Segments of a train for a window of this many segments. */
+/* Number of segments of a train for a window of `window` segments. */
 static __always_inline u32 train_length(u32 window)
 {
 	u32 small = window * 3 / 4, length = window * 2 / 5;
@@ -235,7 +236,7 @@ static __always_inline u32 train_length(u32 window)
 	return length > MOST_TRAIN ? MOST_TRAIN : length;
 }
 
-/* A new train: its length, its rate, and the room needed to send it. */
+/* Plans a new train: its length, its rate, and the room in the window that it needs. */
 static __always_inline void train_plan(struct flow *flow, const struct tcp_sock *tp, u32 window)
 {
 	u32 total = train_length(window), burst = total / 3, need;
@@ -244,14 +245,14 @@ static __always_inline void train_plan(struct flow *flow, const struct tcp_sock 
 	burst = burst < LEAST_BURST ? LEAST_BURST : burst > MOST_BURST ? MOST_BURST : burst;
 	if (!flow->capacity)
 		burst = total = total > FIRST_BURST ? FIRST_BURST : total;
-	/* Q10 segments/s. No slower than the connection itself, no faster than what would fill the queue. */
+	/* In Q10 segments/s. The rate is above the connection's own, and not so high that it fills the queue. */
 	own = (u64)window * 1024000000 / round_trip;
 	rate = flow->available ? flow->available + flow->capacity / ABOVE_PART(flow->trains) : flow->capacity;
 	rate = rate < own + own / 16 ? own + own / 16 : rate;
 	rate = least(rate, flow->capacity + flow->capacity / 16);
-	/* The burst takes no time and the others take longer, so that the whole train has the rate. */
+	/* The burst is sent at once, so the other segments are sent more slowly: the whole train then has this rate. */
 	flow->spacing_bytes_per_s = (rate * bytes >> 10) * (total - burst) / (total ? total : 1);
-	/* While the spaced part is sent, acknowledgements make room at the connection's own rate. */
+	/* While the spaced segments are sent, acknowledgements free the window at the connection's own rate. */
 	need = burst;
 	if (rate > own && rate)
 		need += (total - burst) * (rate - own) / rate;
@@ -298,12 +299,12 @@ static __always_inline void train_schedule(struct flow *flow, const struct tcp_s
 	}
 	if (flow->train == TRAIN_SPACED && !before(tp->snd_nxt, flow->end))
 		flow->train = TRAIN_AWAITED;
-	/* Everything is acknowledged but the train is not sent: the application had no data. */
+	/* All data is acknowledged, but the train is not complete, because the application had no more data. */
 	if (flow->train >= TRAIN_BURST && tp->snd_una == tp->snd_nxt && before(flow->start, tp->snd_una))
 		train_give_up(flow);
 }
 
-/* The data that may be in flight now. */
+/* The number of segments that may be in flight now. */
 static __always_inline u32 train_window(const struct flow *flow, const struct tcp_sock *tp, u32 window)
 {
 	u32 under_way = in_flight(tp), most = window;

@@ -1,4 +1,4 @@
-/* Reads lines of numbers and writes what the kernel's functions make of them: see arithmetic.rs. */
+/* Reads lines of numbers and writes the results of the kernel's functions; see arithmetic.rs. */
 #include <stdio.h>
 
 typedef unsigned long long u64;

@@ -1,5 +1,5 @@
-//! Compiles the functions that the program runs in the kernel for this machine, and compares them with the core's bit
-//! by bit.
+//! Compiles the functions that run in the kernel for this machine, and compares their results with the results of the
+//! `equipoise` crate, bit by bit.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,8 +9,8 @@ use equipoise::control::window::symbiosis::fixed::{FixedLaw, FixedNoise, FixedPa
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
-/// Compiles `arithmetic.c` and gives it `lines`, each with the letter of a function and its arguments. Returns the
-/// result of each line.
+/// Compiles `arithmetic.c` and runs it with `lines`, each of which has the letter of a function and its arguments.
+/// Returns the result of each line.
 fn answers(lines: &str) -> Vec<u64> {
     let folder = std::env::temp_dir().join(format!("equipoise-arithmetic-{}-{}", std::process::id(), lines.len()));
     fs::create_dir_all(&folder).expect("a temporary folder");
@@ -96,7 +96,7 @@ fn noise_and_oscillation_of_kernel_and_heart_are_the_same_bits() {
     assert_eq!(answers(&lines), expected);
 }
 
-/// The fluid model in floating point: a link of capacity K, other flows at c, and a train at R.
+/// Compares with the fluid model in floating point: a link of capacity K, other flows at rate c, and a train at rate R.
 #[test]
 fn a_train_finds_what_a_fluid_link_leaves() {
     const SEGMENT: u64 = 1448;
@@ -106,7 +106,7 @@ fn a_train_finds_what_a_fluid_link_leaves() {
             let (others, own) = (others * capacity, own * capacity);
             let segments = 60.0_f64;
             let sent_us = segments / own * 1e6;
-            // Both arrive for as long as the train is sent; the link forwards them at K.
+            // Train and other flows arrive while the train is sent; the link forwards both at K.
             let acked_us = sent_us * (own + others) / capacity;
             let bytes = segments as u64 * SEGMENT;
             lines.push_str(&format!(
@@ -122,12 +122,13 @@ fn a_train_finds_what_a_fluid_link_leaves() {
     }
     for (found, (expected, rounding)) in answers(&lines).iter().zip(expected) {
         let found = *found as f64 / 1024.0;
-        // Times are rounded to microseconds, and rates to a thousandth of a segment per second.
+        // Times are rounded to 1 µs, and rates to a thousandth of a segment per second.
         assert!((found - expected).abs() <= 2.0 * rounding + expected * 1e-3 + 0.01, "{found} {expected}");
     }
 }
 
-/// Useless and absurd trains: a program in the kernel must return a result for any timestamps, without a trap.
+/// Trains without a result, and absurd trains: a program in the kernel must return a result for any timestamps, without
+/// a trap.
 #[test]
 fn trains_that_tell_nothing_and_absurd_ones_have_an_answer() {
     let (mut numbers, mut lines) =

@@ -22,10 +22,10 @@ fn the_kernel_takes_the_program_once_and_its_parameters() {
     equipoise_kernel::set_parameters(other).expect("it is loaded");
     let read = equipoise_kernel::parameters().expect("it is loaded");
     assert!((read.gamma - 0.5).abs() < 1e-5 && (read.oscillation - 0.3).abs() < 1e-5, "{read:?}");
-    // Connections of an earlier load may still be closing.
+    // The reader must work while connections of an earlier load may still be closing.
     equipoise_kernel::sockets().expect("the reader loads too");
     drop(loaded);
-    // The kernel removes it a moment later.
+    // The kernel removes the control shortly after.
     let begin = Instant::now();
     while equipoise_kernel::is_loaded() {
         assert!(begin.elapsed() < Duration::from_secs(5), "it is still there");

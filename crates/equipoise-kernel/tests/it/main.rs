@@ -1,8 +1,8 @@
-//! Compares the program's arithmetic with the core's, and runs the program in this machine's kernel.
+//! Compares the program's arithmetic with the `equipoise` crate's, and runs the program in this machine's kernel.
 
 mod arithmetic;
 mod kernel;
-/// Tests of the command load the same program, which can be loaded only once per machine.
+/// A lock on the machine: tests of the command load the same program, which can be loaded only once per machine.
 #[expect(dead_code, reason = "what is registered once per kernel cannot be shared")]
 #[path = "../../../equipoise-cli/tests/it/machine.rs"]
 mod machine;
@@ -11,7 +11,7 @@ mod preset;
 use equipoise_kernel::KernelError;
 
 /// Prints that a test is skipped if `reason` is missing kernel support or a missing privilege; panics for any other
-/// reason.
+/// `reason`.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn skip(reason: &KernelError) {
     let lacks = match reason {

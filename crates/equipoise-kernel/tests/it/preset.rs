@@ -21,8 +21,8 @@ fn window(port: u16) -> u32 {
     window.unwrap_or_else(|| panic!("no window in {said:?}"))
 }
 
-/// After an idle time the kernel resets a window to ten segments, or leaves it unchanged. If the test fails, flow pairs
-/// begin their probing periods with one of these windows, and not with that of their law.
+/// After an idle time the kernel resets the window to ten segments, or leaves it unchanged. If the test fails, flow
+/// pairs begin their probing periods with one of these windows, not with the window of their control law.
 #[test]
 fn a_connection_takes_the_window_that_was_set_when_it_sends_again_and_has_its_law_otherwise() {
     the_window_is_taken(&["reno"]);
@@ -54,10 +54,10 @@ fn the_window_is_taken(laws: &[&str]) {
         let mut stream = TcpStream::from(socket);
         let port = stream.local_addr().expect("connected").port();
         stream.write_all(&vec![7; 64 << 20]).expect("the peer reads");
-        // Idle for longer than the retransmission timeout, after which the kernel resets windows.
+        // Idle for longer than the retransmission timeout, after which the kernel resets the window.
         sleep(Duration::from_millis(500));
         let grown = window(port);
-        // Above and below the value after a reset.
+        // Test values above and below the window after a reset.
         for segments in [13, 4] {
             preset.set(stream.as_fd(), segments).expect("a connection");
             sleep(Duration::from_millis(500));

@@ -93,7 +93,8 @@ pub enum CompareError {
 
 /// Runs every variant on the same seeds and compares each one with the first. `flow` names the flow whose delay is
 /// compared with its rate. Without a name, it is the only session that all variants have; if they have no session in
-/// common, the only flow that they all have. `progress` is called with the completed share of the runs, 0 to 1.
+/// common, it is the only flow that they have in common. `progress` is called with the completed share of the runs, 0
+/// to 1.
 ///
 /// # Errors
 /// [`CompareError`] if the variants cannot be compared, which is checked before the first run, or if a run fails.
@@ -211,7 +212,7 @@ fn values(run: &Run, flow: &SharedFlow) -> Vec<Option<f64>> {
 struct Kept {
     /// Values by flow and metric.
     values: Vec<Vec<Option<f64>>>,
-    /// The course of the flow whose delay is compared with its rate, if this run is among the first [`MOST_RUNS`].
+    /// The time series of the flow whose delay is compared with its rate, if this run is among the first [`MOST_RUNS`].
     course: Option<Course>,
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::result::{FlowResult, TcpSample};
 use crate::statistics::{Quantiles, quantiles_over};
 
-/// Maximum number of runs per variant whose course is kept.
+/// Maximum number of runs per variant whose time series are kept.
 pub(super) const MOST_RUNS: u64 = 100;
 
 /// A variant over time, computed from at most its first hundred runs.
@@ -32,7 +32,7 @@ pub struct Moment {
     pub p90: Option<f64>,
 }
 
-/// The course of one run, as pairs of time in seconds and value; NaN if not measured.
+/// The time series of one run, as pairs of time in seconds and value; NaN if not measured.
 pub(super) struct Course {
     rates: Vec<(f64, f64)>,
     delays: Vec<(f64, f64)>,

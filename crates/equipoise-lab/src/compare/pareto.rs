@@ -43,7 +43,7 @@ struct Point {
 }
 
 impl Point {
-    /// Whether it is better in rate or delay, and not worse in the other.
+    /// Whether this point is better in rate or delay, and not worse in the other of the two.
     fn is_better_than(self, other: Self) -> bool {
         self.rate >= other.rate && self.delay <= other.delay && (self.rate > other.rate || self.delay < other.delay)
     }

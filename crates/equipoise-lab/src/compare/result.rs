@@ -106,7 +106,7 @@ impl Word {
 }
 
 impl Difference {
-    /// Difference of `values` minus `first`, pair by pair; `None` if no pair has both values.
+    /// The differences `values` minus `first`, pair by pair; `None` if no pair has both values.
     pub fn of(first: &[Option<f64>], values: &[Option<f64>]) -> Option<Self> {
         let pairs = first.iter().zip(values).filter_map(|(first, value)| Some((*value)? - (*first)?));
         let differences: Vec<f64> = pairs.collect();
@@ -182,7 +182,8 @@ mod tests {
         values.iter().copied().map(Some).collect()
     }
 
-    /// Differences 1, 2 and 3: mean 2, standard deviation 1, Student's t 4.303 at two degrees of freedom, so 2 ± 2.484.
+    /// The differences 1, 2 and 3 have mean 2 and standard deviation 1. Student's t is 4.303 at two degrees of freedom,
+    /// so the result is 2 ± 2.484.
     #[test]
     fn differences_are_taken_run_by_run() {
         let (first, other) = (all(&[10.0, 20.0, 30.0]), all(&[11.0, 22.0, 33.0]));
@@ -192,7 +193,7 @@ mod tests {
                 && (found.mean.half_width().expect("an interval") - 2.484).abs() < 1e-3
         );
         assert_eq!(found.word, Word::Undecided);
-        // The values vary widely, their differences do not.
+        // The values vary widely, but their differences do not.
         let steady = Difference::of(&first, &all(&[11.0, 21.1, 30.9])).expect("pairs");
         assert_eq!(steady.word, Word::More);
         assert_eq!(Difference::of(&all(&[11.0, 21.1, 30.9]), &first).expect("pairs").word, Word::Less);

@@ -15,7 +15,7 @@ pub struct LinkInterval {
     pub packets_in: u64,
     /// Packets that left, including duplicates.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of the packets that left.
     pub bytes: u64,
     /// Packets lost at random.
     pub packets_lost: u64,
@@ -36,13 +36,13 @@ pub(super) struct Sampled {
 }
 
 impl Sampled {
-    /// For a path that started at `start`.
+    /// The state for a path that started at `start`.
     pub(super) fn of(start: Time) -> Self {
         let (forward, back) = (LinkStats::default(), LinkStats::default());
         Self { start, last: BridgeSample { at: start, forward, back } }
     }
 
-    /// Whether `sample` is later than the last one.
+    /// Whether `sample` is later than the last sample.
     pub(super) fn is_before(&self, sample: &BridgeSample) -> bool {
         self.last.at < sample.at
     }
@@ -105,7 +105,7 @@ mod tests {
         let mut sampled = Sampled::of(Time::ZERO + Span::from_secs(10));
         let (first, _) = sampled.until(&sample(1, 100, 2, 4.0));
         assert_eq!((first.packets, first.packets_lost, first.bytes), (100, 2, 100_000));
-        // The mean over the first two seconds is 3, so it was 2 in the second one.
+        // The mean over the first two seconds is 3, so the mean in the second interval is 2.
         let (second, back) = sampled.until(&sample(2, 150, 2, 3.0));
         assert_eq!((second.packets, second.packets_in, second.packets_lost), (50, 50, 0));
         assert!((second.rate_bps - 400_000.0).abs() < 1e-6 && (second.start_s - 1.0).abs() < 1e-9);

@@ -39,7 +39,7 @@ pub enum LinkNews {
 }
 
 /// Carries traffic between `ends` until `stop` is set, or for at most `time`. Calls `tell` when the path is ready and,
-/// if the configuration requests samples, after each interval; the last one is shorter.
+/// if the configuration requests samples, after each interval. The last interval may be shorter.
 ///
 /// # Errors
 /// [`NetError`] if the path cannot be created, if the process lacks the permission for it, or if the path fails while
@@ -113,7 +113,7 @@ pub struct LinkSettings {
     pub ends: Ends,
     /// The seed.
     pub seed: u64,
-    /// Whether it busy-waited before departures, for better timing.
+    /// Whether the program busy-waited before departures, for better timing.
     pub spin: bool,
     /// Requested duration, in seconds; `None` for a path that runs until it is stopped.
     pub time_s: Option<f64>,
@@ -141,11 +141,11 @@ impl LinkSettings {
 pub struct LinkDirection {
     /// Packets that entered.
     pub packets_in: u64,
-    /// Their bytes.
+    /// Bytes of the packets that entered.
     pub bytes_in: u64,
     /// Packets that left, including duplicates.
     pub packets_out: u64,
-    /// Their bytes.
+    /// Bytes of the packets that left.
     pub bytes_out: u64,
     /// Mean outgoing rate over the whole run, including idle times, in bit/s; `None` for a run of zero length.
     pub mean_rate_bps: Option<f64>,
@@ -157,13 +157,13 @@ pub struct LinkDirection {
     pub packets_dropped_full: u64,
     /// Packets that the queue dropped to signal congestion.
     pub packets_dropped_early: u64,
-    /// Packets that the queue marked instead (ECN).
+    /// Packets that the queue marked to signal congestion (ECN).
     pub packets_marked: u64,
     /// Packets dropped for lack of memory.
     pub packets_refused: u64,
     /// Copies made.
     pub packets_duplicated: u64,
-    /// Packets that left after one that entered later.
+    /// Packets that left after a packet that had entered later.
     pub packets_reordered: u64,
     /// Packets still in flight at the end.
     pub packets_in_flight: u64,
@@ -195,15 +195,15 @@ pub struct Late {
 /// Packets lost at the program's own sockets, not on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketLosses {
-    /// The system did not accept them for sending.
+    /// Packets that the system did not accept for sending.
     pub unsent: u64,
-    /// A receive buffer was full.
+    /// Packets that arrived when a receive buffer was full.
     pub overflowed: u64,
-    /// They arrived at a client's socket from an address other than the target's.
+    /// Packets that arrived at a client's socket from an address other than the target's.
     pub foreign: u64,
-    /// Too many clients were active.
+    /// Packets of clients that were refused because too many clients were active.
     pub turned_away: u64,
-    /// They were longer than the interface's MTU and could not be segmented.
+    /// Packets that were longer than the interface's MTU and could not be segmented.
     pub oversize: u64,
 }
 

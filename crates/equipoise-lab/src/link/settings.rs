@@ -122,14 +122,14 @@ pub enum DisciplineSettings {
     Droptail,
     /// CoDel: in addition, drops packets while there is a standing queue.
     Codel {
-        /// A minimum of the waiting time above this is a standing queue, in seconds.
+        /// Minimum waiting time above which the queue is a standing queue, in seconds.
         target_s: f64,
         /// The time over which the minimum is taken, in seconds.
         interval_s: f64,
     },
     /// FQ-CoDel: several queues, with CoDel in each.
     FqCodel {
-        /// A minimum of the waiting time above this is a standing queue, in seconds.
+        /// Minimum waiting time above which the queue is a standing queue, in seconds.
         target_s: f64,
         /// The time over which the minimum is taken, in seconds.
         interval_s: f64,
@@ -153,11 +153,11 @@ pub enum DisciplineSettings {
         target_s: f64,
         /// Longest usual round-trip time, in seconds.
         longest_round_trip_s: f64,
-        /// Factor from the base probability to that of the low-latency queue.
+        /// Ratio of the low-latency queue's probability to the base probability.
         coupling: f64,
-        /// Above this delay the low-latency queue marks some packets, in seconds.
+        /// Delay above which the low-latency queue marks some packets, in seconds.
         min_threshold_s: f64,
-        /// Above the threshold by this much it marks all packets, in seconds.
+        /// Distance from this threshold to the delay at which it marks all packets, in seconds.
         range_s: f64,
     },
 }
@@ -220,12 +220,12 @@ pub enum JitterSettings {
 pub enum LossSettings {
     /// No random loss.
     None,
-    /// Each packet independently.
+    /// Each packet is lost independently.
     Random {
         /// Probability of loss, 0 to 1.
         share: f64,
     },
-    /// In bursts (Gilbert 1960, Elliott 1963).
+    /// Packets are lost in bursts (Gilbert 1960, Elliott 1963).
     Burst {
         /// Probability to enter the bad state after a packet in the good state.
         to_bad: f64,
@@ -268,7 +268,7 @@ fn capacity(capacity: &Capacity) -> CapacitySettings {
     let step = |time: Span, rate: Rate| RateStep { time_s: time.as_secs_f64(), rate_bps: rate.as_bps() };
     let steps = |rates: &Schedule<Rate>| {
         let steps = rates.steps();
-        // The first step of a file is already at zero.
+        // The schedule may already have a step at 0 s.
         let initial = steps.first().is_none_or(|&(time, _)| time > Span::ZERO).then_some((Span::ZERO, rates.initial()));
         initial.into_iter().chain(steps.iter().copied()).map(|(time, rate)| step(time, rate)).collect()
     };

@@ -197,7 +197,7 @@ impl Bench {
                         Poster { flow: index, half: Half::Sending, receives: None, post: post.clone(), load: None };
                     bench.streams.push(tcp::run_web(scenario, (flow, *web, *stop), ground, *ends, poster)?);
                 }
-                // Its hosts are those of the previous flow.
+                // The reverse media use the hosts of the previous flow.
                 (Sockets::Datagrams(_), _) if flow.part == Some(DuplexPart::Back) => {}
                 (Sockets::Datagrams(pairs), _) => {
                     let hosts = bench.hosts(first[index], pairs);
@@ -252,7 +252,7 @@ impl Bench {
         }
         if flow.part.is_some() {
             let loads = [PathLoad::default(), PathLoad::default()];
-            // The media that come back have the same hosts, which were already started with the first direction.
+            // The reverse media use the hosts that were already started with the forward media.
             let Some(ways) = ends::both_ways(scenario, index, &loads) else { return Ok(()) };
             let (near, far) = ends::duplex(ways, seed, origin).map_err(failed)?;
             let half = Half::Sending;

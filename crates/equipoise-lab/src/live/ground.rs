@@ -50,7 +50,7 @@ pub(super) struct Poster {
     pub(super) flow: usize,
     /// Whether the end sends or receives the flow's media.
     pub(super) half: Half,
-    /// The flow whose media the end receives, if it both sends and receives media; it sends those of `flow`.
+    /// If the end both sends and receives media, the flow whose media it receives; it sends the media of `flow`.
     pub(super) receives: Option<usize>,
     pub(super) post: Post<Note>,
     pub(super) load: Option<(LoadProbe, PathLoad)>,

@@ -56,7 +56,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// The congestion control that the kernel lacks for the run; `None` for any other error.
+    /// The error text if the kernel lacks a congestion control that the run needs; `None` for any other error.
     pub fn lacking(&self) -> Option<String> {
         match self {
             Self::Net(error @ NetError::NoCongestionControl { .. }) => Some(error.to_string()),
@@ -65,7 +65,8 @@ impl LiveError {
     }
 }
 
-/// Time from the first socket to the first packet. The kernel needs some milliseconds before it timestamps arrivals.
+/// Time from the creation of the first socket to the first packet. The kernel timestamps arrivals only after some
+/// milliseconds.
 const LEAD: Span = Span::from_millis(100);
 /// Maximum time between two updates of the progress and two checks whether to stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -170,7 +171,7 @@ pub fn run(
 }
 
 /// Creates the three network namespaces. A host keeps the windows of idle connections if the scenario disables the idle
-/// restart for a connection that sends from there.
+/// restart for a connection whose sender is that host.
 fn hosts(scenario: &Scenario) -> Result<TestBed, NetError> {
     let bed = TestBed::new()?;
     let keeps = |flow: &&Flow| flow.connection().is_some_and(|tcp| !tcp.idle_restart);
@@ -180,7 +181,7 @@ fn hosts(scenario: &Scenario) -> Result<TestBed, NetError> {
     Ok(bed)
 }
 
-/// The main thread's part of a run.
+/// State of the main thread during a run.
 struct Watch {
     inbox: PayloadReceiver<Note>,
     recorder: Recorder,
@@ -216,7 +217,7 @@ impl Reckoned {
         Self { interval: scenario.sample_interval, connections: scenario.flows.iter().map(connection).collect() }
     }
 
-    /// Records what flow number `flow` received since its last reading. The kernel is read at about the end of each
+    /// Records what flow number `flow` received since its last reading. The kernel is read near the end of each
     /// interval; each reading counts for the interval whose end is nearest.
     fn record(&mut self, at: Span, flow: usize, delivered: Size, recorder: &mut Recorder) {
         let Some(connection) = self.connections.get_mut(flow) else { return };
@@ -366,8 +367,8 @@ fn emulator_result(report: &EmulatorReport) -> EmulatorResult {
 mod tests {
     use super::*;
 
-    /// The kernel is read at about the end of each interval, sometimes before it. Each reading still counts for one
-    /// interval.
+    /// The kernel is read near the end of each interval, sometimes earlier. Each reading must count for one interval;
+    /// otherwise some intervals get two readings and others none.
     #[test]
     fn what_a_connection_received_is_reckoned_by_interval() {
         let scenario = Scenario::parse(
@@ -386,8 +387,8 @@ mod tests {
         assert_eq!(rates, [120_000, 240_000, 0]);
     }
 
-    /// A pair's stream is read when data arrives. Each reading counts at its own time, with the packet size of the
-    /// pair's segments.
+    /// A flow pair's TCP stream is read when data arrives. Each reading must count at its own time, with the packet
+    /// size of the pair's segments.
     #[test]
     fn what_a_flow_pair_received_over_tcp_is_reckoned_when_it_is_read() {
         let scenario = Scenario::parse(

@@ -1,4 +1,4 @@
-//! Runs flow pairs over the kernel's TCP; translates from scenarios and to results.
+//! Runs flow pairs over the kernel's TCP: translates scenarios into their settings, and their states into results.
 
 use std::sync::mpsc::Sender as Post;
 

@@ -20,8 +20,7 @@ impl PlayoutWatch {
         Self { buffers: buffers.iter().map(recorded).collect(), every, next: every, origin }
     }
 
-    /// Takes the samples that are due. There are as many as for the emulator's links, but they are taken slightly
-    /// later.
+    /// Takes the samples that are due: as many as for the emulator's links, but slightly later.
     pub(super) fn look(&mut self, at: Span) {
         while self.next <= at {
             self.next = self.next + self.every;

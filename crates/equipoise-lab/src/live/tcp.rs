@@ -1,4 +1,4 @@
-//! Runs TCP connections of the kernel; translates from scenarios and to records.
+//! Runs TCP connections of the kernel: translates scenarios into their settings, and their states into records.
 
 use equipoise::control::window::WindowSnapshot;
 use equipoise::units::{Size, Span};

@@ -19,7 +19,7 @@ pub(super) struct RouteOf {
     flow: usize,
     /// Whether the flow sends from the route's receiver to its sender.
     goes_back: bool,
-    /// Whether media also go in the opposite direction; they belong to the next flow.
+    /// Whether media are also sent in the opposite direction; those media belong to the next flow.
     is_duplex: bool,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct UnderWay {
 }
 
 /// Maximum number of packets in flight between the emulator and a receiver on the same machine; older ones were lost
-/// there. Ours: far below 65536, after which sequence numbers repeat.
+/// there. Our choice: far below 65536, after which sequence numbers repeat.
 const MOST_UNDER_WAY: usize = 1024;
 
 impl UnderWay {
@@ -117,7 +117,7 @@ mod tests {
     const MEDIA: &[u8] = &[0x80, 96, 1, 2, 0, 0];
     const REPORT: &[u8] = &[0x80, 201, 0, 1, 0, 0];
 
-    /// What arrived at the receiver of a flow, or at its sender; with the number of the flow.
+    /// Where a packet arrived, at the receiver of a flow or at its sender, with the number of the flow.
     #[derive(Debug, PartialEq, Eq)]
     enum Told {
         Media(usize, u16),

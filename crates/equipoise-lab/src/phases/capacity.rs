@@ -43,7 +43,7 @@ impl<'a> Capacities<'a> {
         Self { links: places.into_iter().filter_map(passed).collect() }
     }
 
-    /// Returns when capacities and loads take planned steps; continuously varying ones are left out.
+    /// Returns when capacities and loads take planned steps, without capacities and loads that vary continuously.
     pub(super) fn changes(&self, duration: Span) -> Vec<Span> {
         let mut changes = Vec::new();
         let mut add = |times: Vec<Span>| {
@@ -70,7 +70,8 @@ impl<'a> Capacities<'a> {
         self.links.iter().any(|link| link.at(at).zip(link.at(before)).is_some_and(|(now, then)| now < then))
     }
 
-    /// Returns the mean capacity that a link direction leaves to media in a time span, in bit/s; `None` if the link has no limit.
+    /// Returns the mean capacity that a link direction leaves to media in a time span, in bit/s; `None` if the link has
+    /// no limit.
     pub(super) fn left_bps(&self, place: usize, (from, to): (Span, Span)) -> Option<f64> {
         let link = self.links.iter().find(|link| link.place == place)?;
         let carried = link.capacity.bits(from, to)?;
@@ -104,7 +105,7 @@ pub(super) fn greatest_bps(flow: &Flow) -> Option<f64> {
     of_law.into_iter().chain(of_media).reduce(f64::min)
 }
 
-/// Returns a controller's maximum rate, or its rate if that is fixed.
+/// Returns a controller's maximum rate, or its rate if the rate is fixed.
 fn max_rate(parameters: &Parameters) -> Option<Rate> {
     let of = |key: &str| {
         parameters.iter().find_map(|(name, value)| match value {

@@ -1,8 +1,9 @@
-//! The time spans of a run between the planned changes of a scenario, and the capacity that the scenario leaves to media in each.
+//! The time spans of a run between the planned changes of a scenario, and the capacity that the scenario leaves to
+//! media in each.
 //!
-//! RFC 8867, Sec. 4.1 and RFC 8868, Sec. 3 define their metrics on such spans: convergence "after the available link capacity changes, or
-//! when new flows get added", fairness "during static periods". The spans follow from the scenario alone, so that they are equal in both
-//! worlds and all runs.
+//! RFC 8867, Sec. 4.1 and RFC 8868, Sec. 3 define their metrics on such spans: convergence "after the available link
+//! capacity changes, or when new flows get added", fairness "during static periods". The spans follow from the scenario
+//! alone, so they are the same in simulated and live runs, and for all seeds.
 
 mod capacity;
 pub(crate) mod steady;
@@ -14,9 +15,9 @@ use equipoise::units::Span;
 use crate::scenario::{Direction, Flow, FlowKind, Outage, Scenario};
 use capacity::Capacities;
 
-/// A capacity that changes more often than this in a run is a varying capacity and bounds no phases. Ours.
+/// A capacity with more steps than this in a run counts as varying, and its steps bound no phases. Our choice.
 pub(crate) const MOST_STEPS: usize = 64;
-/// A scenario with more changes than this is one phase. Ours.
+/// A scenario with more changes than this has one phase. Our choice.
 const MOST_PHASES: usize = 256;
 
 /// The phases of a scenario in which media are sent.
@@ -24,7 +25,7 @@ const MOST_PHASES: usize = 256;
 pub(crate) struct Plan {
     /// In order of time, without gaps, from the start of the run to its planned end.
     pub(crate) phases: Vec<Phase>,
-    /// When the capacity left to media falls on one of their links, in order of time.
+    /// Times at which the capacity left to media falls on one of their links, in order.
     pub(crate) falls: Vec<Span>,
 }
 
@@ -33,9 +34,9 @@ pub(crate) struct Plan {
 pub(crate) struct Phase {
     pub(crate) start: Span,
     pub(crate) end: Span,
-    /// Indices of the flows that send media in it.
+    /// Indices of the flows that send media in the phase.
     pub(crate) media: Vec<usize>,
-    /// Indices of the TCP connections in it.
+    /// Indices of the TCP connections in the phase.
     pub(crate) tcp: Vec<usize>,
     /// The bottleneck link of each route of media; empty if no link limits them.
     pub(crate) bottlenecks: Vec<Bottleneck>,
@@ -46,15 +47,16 @@ pub(crate) struct Phase {
 pub(crate) struct Bottleneck {
     /// Its name, as in [`Scenario::watched_links`].
     pub(crate) link: String,
-    /// Capacity left to media and to TCP: its mean rate in the phase less the planned rate of background traffic, in bit/s of IP packets.
+    /// Capacity left to media and to TCP: its mean rate in the phase less the planned rate of background traffic, in
+    /// bit/s of IP packets.
     pub(crate) capacity_bps: f64,
-    /// The part of the capacity that this media can use: at most the sum of their maximum rates, in bit/s.
+    /// The part of the capacity that its media can use: at most the sum of their maximum rates, in bit/s.
     pub(crate) usable_bps: f64,
-    /// The routes of media that pass it.
+    /// The routes of media that pass the link.
     pub(crate) ways: Vec<Way>,
 }
 
-/// A route of a flow's media: the index of the flow and that of the path, 0 for a flow with one path.
+/// A route of a flow's media: the indices of the flow and of the path, which is 0 for a flow with one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) flow: usize,
@@ -112,7 +114,7 @@ impl Plan {
     }
 }
 
-/// Returns when flows start and stop: media and TCP start, media pause, TCP ends, and paths are removed.
+/// Returns when flows start and stop: starts of media and TCP, pauses of media, ends of TCP, and outages of paths.
 fn comings(scenario: &Scenario) -> Vec<Span> {
     let mut changes = Vec::new();
     let outage = |outage: &Outage| [Some(outage.at), outage.until].into_iter().flatten();

@@ -1,7 +1,7 @@
-//! Whether and when rates converge, how they oscillate, and how fairly they are shared, from series of rates.
+//! Evaluates series of rates: whether and when rates converge, how they oscillate, and how fairly flows share.
 //!
-//! Source: RFC 8868, Sec. 3, metrics 1 and 7 to 9. Rates are means over bins of 200 ms (metric 1). Where the text has no numbers, they are
-//! ours; each constant says so.
+//! Source: RFC 8868, Sec. 3, metrics 1 and 7 to 9. Rates are means over bins of 200 ms (metric 1). If the RFC has no
+//! number, the number is our choice, and the comment of its constant says so.
 
 use equipoise::units::Span;
 
@@ -11,16 +11,18 @@ use crate::statistics::{coefficient_of_variation, jain, mean};
 pub(crate) const BIN: Span = Span::from_millis(200);
 /// Length of a bin, in seconds.
 pub(crate) const BIN_S: f64 = 0.2;
-/// Bins in a window whose mean shows whether a rate is stable: one second, as in the plots of RFC 8868, Sec. 3. Ours.
+/// Bins in a window whose mean shows whether a rate is stable. Our choice: one second, as in the plots of RFC 8868,
+/// Sec. 3.
 const WINDOW: usize = 5;
-/// The last third of a phase is taken as settled. Ours.
+/// The last third of a phase is taken as settled. Our choice.
 const SETTLED_PART: usize = 3;
-/// Largest relative distance of a window's mean from the settled mean: wider than an encoder's variation and a law's own oscillation around
-/// its target, narrower than any step of RFC 8867, Sec. 5. Ours.
+/// Largest relative distance of a window's mean from the settled mean. Our choice: wider than an encoder's variation
+/// and a law's own oscillation around its target, but narrower than any step of RFC 8867, Sec. 5.
 const BAND: f64 = 0.2;
-/// The low watermark as a share of the settled mean; the high one is four times as high (RFC 8868, Sec. 3, metric 9, "4x interval").
+/// The low watermark as a share of the settled mean; the high watermark is four times as high (RFC 8868, Sec. 3, metric
+/// 9, "4x interval").
 const LOW_WATERMARK: f64 = 0.5;
-/// High over low watermark.
+/// Ratio of the high to the low watermark.
 const WATERMARK_INTERVAL: f64 = 4.0;
 /// Largest number of bins in which a rate goes from one watermark to the other: 500 ms (RFC 8868, Sec. 3, metric 9).
 const SWING_BINS: usize = 2;
@@ -36,7 +38,7 @@ pub(crate) struct Steadiness {
     pub(crate) convergence_s: Option<f64>,
     /// Coefficient of variation of the one-second means in the settled part.
     pub(crate) cv: Option<f64>,
-    /// Number of times that it went from one watermark to the other.
+    /// How often the rate went from one watermark to the other within 500 ms.
     pub(crate) oscillations: u64,
 }
 
@@ -61,8 +63,8 @@ impl Steadiness {
     }
 }
 
-/// Returns the start of the first window after which all means stay within the band; `None` if it lies in the settled part or without a
-/// rate.
+/// Returns the start of the first window after which all means stay within the band; `None` if this window is in the
+/// settled part, or if the settled mean is zero.
 fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f64> {
     let is_outside = |mean: &f64| (mean - centre).abs() > BAND * centre;
     let first = windows.iter().rposition(is_outside).map_or(0, |last| last + 1);
@@ -72,7 +74,7 @@ fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f6
 /// Returns how often a rate goes from at most `low` to at least four times that, or back, within 500 ms.
 fn oscillations(rates: &[f64], low: f64) -> u64 {
     let mut count = 0;
-    // The last bin at a watermark, and whether it was the high one.
+    // The last bin at or beyond a watermark, and whether this was the high watermark.
     let mut last: Option<(usize, bool)> = None;
     for (place, rate) in rates.iter().enumerate() {
         let is_high = *rate >= WATERMARK_INTERVAL * low;
@@ -99,8 +101,8 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// Evaluates flows' rates in the bins of a phase, in windows of `window` bins. Windows in which all rates are zero do not count. `None`
-    /// for fewer than two flows, and if the phase is shorter than a window.
+    /// Evaluates flows' rates in the bins of a phase, in windows of `window` bins. Windows in which all rates are zero
+    /// do not count. `None` for fewer than two flows, and if the phase is shorter than a window.
     pub(crate) fn of(flows: &[Vec<f64>], window: usize) -> Option<Self> {
         let bins = flows.iter().map(Vec::len).min().filter(|_| flows.len() > 1)?;
         let mut found = Self { windows: 0, jain: 0.0, ratio: 0.0, fair_share: 0.0 };
@@ -132,8 +134,9 @@ impl Sharing {
 mod tests {
     use super::*;
 
-    /// 9 s: 2 s at 0.4, 1 s at 1.5, then at 1 Mbit/s. The last window outside the band of 0.8 to 1.2 begins at 2.4 s: two bins of 1.5 and
-    /// three of 1 have a mean of exactly 1.2. The window at 2.4 s, of three and two, is outside; the window at 2.6 s is at the edge.
+    /// 9 s: 2 s at 0.4 Mbit/s, 1 s at 1.5 Mbit/s, then 1 Mbit/s. The band is 0.8 to 1.2 Mbit/s. The window from 2.4 s
+    /// is the last one outside the band: three bins at 1.5 and two at 1 Mbit/s. The window from 2.6 s has a mean of
+    /// exactly 1.2 Mbit/s.
     #[test]
     fn a_rate_converges_when_its_means_of_a_second_stay_in_the_band() {
         let mut rates = vec![0.4e6; 10];
@@ -151,15 +154,15 @@ mod tests {
         let mut rates = vec![1e6; 25];
         rates.extend([1e6, 1e6, 1e6, 1e6, 1e6, 2e6, 2e6, 2e6, 2e6, 2e6]);
         assert_eq!(Steadiness::of(&rates).convergence_s, None);
-        // Nothing is known of less than three seconds, of no rates, and of rates of zero.
+        // Rates have no results in less than three seconds, without any bin, or if all are zero.
         for rates in [vec![1e6; 14], Vec::new(), vec![0.0; 40]] {
             let found = Steadiness::of(&rates);
             assert_eq!((found.convergence_s, found.cv, found.oscillations), (None, None, 0));
         }
     }
 
-    /// Settled at 1 Mbit/s: watermarks at 0.5 and 2 Mbit/s. Low to high within one bin, high to low within two, low to high within three,
-    /// which is too slow, and then constant at the high one.
+    /// The settled rate is 1 Mbit/s, so the watermarks are 0.5 and 2 Mbit/s. The rate goes from low to high within one
+    /// bin and back within two: two oscillations. The next rise takes three bins, which is too slow.
     #[test]
     fn swings_between_the_watermarks_count_if_they_are_fast() {
         let mut rates = vec![0.5e6, 2e6, 1e6, 0.4e6, 1e6, 1e6, 2.5e6, 2.5e6, 1e6];
@@ -169,7 +172,8 @@ mod tests {
         assert_eq!(oscillations(&[2.0; 50], 1.0), 0);
     }
 
-    /// Two windows of a second: 2 and 2 Mbit/s, then 3 and 1: Jain's indices 1 and 16 / 20, ratios 1 and a third.
+    /// Two windows of a second: two flows have 2 and 2 Mbit/s, then 3 and 1 Mbit/s. Jain's indices are 1 and 16 / 20,
+    /// the ratios 1 and 1 / 3.
     #[test]
     fn shares_are_those_of_the_hand() {
         let one: Vec<f64> = [[2e6; 5], [3e6; 5]].concat();

@@ -19,7 +19,7 @@ fn secs(phases: &[Phase]) -> Vec<[f64; 2]> {
     phases.iter().map(|phase| [phase.start.as_secs_f64(), phase.end.as_secs_f64()]).collect()
 }
 
-/// RFC 8867, Sec. 5.1: 1, 2.5, 0.6 and 1 Mbit/s.
+/// RFC 8867, Sec. 5.1: capacities of 1, 2.5, 0.6 and 1 Mbit/s.
 #[test]
 fn steps_of_the_link_bound_phases_and_its_falls_are_known() {
     let steps = "steps = [{ at = \"40 s\", rate = \"2.5 Mbit/s\" }, { at = \"60 s\", rate = \"0.6 Mbit/s\" }, { at = \"80 s\", rate = \"1 Mbit/s\" }]\n";
@@ -66,7 +66,8 @@ fn planned_background_traffic_takes_its_part_of_the_capacity() {
     assert_eq!(found.falls, [Span::from_secs(5), Span::from_secs(45)]);
 }
 
-/// 30 frames/s of 50 000 bits in six packets with 56 bytes of headers each, and 50 frames/s of 400 bits in one packet each.
+/// Video: 30 frames/s of 50 000 bits in six packets, each with 56 bytes of headers. Audio: 50 frames/s of 400 bits in
+/// one packet each.
 #[test]
 fn live_media_use_no_more_than_their_greatest_rate_with_its_headers() {
     let live =

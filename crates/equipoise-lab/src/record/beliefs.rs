@@ -4,10 +4,10 @@ use equipoise::units::{Rate, Span};
 use crate::result::BeliefResult;
 use crate::scenario::MOST_INTERVALS;
 
-/// What a flow's law estimated, and the reasons for its decisions, sampled every tenth of a second.
+/// What a flow's control law estimated, and the reasons for its decisions, sampled every 0.1 s.
 #[derive(Debug, Default)]
 pub(super) struct BeliefRecord {
-    /// The decision that belongs to the beliefs of the next event.
+    /// The last decision, to which the estimates in the next event belong.
     decided: (Option<Rate>, Option<&'static str>),
     samples: Vec<BeliefResult>,
 }

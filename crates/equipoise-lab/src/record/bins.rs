@@ -4,10 +4,11 @@ use crate::phases::Phase;
 use crate::phases::steady::{BIN, BIN_S};
 use crate::scenario::MOST_INTERVALS;
 
-/// Bytes over time, in bins of 200 ms that restart with each phase. Most packets fall into the bin of the packet before.
+/// Bytes over time, in bins of 200 ms that restart with each phase. Most packets fall into the bin of the packet
+/// before.
 #[derive(Debug, Default)]
 pub(super) struct Bins {
-    /// Of the phases so far, each with all its bins up to the last non-empty one.
+    /// The bytes in each bin of each phase so far, up to the phase's last non-empty bin.
     phases: Vec<Vec<u32>>,
     /// The bin of the last packet, and the end of that bin.
     bin: usize,
@@ -16,7 +17,8 @@ pub(super) struct Bins {
 }
 
 impl Bins {
-    /// Adds a packet of `size` at `at`, no earlier than those before it; a packet after the last phase does not count.
+    /// Adds a packet of `size` at `at`, no earlier than the packets before it; a packet after the last phase does not
+    /// count.
     #[inline]
     pub(super) fn push(&mut self, at: Span, size: Size, phases: &[Phase]) {
         if at >= self.until && !self.turn(at, phases) {
@@ -40,7 +42,7 @@ impl Bins {
         let Some(bins) = self.phases.last_mut() else { return false };
         let more = (place + 1).saturating_sub(bins.len());
         self.total += more as u64;
-        // More bins than any run may have.
+        // No run has this many bins.
         if self.total > MOST_INTERVALS {
             return false;
         }
@@ -74,7 +76,8 @@ mod tests {
         };
         let phases = [phase(0, 500), phase(500, 1300)];
         let mut bins = Bins::default();
-        // Bins of the first phase: 0 to 200, 200 to 400, and 400 to 500, which is not whole; of the second 500 to 700 and so on.
+        // Bins of the first phase: 0 to 200, 200 to 400, and 400 to 500, which is not whole; of the second 500 to 700
+        // and so on.
         for at in [0, 199, 200, 450, 699, 700, 1299, 1300] {
             bins.push(ms(at), Size::from_bytes(1000), &phases);
         }

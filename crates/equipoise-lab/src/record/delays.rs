@@ -12,9 +12,9 @@ pub struct Delays {
     histogram: Histogram,
 }
 
-/// Resolution of the quantiles; a shorter delay counts as this.
+/// Resolution of the quantiles; a shorter delay counts as this value.
 const LEAST_NS: u64 = 1_000;
-/// Range of a distribution, in powers of ten, and the number of points in each of them.
+/// Range of a distribution, in powers of ten, and the number of points in each power of ten.
 const DECADES: u32 = 3;
 const POINTS_A_DECADE: u32 = 20;
 
@@ -25,7 +25,7 @@ impl Delays {
         self.push_all(once(delay));
     }
 
-    /// Adds several delays; meanwhile the sums of the moments stay in registers.
+    /// Adds several delays at once, so that the sums of the moments stay in registers.
     #[inline]
     pub(super) fn push_all(&mut self, delays: impl Iterator<Item = Span> + Clone) {
         let Some(first) = delays.clone().next() else { return };
@@ -37,7 +37,7 @@ impl Delays {
         self.moments = moments;
     }
 
-    /// Adds all delays of another.
+    /// Adds all delays of `other`.
     pub(super) fn merge(&mut self, other: &Self) {
         self.moments.merge(&other.moments);
         self.histogram.merge(&other.histogram);
@@ -53,13 +53,13 @@ impl Delays {
         DelayResult { mean_s, variance_s2, p50_s, p95_s, p99_s, max_s }
     }
 
-    /// Returns the complementary distribution: for shares from all packets down to one in a thousand, the delay that this share of
-    /// them reached or exceeded. With fewer packets it ends with the longest delay.
+    /// Returns the complementary distribution: for shares of the packets from 1 to 0.001, the delay that this share
+    /// reached or exceeded. With fewer than 1000 packets it ends with the longest delay.
     pub(super) fn distribution(&self) -> Vec<DelayShare> {
         let total = self.histogram.count();
         let rank = |step: u32| {
             let share = 10f64.powf(-f64::from(step) / f64::from(POINTS_A_DECADE));
-            // The number of packets that reach it: a whole number, at least one.
+            // The number of packets that reach the delay: a whole number, at least one.
             let reaching = ((share * total as f64).round() as u64).max(1);
             total - reaching.min(total)
         };
@@ -78,14 +78,14 @@ impl Delays {
     }
 }
 
-/// Count, mean and variance of integers in nanoseconds. Nothing is rounded before the results are read, so that parts that are
-/// merged have the same results as the whole.
+/// Count, mean and variance of integers in nanoseconds. Nothing is rounded before the results are read, so that merged
+/// parts have the same results as the whole.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     count: u64,
-    /// The first number; the others are assumed to be near it.
+    /// The first number; distances count from it, and other numbers are expected to be near it.
     from: i64,
-    /// Sums of the distances from `from` and of their squares; the latter saturates.
+    /// Sums of the distances from `from` and of their squares; the sum of the squares saturates.
     sum: i128,
     squares: u128,
 }
@@ -124,17 +124,18 @@ impl Moments {
         (self.sum.div_euclid(count), self.sum.rem_euclid(count))
     }
 
-    /// `None` without numbers.
+    /// The mean, in seconds; `None` without numbers.
     fn mean_s(&self) -> Option<f64> {
         let (whole, rest) = self.division();
         let nanos = (i128::from(self.from) + whole) as f64 + rest as f64 / self.count as f64;
         (self.count > 0).then_some(nanos / 1e9)
     }
 
-    /// With divisor n − 1; `None` for fewer than two numbers.
+    /// The variance with divisor n − 1, in s²; `None` for fewer than two numbers.
     fn variance_s2(&self) -> Option<f64> {
         let (whole, rest) = self.division();
-        // Around the integer part of the mean, so that no large numbers are subtracted from each other in floating point.
+        // Squares around the integer part of the mean, so that floating point does not subtract large numbers from each
+        // other.
         let less = whole.saturating_mul(self.sum.saturating_add(rest)).unsigned_abs();
         let around = self.squares.saturating_sub(less);
         let squares = around as f64 - rest as f64 * rest as f64 / self.count as f64;
@@ -148,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// Of 1 to n ms, n - k + 1 are at least k ms.
+    /// Of the delays 1 to n ms, n − k + 1 are at least k ms.
     #[test]
     fn the_distribution_goes_down_to_one_in_a_thousand_or_to_the_last_packet() {
         for (packets, last_share, last_ms) in [(2000, 1e-3, 1999.0), (100, 0.01, 100.0), (1, 1.0, 1.0)] {
@@ -169,7 +170,7 @@ mod tests {
     }
 
     proptest! {
-        /// The textbook's two-pass form over all numbers.
+        /// The result must equal the textbook's two-pass form over all numbers.
         #[test]
         fn moments_of_parts_are_those_of_the_whole(
             far in -4_000_000_000_000_000_000i64..4_000_000_000_000_000_000,

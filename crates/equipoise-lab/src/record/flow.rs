@@ -31,14 +31,14 @@ pub(super) struct FlowRecord {
     /// Times of load and capacity steps on the flow's path, and of each removal or return of one of its paths.
     steps: Vec<Span>,
     media: MediaRecord,
-    /// Packets that arrived with a congestion mark; `None` if none can have one.
+    /// Packets that arrived with a congestion mark; `None` if the flow's packets cannot be marked.
     marked: Option<u64>,
     /// Intervals before this one have been returned as rows.
     shown: usize,
     ignored: BTreeMap<&'static str, u64>,
     decisions: BTreeMap<&'static str, u64>,
     last_decision: Option<&'static str>,
-    /// Decisions after the warm-up, and those of them not made by the law.
+    /// Number of decisions after the warm-up, and the number of those that the law did not make.
     settled_decisions: u64,
     limited_decisions: u64,
     response: Option<f64>,
@@ -128,7 +128,7 @@ impl FlowRecord {
         }
     }
 
-    /// Most events are packets.
+    /// Records an event of one end; most events are packets.
     #[expect(clippy::inline_always, reason = "where it is known which event it is, a fifth of it is left")]
     #[inline(always)]
     pub(super) fn on_event(&mut self, at: Span, origin: Instant<SenderClock>, event: &Event) {
@@ -216,7 +216,8 @@ impl FlowRecord {
         }
     }
 
-    /// Records an event of one path, which counts for the flow as well; a changed share or a broken path counts for the path only.
+    /// Records an event of one path, which counts for the flow as well; a changed share or a broken path counts for the
+    /// path only.
     pub(super) fn on_path_event(&mut self, at: Span, origin: Instant<SenderClock>, path: PathId, event: &Event) {
         if let Some(record) = self.paths.get_mut(usize::from(path.0)) {
             record.on_event(at, origin, event);
@@ -282,7 +283,7 @@ impl FlowRecord {
         rows
     }
 
-    /// Returns the results. An interval that the end of the run cut short is left out.
+    /// Returns the results, without an interval that the end of the run cut short.
     pub(super) fn finish(self, lasted: Span, stalls: &[Stall]) -> FlowResult {
         let intervals = self.media.interval_results(lasted, stalls);
         let warm_up_s = self.warm_up.as_secs_f64();
@@ -339,7 +340,8 @@ impl FlowRecord {
         }
     }
 
-    /// Returns when the intervals' mean delays were far above the target. An interval without a delay ends no excursion.
+    /// Returns when the intervals' mean delays were far above the target. An interval without a delay does not end an
+    /// excursion.
     fn excursions(&self, intervals: &[IntervalResult], target_s: f64) -> ExcursionResult {
         let (mut found, mut stretch_s) = (ExcursionResult::default(), 0.0);
         for interval in intervals.iter().filter(|interval| interval.start_s >= self.warm_up.as_secs_f64()) {

@@ -17,7 +17,7 @@ pub(crate) struct LiveRecord {
     first: u64,
 }
 
-/// What a packet that arrived carried.
+/// The frame data in a packet that arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrived {
     /// The medium; `None` if the packet is no part of a frame.
@@ -39,7 +39,8 @@ struct FramesRecord {
     waits: Delays,
     /// When the last frame was captured.
     captured: Option<Span>,
-    /// When a freeze would begin: when the last frame was completed, or when the first frame after a pause was captured.
+    /// When a freeze would begin: when the last frame was completed, or when the first frame after a pause was
+    /// captured.
     moving: Option<Span>,
 }
 
@@ -48,21 +49,21 @@ struct Frame {
     captured: Span,
     sent: u32,
     received: u32,
-    /// All of it has been sent.
+    /// Whether all packets of the frame have been sent.
     is_whole: bool,
-    /// It is complete at the receiver, or was skipped.
+    /// Whether the frame is complete at the receiver, or was skipped.
     is_over: bool,
 }
 
-/// A time without a complete frame from this on is a freeze: a viewer sees it.
+/// Shortest time without a complete frame that counts as a freeze, because a viewer sees it.
 const FREEZE: Span = Span::from_millis(200);
-/// Limits of the packets kept, each with another 16-bit number, and of the frames: some minutes. A packet that arrives later counts as
-/// lost.
+/// Maximum numbers of packets and frames that are kept: some minutes. The 16-bit numbers of the packets are distinct. A
+/// packet that arrives later counts as lost.
 const MOST_PACKETS: usize = 1 << 16;
 const MOST_FRAMES: usize = 1 << 13;
 
 impl LiveRecord {
-    /// Of a session that may send both media, from the start of the run.
+    /// The record of a session that may send both media, from the start of the run.
     pub(crate) fn of_both() -> Self {
         let frames = || Some(FramesRecord::new(Span::ZERO, LiveChoice::DEADLINE));
         Self { audio: frames(), video: frames(), packets: VecDeque::new(), first: 0 }
@@ -88,7 +89,7 @@ impl LiveRecord {
         if self.packets.is_empty() {
             self.first = sequence;
         }
-        // Numbers are consecutive; those of another sender would restart.
+        // One sender's numbers are consecutive. Another number means a new sender, so the record starts again.
         if sequence != self.first + self.packets.len() as u64 {
             self.packets.clear();
             self.first = sequence;
@@ -141,7 +142,7 @@ impl FramesRecord {
     }
 
     fn on_captured(&mut self, at: Span, is_skipped: bool) {
-        // A pause has no frames to show: it is no freeze.
+        // A pause has no frames to show, so it is not a freeze.
         if self.captured.is_none_or(|before| at - before >= FREEZE) {
             self.moving = self.moving.max(Some(at));
         }
@@ -281,10 +282,10 @@ mod tests {
             record.on_received(at(millis), number * 2);
             record.on_received(at(millis), number * 2 + 1);
         };
-        // In time until 400 ms, then no frame until 700 ms; the first 300 ms without one are a freeze.
+        // Frames arrive in time until 400 ms, and the next one at 700 ms: a freeze of 300 ms.
         (0..10).for_each(|number| deliver(&mut record, number, 40 * number as i64 + 40));
         (10..20).for_each(|number| deliver(&mut record, number, 40 * number as i64 + 300));
-        // A pause of two seconds, then a frame that takes 250 ms.
+        // After a pause of two seconds, a frame takes 250 ms: a freeze of 250 ms.
         frame(&mut record, 20, 3000);
         deliver(&mut record, 20, 3250);
         let result = video(record, 4000);

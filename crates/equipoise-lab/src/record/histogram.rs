@@ -2,9 +2,9 @@ use std::ops::Range;
 
 /// Histogram of durations, to three significant digits.
 ///
-/// Cells are as wide as those of `hdrhistogram`, so that quantiles are equal, but only the cells between the shortest and the longest
-/// duration are allocated. One second of media needs some hundreds; all cells would be 20 000. Creating, summing and freeing a histogram
-/// must be cheap, because every interval of every flow has one.
+/// Cells are as wide as those of `hdrhistogram`, so that quantiles are equal, but only the cells between the shortest
+/// and the longest duration are allocated. One second of media needs some hundreds of 20 000 cells. Creating, summing
+/// and freeing a histogram must be cheap, because every interval of every flow has one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
     /// Number of the first allocated cell.
@@ -16,7 +16,8 @@ pub(super) struct Histogram {
 /// Resolution, in nanoseconds. The range is half a microsecond to 1000 s; a longer duration counts as the longest.
 const LEAST: u64 = 1_000;
 const MOST: u64 = 1_000_000_000_000;
-/// Number of cells of one width, twice as many for the first: the smallest power of two not below 10 to the power of the digits.
+/// Number of cells of each width, as a power of two: the smallest power not below 1000, for three digits. The first
+/// width has twice this number.
 const HALF_BITS: u32 = 10;
 /// Smallest width, as a power of two.
 const UNIT_BITS: u32 = LEAST.ilog2();
@@ -59,7 +60,7 @@ impl Histogram {
         }
     }
 
-    /// Adds durations until one has no allocated cell; returns that one.
+    /// Adds durations until one has no allocated cell; returns that duration.
     #[inline]
     fn push_known(&mut self, times: &mut impl Iterator<Item = u64>) -> Option<u64> {
         let (first, cells) = (self.first, self.cells.as_mut_slice());
@@ -93,7 +94,7 @@ impl Histogram {
         &mut self.cells[numbers.start - self.first..numbers.end - self.first]
     }
 
-    /// Adds all durations of another.
+    /// Adds all durations of `other`.
     pub(super) fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -107,7 +108,8 @@ impl Histogram {
         self.count
     }
 
-    /// Returns for each of some counts, in rising order, the longest of that many shortest durations, in nanoseconds and to three digits.
+    /// For each count n, in rising order, returns the longest of the n shortest durations, in nanoseconds and to three
+    /// digits.
     pub(super) fn longest_of<const N: usize>(&self, counts: [u64; N]) -> [u64; N] {
         let mut lots = self.cells.chunks(LOT);
         let (mut lot, mut first, mut below) = (lots.next().unwrap_or_default(), self.first, 0);
@@ -159,7 +161,7 @@ mod tests {
     }
 
     proptest! {
-        /// Equal quantiles and cells to those of the library, after merging two parts.
+        /// Quantiles and cells must equal those of `hdrhistogram`, also after two parts are merged.
         #[test]
         fn it_tells_the_same_as_a_library(
             times in proptest::collection::vec(any_time(), 1..300),

@@ -12,10 +12,10 @@ pub(super) struct MediaRecord {
     interval: Span,
     warm_up: Span,
     intervals: Vec<Interval>,
-    /// Intervals before this one are closed; this one closes at that time.
+    /// Index of the first open interval, and the time at which it closes.
     closed: usize,
     closes: Span,
-    /// The interval of the last packet sent, and that of the last packet received.
+    /// The interval of the last packet sent, and the interval of the last packet received.
     sending: Place,
     receiving: Place,
     pub(super) sent: u64,
@@ -56,10 +56,11 @@ enum Summary {
     Closed(DelayResult),
 }
 
-/// A packet that takes longer than this does not count in its interval's quantiles.
+/// Time from the end of an interval until it closes. A packet that arrives later does not count in the interval's
+/// quantiles.
 const OPEN_FOR: Span = Span::from_secs(10);
 impl MediaRecord {
-    /// A stream that begins at `start` and is summed up in intervals; only what is sent from `warm_up` on is settled.
+    /// A stream that begins at `start` and is summed up in intervals. Only packets sent from `warm_up` on are settled.
     pub(super) fn new(start: Span, interval: Span, warm_up: Span) -> Self {
         Self {
             start,
@@ -87,7 +88,7 @@ impl MediaRecord {
             }
             let is_settled = first >= self.warm_up;
             let until = if is_settled { self.sending.until } else { self.sending.until.min(self.warm_up) };
-            // They are in order of time, so the last one decides for all.
+            // The packets are in order of time: if the last one is in the interval, all are.
             let alike = match packets.clone().next_back() {
                 Some((last, _)) if last < until => packets.len(),
                 _ => packets.clone().take_while(|(at, _)| *at < until).count().max(1),
@@ -109,7 +110,8 @@ impl MediaRecord {
         }
     }
 
-    /// Records packets that arrive one after the other. Consecutive packets that were sent in one interval are counted at once.
+    /// Records packets that arrive one after the other. Consecutive packets that were sent in one interval are counted
+    /// at once.
     #[inline]
     pub(super) fn on_received(&mut self, mut packets: impl Lot<Received>) {
         while let Some(first) = packets.clone().next() {
@@ -121,7 +123,8 @@ impl MediaRecord {
             let alike = if is_settled { from.max(self.warm_up)..until } else { from..until.min(self.warm_up) };
             let mut interval = self.intervals.get_mut(index);
             let mut open = interval.as_mut().and_then(|interval| interval.delays.open());
-            // The delays of the interval are added together when it closes, unless the warm-up ends in it.
+            // Settled delays are merged when their interval closes. Only if the warm-up ends in the interval, they are
+            // added here.
             let settles = is_settled && (open.is_none() || from < self.warm_up);
             let count = packets.clone().take_while(|packet| alike.contains(&packet.sent)).count().max(1);
             let delays = packets.clone().take(count).map(|packet| packet.delay);
@@ -147,7 +150,7 @@ impl MediaRecord {
     #[cold]
     fn place(&mut self, at: Span) -> Place {
         let index = ((at - self.start).max(Span::ZERO) / self.interval).and_then(|index| usize::try_from(index).ok());
-        // More intervals than any run may have: a host's clock is wrong.
+        // No run has this many intervals, so a host's clock must be wrong.
         let Some(index) = index.filter(|index| (*index as u64) < MOST_INTERVALS) else { return Place::NOWHERE };
         if index >= self.intervals.len() {
             self.intervals.resize_with(index + 1, Interval::default);
@@ -164,7 +167,7 @@ impl MediaRecord {
         settled
     }
 
-    /// Adds an interval's delays to the settled ones, if they are settled.
+    /// Adds an open interval's delays to `settled`, if the interval starts after the warm-up.
     fn settle(&self, index: usize, interval: &Interval, settled: &mut Delays) {
         if let Summary::Open(delays) = &interval.delays
             && self.start_of(index) >= self.warm_up
@@ -218,7 +221,7 @@ impl MediaRecord {
         }
     }
 
-    /// Returns the intervals of a run of length `lasted`. One that the end of the run cut short is left out.
+    /// Returns the intervals of a run of length `lasted`, without an interval that the end of the run cut short.
     pub(super) fn interval_results(&self, lasted: Span, stalls: &[Stall]) -> Vec<IntervalResult> {
         let whole = ((lasted - self.start) / self.interval).and_then(|whole| usize::try_from(whole).ok()).unwrap_or(0);
         (0..whole.min(self.len())).map(|index| self.interval_result(index, stalls)).collect()
@@ -241,7 +244,7 @@ impl MediaRecord {
 }
 
 impl Place {
-    /// The interval of no packet.
+    /// An interval that contains no packet.
     const NOWHERE: Self = Self { index: usize::MAX, from: Span::MAX, until: Span::MIN };
 
     fn has(&self, at: Span) -> bool {
@@ -278,7 +281,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// If it fails, results depend on how far the network is computed at once.
+        /// If it fails, results depend on how many packets the simulator handles at once.
         #[test]
         fn packets_that_leave_together_count_as_one_by_one(
             gaps_ms in proptest::collection::vec(0i64..400, 1..200),
@@ -302,7 +305,7 @@ mod tests {
             prop_assert_eq!(found, results(1));
         }
 
-        /// As above, for packets that arrive together, some of them out of order.
+        /// As the test above, for packets that arrive together, some of them out of order.
         #[test]
         fn packets_that_arrive_together_count_as_one_by_one(
             gaps_ms in proptest::collection::vec((0i64..400, 0i64..900), 1..200),

@@ -36,14 +36,14 @@ pub(super) struct Segment {
     pub(super) start: Span,
     pub(super) end: Span,
     pub(super) phase: usize,
-    /// The warm-up is over.
+    /// Whether the warm-up is over.
     pub(super) is_settled: bool,
-    /// The last fall of the capacity was long enough ago.
+    /// Whether the last fall of the capacity was at least [`UNREST`] ago.
     pub(super) is_calm: bool,
 }
 
-/// Time after a fall of the capacity in which a queue does not count as calm. Ours: a law that learns of it within a round trip or two has
-/// reacted by then, and the queue has drained.
+/// Time after a fall of the capacity in which the queue does not count as calm. Our choice: a law that notices the fall
+/// within two round trips has reacted by then, and the queue has drained.
 const UNREST: Span = Span::from_secs(1);
 
 /// A flow so far.
@@ -71,13 +71,13 @@ pub(super) struct FlowState {
 /// How a flow's packets are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// By events; they are media.
+    /// By events; all packets are media.
     Media,
-    /// By events: the RTP half of a flow pair.
+    /// By events; the packets belong to the RTP half of a flow pair.
     Half,
-    /// Everything that arrives counts; its bytes are recorded by samples.
+    /// Every arrival counts; the bytes come from samples.
     Tcp,
-    /// Everything that arrives counts: background and web traffic.
+    /// Every arrival counts: background and web traffic.
     Background,
 }
 
@@ -118,15 +118,15 @@ impl PhaseRecord {
         Self { warm_up: scenario.warm_up, duration: scenario.duration, flows, media }
     }
 
-    /// Records that packets arrived at the receiver of flow number `flow`, each with its time and total queueing delay; media packets one
-    /// by one.
+    /// Records that packets arrived at the receiver of flow number `flow`, each with its time and total queueing delay;
+    /// media packets one by one.
     pub(super) fn on_waited(&mut self, flow: usize, mut waits: impl Lot<(Span, Span)>) {
         let Some(state) = self.flows.get_mut(flow) else { return };
         if state.has_events() {
             state.waited = waits.next_back().map(|(_, wait)| wait);
             return;
         }
-        // They are in order of time: the first and the last decide for all.
+        // The packets are in order of time, so those outside the measured time are at the two ends.
         let timely = self.warm_up..self.duration;
         let early = waits.clone().take_while(|(at, _)| *at < timely.start).count();
         let late = waits.clone().rev().take_while(|(at, _)| *at >= timely.end).count();
@@ -184,7 +184,8 @@ impl PhaseRecord {
         }
     }
 
-    /// Returns the queueing delays of the packets of flow number `flow` that arrived after the warm-up; `None` if they are unknown.
+    /// Returns the queueing delays of the packets of flow number `flow` that arrived after the warm-up; `None` if they
+    /// are unknown.
     pub(super) fn queueing(&self, flow: usize) -> Option<QueueingResult> {
         Some(self.flows.get(flow)?.waits.as_ref()?.result())
     }

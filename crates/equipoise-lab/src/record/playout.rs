@@ -26,7 +26,7 @@ impl PlayoutRecord {
         self.content = Some(packets);
     }
 
-    /// A packet was accepted, and will have been served at `served`.
+    /// A packet was accepted; its playout is complete at `served`.
     pub(super) fn on_buffered(&mut self, served: Span) {
         self.result.packets_buffered += 1;
         if self.content == Some(self.result.packets_buffered) {

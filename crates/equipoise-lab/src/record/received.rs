@@ -28,7 +28,7 @@ impl<T, I: DoubleEndedIterator<Item = T> + ExactSizeIterator + Clone> Lot<T> for
 #[derive(Debug)]
 pub(super) struct ReceivedRecord {
     interval: Span,
-    /// A packet that arrives at the end of an interval belongs to it.
+    /// Bytes in each interval; a packet that arrives at the end of an interval belongs to this interval.
     bytes: Vec<Size>,
 }
 
@@ -41,7 +41,7 @@ impl ReceivedRecord {
     pub(super) fn push(&mut self, at: Span, size: Size) {
         let index =
             ((at - Span::from_nanos(1)).max(Span::ZERO) / self.interval).and_then(|at| usize::try_from(at).ok());
-        // More intervals than any run may have: a host's clock is wrong.
+        // No run has this many intervals, so a host's clock must be wrong.
         let Some(index) = index.filter(|index| (*index as u64) < MOST_INTERVALS) else { return };
         if index >= self.bytes.len() {
             self.bytes.resize(index + 1, Size::ZERO);
@@ -51,7 +51,7 @@ impl ReceivedRecord {
         }
     }
 
-    /// Returns the samples of a run of length `lasted`; its end may have cut the last one short.
+    /// Returns the samples of a run of length `lasted`; the end of the run may have cut the last sample short.
     pub(super) fn finish(self, lasted: Span) -> Vec<ReceivedSample> {
         let mut samples = Vec::new();
         let mut since = Span::ZERO;

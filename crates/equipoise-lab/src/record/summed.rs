@@ -44,7 +44,8 @@ struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Returns the segments that `keep` selects and that the run reached, each with its index and its length in seconds.
+    /// Returns the segments that `keep` selects and that the run reached, each with its index and its length in
+    /// seconds.
     fn segments<'b>(&'b self, keep: impl Fn(&Segment) -> bool + 'b) -> impl Iterator<Item = (usize, &'b Segment, f64)> {
         let all = self.state.segments.iter().enumerate().filter(|(_, segment)| segment.start < self.lasted);
         let kept = all.filter(move |(_, segment)| keep(segment));
@@ -77,7 +78,7 @@ impl<'a> Sums<'a> {
         Some(Waits::all(waits)?.result())
     }
 
-    /// Mean throughput of a media flow over that of a TCP connection, in the segments of phases that have both.
+    /// Ratio of a media flow's mean throughput to that of a TCP connection, in the segments of phases that have both.
     fn tcp_ratio(&self, keep: impl Fn(&Segment) -> bool) -> Option<f64> {
         // Bits, and seconds summed over all flows.
         let [mut media, mut tcp] = [[0.0; 2]; 2];

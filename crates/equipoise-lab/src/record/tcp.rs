@@ -37,7 +37,8 @@ pub struct TcpReading {
     pub law: WindowSnapshot,
 }
 
-/// State of web traffic at a point in time, in addition to that of its connections together; since its start.
+/// State of web traffic at a point in time, in addition to the state of its connections together. Counts are since its
+/// start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebReading {
     /// Fetches that were begun.
@@ -49,12 +50,13 @@ pub struct WebReading {
 /// A connection's samples so far.
 #[derive(Debug)]
 pub(super) struct TcpRecord {
-    /// `None` unless it is web traffic.
+    /// `None` unless the flow is web traffic.
     web: Option<WebRecord>,
     warm_up: Span,
     samples: Vec<TcpSample>,
     last: Option<(Span, TcpReading)>,
-    /// Start of the mean goodput, and the data delivered until then: the flow's start, or the first reading after the warm-up.
+    /// Start of the mean goodput, and the data delivered until then: the flow's start, or the first reading after the
+    /// warm-up.
     settled_from: Option<(Span, Size)>,
 }
 
@@ -116,7 +118,7 @@ impl TcpRecord {
 
     pub(super) fn finish(self) -> Option<TcpResult> {
         let (at, last) = self.last?;
-        // A transfer that is complete needs no more time.
+        // A complete transfer is measured only until its completion.
         let until = last.finished.map_or(at, |finished| finished.min(at));
         let goodput = self
             .settled_from

@@ -58,7 +58,7 @@ impl Waits {
 mod tests {
     use super::*;
 
-    /// Of 1 to 1000 ms a twentieth are above 950 and a hundredth above 990.
+    /// Of the queueing delays 1 to 1000 ms, a twentieth are above 950 ms and a hundredth above 990 ms.
     #[test]
     fn quantiles_are_right_to_three_digits_and_zero_stays_zero() {
         let mut waits = Waits::default();

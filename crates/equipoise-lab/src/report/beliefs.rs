@@ -8,7 +8,8 @@ use crate::result::{BeliefResult, Report};
 const COLORS: [&str; 6] =
     ["var(--series-6)", "var(--series-4)", "var(--series-5)", "var(--series-7)", "var(--series-8)", "var(--series-1)"];
 
-/// Rates and delays as the law of a flow estimated them, in the first run of the first world; empty for laws that do not report them.
+/// Rates and delays as the control law of a flow estimated them, in the first run with estimates; empty for laws that
+/// do not report them.
 pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
     let Some(first) = shown.iter().find(|shown| !shown.flow.beliefs.is_empty()) else { return Vec::new() };
     let beliefs = &first.flow.beliefs;
@@ -59,7 +60,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     ]
 }
 
-/// Points on the rate where a decision by anything but the law's own step begins, by reason.
+/// Points on the rate at which decisions for another reason than the law's own step begin, by reason.
 fn reasons(beliefs: &[BeliefResult]) -> Vec<Layer> {
     let mut layers: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
     let before = std::iter::once(None).chain(beliefs.iter().map(|it| it.reason.as_deref()));

@@ -39,7 +39,7 @@ fn of_flow(report: &Report, flow: usize) -> Vec<Figure> {
     figures
 }
 
-/// Dashes of a target: different from those of the worlds and of the steps.
+/// Dashes of a target: different from those of simulated lines, live lines and steps.
 const TARGET_DASH: &str = "14 3 2 3";
 
 /// The flow's target in milliseconds, if it has one.
@@ -89,12 +89,13 @@ pub(super) fn name_of<'a>(shown: &[Shown<'a>]) -> &'a str {
     shown.first().map_or("", |shown| shown.flow.name.as_str())
 }
 
-/// Returns the upper end of the delay axis: above nearly all values, but not so high that the target is at the bottom of the chart.
+/// Returns the upper end of the delay axis: above nearly all values, but not so high that the target is at the bottom
+/// of the chart.
 fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
     delays.retain(|delay| delay.is_finite());
     delays.sort_by(f64::total_cmp);
     let highest = delays.last().copied().unwrap_or(1.0);
-    // Without any delay NaN, which limits nothing.
+    // NaN without any delay; NaN limits nothing.
     let most = target.map_or_else(|| WIDEST_SPAN * quantile(delays, 0.5), |target| target * 5.0);
     let top = nice(highest.min(most).max(target.unwrap_or(0.0) * 1.5).max(1e-3));
     (top, highest > top)
@@ -107,7 +108,7 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {
     /// Dashes of planned loads, and of capacities.
     const DASHES: [(StepKind, &str); 2] = [(StepKind::Load, "2 3"), (StepKind::Capacity, "10 4")];
     let mut layers = Vec::new();
-    // A single one of a kind is grey; of several, each has a colour that no world and no mark has.
+    // A single line of a kind is grey. If there are several, each has its own colour, which no other line or mark has.
     for (kind, dash) in DASHES {
         let lines = scheduled(report, kind);
         let colors = if lines.len() > 1 { &paths::COLORS[3..] } else { &["var(--context)"] };
@@ -148,7 +149,7 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
             points.push((end_s(report), last));
         }
     }
-    // An access link much wider than everything sent would flatten the other lines.
+    // A link with a much higher capacity than the narrowest one is left out, because it would flatten the other lines.
     let widest = |points: &[(f64, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
     let narrowest = lines.iter().map(|line| widest(&line.1)).fold(f64::INFINITY, f64::min);
     lines.retain(|line| kind == StepKind::Load || widest(&line.1) <= 4.0 * narrowest);

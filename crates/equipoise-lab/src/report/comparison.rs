@@ -179,9 +179,9 @@ fn rates(points: &[Drawn]) -> Axis {
 
 /// The axis of the delays.
 enum Scale {
-    /// Up to this many milliseconds.
+    /// Linear, from zero to this number of milliseconds.
     Linear(f64),
-    /// From one power of ten to another, so that short delays stay distinct when there are long ones, too.
+    /// Logarithmic, from one power of ten to another, so that short delays stay distinct if there are also long ones.
     Logarithmic(i32, i32),
 }
 

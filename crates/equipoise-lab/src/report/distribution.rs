@@ -13,8 +13,8 @@ const MOST_PERCENT: i32 = 2;
 /// Number of delays at which several runs are compared.
 const GRID: u32 = 200;
 
-/// The complementary distribution on a logarithmic axis. The tail, which decides the quality of media, gets as much room as the rest, and
-/// the 95th and 99th percentiles are where 5 % and 1 % remain.
+/// The complementary distribution on a logarithmic axis. The tail, which decides the quality of media, gets as much
+/// room as the rest, and the 95th and 99th percentiles are where 5 % and 1 % remain.
 pub(super) fn figure(flow: usize, shown: &[Shown<'_>]) -> Figure {
     let title = format!("{}: distribution of the one-way delay", name_of(shown));
     let target = target_of(shown);
@@ -64,7 +64,7 @@ fn complementary(flow: &FlowResult) -> Vec<(f64, f64)> {
     flow.distribution.iter().map(point).filter(|(delay, share)| delay.is_finite() && share.is_finite()).collect()
 }
 
-/// A curve at the delays of a grid: all packets before its first point, below the axis after its last.
+/// A curve at the delays of a grid: all packets before its first point, and below the axis after its last point.
 fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     let at = |place: u32| {
         let delay = least + (longest - least) * f64::from(place) / f64::from(GRID);
@@ -103,7 +103,7 @@ mod tests {
     use crate::report::tests::flow;
     use crate::result::World;
 
-    /// Without it, the 95th percentile read off the chart was that of the values left of the 99th, and the tail was missing.
+    /// If it fails, percentiles read from the chart are too low, or the tail is missing.
     #[test]
     fn the_distribution_is_complementary_and_its_tail_is_whole() {
         let (flow, empty) = (flow(&[(1.0, 5.0), (0.05, 18.7), (0.01, 60.0), (1e-3, 192.0)]), flow(&[]));

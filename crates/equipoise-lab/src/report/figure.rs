@@ -1,4 +1,5 @@
-//! What all figures of a report share: the look of the worlds, and the time axis from the run's start to its end.
+//! What all figures of a report share: the line styles of simulated and live runs, and the time axis from the run's
+//! start to its end.
 
 use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
 use super::media;
@@ -34,9 +35,9 @@ impl Figure {
     }
 }
 
-/// A flow in one world.
+/// A flow in all simulated runs, or in all live runs.
 pub(super) struct Shown<'a> {
-    /// The world's name, and the look of its lines.
+    /// The name of this kind of runs, and the style of its lines.
     pub(super) world: &'static str,
     pub(super) style: Style,
     /// The flow in the first run.
@@ -46,7 +47,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// Flow number `index` in the runs of a world; `None` if they do not have it.
+    /// Flow number `index` in all simulated or all live runs; `None` if the runs do not have this flow.
     pub(super) fn of(world: &InWorld<'a>, index: usize) -> Option<Self> {
         let runs: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)).collect();
         Some(Self { world: world.name, style: world.style, flow: world.runs.first()?.flows.get(index)?, runs })
@@ -75,7 +76,7 @@ pub(super) fn heights(layers: &[Layer]) -> Vec<f64> {
     layers.iter().flat_map(of_layer).filter(|value| value.is_finite()).collect()
 }
 
-/// The look of a world's lines, and the world's name.
+/// The line style and the name of simulated or live runs.
 pub(super) fn look(world: World) -> (Style, &'static str) {
     match world {
         World::Sim => (Style { color: "var(--sim)", dash: "7 4", width: 1.8 }, "simulated"),
@@ -116,7 +117,7 @@ pub(super) fn time_axis(report: &Report) -> Axis {
     Axis::new("time (s)", 0.0, end_s(report))
 }
 
-/// When the last flow of all runs ended; nothing follows after that. The planned end if unknown.
+/// When the last flow of all runs ended, or the planned end if this is unknown.
 pub(super) fn end_s(report: &Report) -> f64 {
     let last = |flow: &FlowResult| {
         let interval = flow.intervals.last().map(|interval| interval.end_s);

@@ -32,7 +32,7 @@ pub(crate) fn signed_percent(share: f64) -> String {
     }
 }
 
-/// "no timeouts", "1 timeout", "2.5 timeouts".
+/// A count in words: "no timeouts", "1 timeout", "2.5 timeouts".
 pub(super) fn counted(count: f64, one: &str, several: &str) -> String {
     if count == 0.0 {
         format!("no {several}")

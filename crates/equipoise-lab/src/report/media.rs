@@ -20,7 +20,7 @@ fn results<'a>(world: &InWorld<'a>) -> impl Iterator<Item = &'a MediaResult> {
     world.runs.iter().filter_map(|run| run.media.as_ref()).collect::<Vec<_>>().into_iter()
 }
 
-/// Metrics of all media together in the whole run, the worlds side by side; empty without media.
+/// Metrics of all media together in the whole run, simulated and live side by side; empty without media.
 pub(super) fn together(report: &Report) -> String {
     let worlds = worlds(report);
     let mut table = Table::new("Metrics of all media together")
@@ -33,7 +33,7 @@ pub(super) fn together(report: &Report) -> String {
     table.to_html()
 }
 
-/// The phases, one after the other, in every world; empty without media.
+/// The phases, one after the other, in simulated and in live runs; empty without media.
 pub(super) fn phases(report: &Report) -> String {
     let worlds = worlds(report);
     let mut table = of_worlds("Phases", "phase", &worlds).numbers(metrics::PHASE.iter().map(Metric::label));
@@ -55,7 +55,7 @@ pub(super) fn phases(report: &Report) -> String {
     if html.is_empty() { html } else { html + READING }
 }
 
-/// The starts of phases at which no rate takes a step: flows start or end.
+/// The starts of phases at which no rate takes a step, but flows start or end.
 pub(super) fn marks(report: &Report) -> Vec<Mark> {
     let phases = report.runs.iter().find_map(|run| run.media.as_ref()).map(|media| media.phases.as_slice());
     let is_step = |at_s: f64| report.steps.iter().any(|step| (step.at_s - at_s).abs() < 1e-9);

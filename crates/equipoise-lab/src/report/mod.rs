@@ -1,6 +1,6 @@
 //! The report: one HTML file that opens offline, can be printed, and is readable in light, in dark and on a phone.
 //!
-//! All text from a scenario is escaped; nothing is loaded from elsewhere; equal results give equal bytes.
+//! All text from a scenario is escaped; nothing is loaded from elsewhere; equal results produce equal bytes.
 
 mod beliefs;
 pub mod chart;
@@ -76,7 +76,8 @@ fn scenario(report: &Report, prefix: &str) -> String {
     page
 }
 
-/// The beginning of a page with this title: everything up to the opening tag of the body, with the style and the script of every report.
+/// The beginning of a page with this title: everything up to the opening tag of the body, with the style and the script
+/// of every report.
 pub fn head(title: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -146,7 +147,8 @@ fn about(report: &Report) -> String {
     text
 }
 
-/// The outcome of every controlled flow of a world, in a sentence each, and what disturbed its runs.
+/// The outcome of every controlled flow in the simulated or the live runs, in a sentence each, and what disturbed these
+/// runs.
 fn verdicts(world: &InWorld<'_>) -> String {
     let flows = world.runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
     let controlled = flows.iter().enumerate().filter(|(_, flow)| flow.controller.is_some());
@@ -178,7 +180,7 @@ fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
 /// What a TCP connection achieved, and at what cost.
 fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     let results: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)?.tcp.as_ref()).collect();
-    // A value that one run lacks is not reported for all.
+    // A mean is reported only if all runs have the value.
     let mean = |of: &dyn Fn(&TcpResult) -> Option<f64>| {
         let values: Option<Vec<_>> = results.iter().map(|tcp| of(tcp)).collect();
         values.map(|values| values.iter().sum::<f64>() / values.len().max(1) as f64)

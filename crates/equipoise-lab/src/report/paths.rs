@@ -1,4 +1,4 @@
-//! Charts of a flow over several paths: the rate and the delay of each.
+//! Charts of a flow over several paths: the rate and the delay of each path.
 
 use super::chart::{Layer, Style};
 use super::figure::{Figure, Question, Shown, ms, over_time};
@@ -42,7 +42,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     ]
 }
 
-/// The layers of each path and world: the colour is the path's, the dashes are the world's.
+/// The layers of each path, simulated and live: the colour shows the path, the dashes show which of the two it is.
 fn layers(shown: &[Shown<'_>], of: &dyn Fn(&IntervalResult) -> f64) -> Vec<Layer> {
     let mut layers = Vec::new();
     for shown in shown {

@@ -1,13 +1,13 @@
-//! How the runs of a world differ, over time.
+//! The differences over time between several runs of the same kind.
 
 use super::chart::{Layer, Shape, Style};
 use crate::statistics::quantiles_over;
 
-/// Width of the first run's line: among several runs, one is context.
+/// Width of the first run's line, which is thinner than the median of all runs.
 const FIRST_RUN_WIDTH: f64 = 0.8;
 
-/// A quantity over time, as points of x and y. For a single run this is its line; for several runs the band between their 10th and 90th
-/// percentile at each time, their median, and the first run.
+/// A quantity over time, as points of x and y. For a single run this is its line. For several runs it is the band
+/// between their 10th and 90th percentile at each time, their median, and the first run.
 pub(super) fn layers(style: Style, name: &str, runs: &[Vec<(f64, f64)>]) -> Vec<Layer> {
     let line = |name: String, style, points| Layer { name, style, shape: Shape::Line(points) };
     match runs {

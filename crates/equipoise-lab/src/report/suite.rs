@@ -8,7 +8,7 @@ use crate::suite::{
     CaseFlow, CaseResult, Estimate, FlowKind, Machine, NotRun, PhaseResult, SuiteResult, bars, rfc8867,
 };
 
-/// This page is wider than others: charts stand side by side.
+/// This page is wider than others, so that charts fit side by side.
 const STYLE: &str = "<style>\nbody { max-width: 100rem; }\n\
     .side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); gap: 0 1.5rem; }\n\
     .side figure { min-width: 0; }\n.side h4 { margin: 0.6rem 0 0; font-size: 0.95rem; }\n</style>\n</head>";
@@ -174,7 +174,7 @@ fn together(variant: &[CaseResult]) -> String {
     table.to_html()
 }
 
-/// What disturbed the machine in the live runs of a variant; empty without live runs.
+/// How the machine disturbed the live runs of a variant; empty without live runs.
 fn machine(variant: &[CaseResult]) -> String {
     let heads = ["emulator late: 99th percentile (ms)", "latest (ms)", "stalls (s)", "packets lost by the machine"];
     let mut table = Table::new("The machine in live runs").column("live runs", Column::Text).numbers(heads);
@@ -193,7 +193,7 @@ fn details(summary: &str, table: &Table) -> String {
     if table.is_empty() { table } else { format!("<details>\n<summary>{summary}</summary>\n{table}</details>\n") }
 }
 
-/// A column of the table of flows: its key, its name, the scale to its unit there, and its decimals.
+/// A column of the table of flows: its key, its name, the factor to its unit in the table, and its decimals.
 type FlowColumn = (&'static str, &'static str, f64, usize);
 
 const FLOW_COLUMNS: &[FlowColumn] = &[

@@ -1,4 +1,5 @@
-//! The charts of a suite's case: rate, queueing delay, frame delay and loss over time, side by side, each with all controllers.
+//! The charts of a suite's case: rate, queueing delay, frame delay and loss over time, side by side, each with all
+//! controllers.
 
 use std::collections::BTreeSet;
 
@@ -71,7 +72,7 @@ impl Charts<'_> {
     /// A line for each controller, from all of its media flows.
     fn of_all(&self, what: &str, title: &str, unit: &'static str, of: &dyn Fn(&[&FlowSeries]) -> Points) -> String {
         let mut layers = Vec::new();
-        // If there are several bottlenecks, none is that of all media together.
+        // With several bottlenecks, no single capacity is that of all media together.
         if let ("rate", Some(first)) = (what, self.variant.first())
             && let [(_, points)] = capacities(first).as_slice()
         {
@@ -105,8 +106,8 @@ impl Charts<'_> {
         self.figure(&format!("flows-{number}"), &title, "rate (Mbit/s)", layers)
     }
 
-    /// The style of a controller's line. If there are two worlds, a controller has one colour and the worlds differ in dashes, as on other
-    /// pages.
+    /// The style of a controller's line. If there are simulated and live results, a controller has one colour, and the
+    /// two lines differ in dashes, as on other pages.
     fn style_of(&self, number: usize, found: &CaseResult) -> Style {
         if self.variant.iter().all(|other| other.world == World::Sim) {
             return variant_style(number);

@@ -27,7 +27,8 @@ enum Row {
     Cells(Vec<String>),
 }
 
-/// On a phone, a table with more columns than this shows its cells one below the other, each with the name of its column.
+/// On a phone, a table with more columns than this shows its cells one below the other, each with the name of its
+/// column.
 const MOST_ON_A_PHONE: usize = 3;
 
 impl Table {

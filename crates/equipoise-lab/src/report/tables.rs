@@ -19,7 +19,7 @@ pub(super) fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
     format!("{:.decimals$}{interval}", mean * scale)
 }
 
-/// The headings of columns that stand for one world each.
+/// The headings of columns, one for the simulated and one for the live runs.
 pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> Vec<String> {
     let head = |world: &InWorld<'_>| match world.runs.len() {
         1 => world.name.to_owned(),
@@ -28,18 +28,18 @@ pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> Vec<Strin
     worlds.iter().map(head).collect()
 }
 
-/// A table with a row per item and world, and a column for the worlds if there are several.
+/// A table with a row per item, separately for simulated and live runs; a column names them if there are both.
 pub(super) fn of_worlds(name: &str, first: &str, worlds: &[InWorld<'_>]) -> Table {
     let table = Table::new(name).without_zeros().column(first, Column::Text);
     if worlds.len() > 1 { table.column("world", Column::Text) } else { table }
 }
 
-/// The first cells of a row of such a table.
+/// The first cells of a row in a table of [`of_worlds`].
 pub(super) fn of_world(name: String, world: &InWorld<'_>, worlds: &[InWorld<'_>]) -> Vec<String> {
     if worlds.len() > 1 { vec![name, world.name.to_owned()] } else { vec![name] }
 }
 
-/// One flow's metrics, the worlds side by side; counts that are zero in all runs are left out.
+/// One flow's metrics, simulated and live side by side; counts that are zero in all runs are left out.
 pub(super) fn metrics(report: &Report, index: usize, flow: &FlowResult) -> String {
     let worlds = worlds(report);
     let mut table = Table::new(&format!("Metrics of {}", flow.name))
@@ -80,7 +80,7 @@ const PATH_METRICS: &[PathMetric] = &[
     ("three reports missing", 1.0, 0, |path| Some(path.reports_missing as f64)),
 ];
 
-/// Every path of a flow in every world.
+/// Every path of a flow, in simulated and in live runs.
 pub(super) fn paths(report: &Report, index: usize, flow: &FlowResult) -> String {
     let worlds = worlds(report);
     let heads = PATH_METRICS.iter().map(|metric| metric.0);
@@ -109,7 +109,7 @@ const LINK_METRICS: &[LinkMetric] = &[
     ("longest queue (packets)", 1.0, 0, |link| Some(link.max_queue_packets as f64)),
 ];
 
-/// Every link in every world.
+/// Every link, in simulated and in live runs.
 pub(super) fn links(report: &Report) -> String {
     let worlds = worlds(report);
     let mut table = of_worlds("Links", "link", &worlds).numbers(LINK_METRICS.iter().map(|metric| metric.0));
@@ -133,13 +133,15 @@ type CounterKey<'a> = (usize, &'a str, String);
 /// The position of the emulator's counters: after all flows.
 const EMULATOR: usize = usize::MAX;
 
-/// Counters in addition to the packets: dropped datagrams and decisions by reason, summed over all runs of a world.
+/// Counters in addition to the packets: dropped datagrams and decisions by reason, each summed over all simulated or
+/// all live runs.
 pub(super) fn counters(report: &Report) -> String {
     let worlds = worlds(report);
     let mut totals: BTreeMap<CounterKey<'_>, Vec<Option<u64>>> = BTreeMap::new();
     for (column, world) in worlds.iter().enumerate() {
         for (key, count) in world.runs.iter().flat_map(|run| counts(run)) {
-            // The results omit a reason that did not occur; a world without an emulator has no such count.
+            // The results omit a reason that did not occur, so it counts as zero; simulated runs have no emulator and
+            // no such count.
             let nothing = (key.0 != EMULATOR).then_some(0);
             let total = totals.entry(key).or_insert_with(|| vec![nothing; worlds.len()]);
             if let Some(total) = total.get_mut(column) {

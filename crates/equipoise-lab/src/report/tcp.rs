@@ -7,7 +7,7 @@ use super::spread;
 use super::worlds::InWorld;
 use crate::result::{FlowResult, LinkResult, LinkSample, Report, TcpSample};
 
-/// A line of a chart: what the legend says after the world, and the value of a sample.
+/// A line of a chart: its name in the legend, after "simulated" or "live", and the value of a sample.
 type Series<'a> = (&'a str, &'a dyn Fn(&TcpSample) -> Option<f64>);
 
 /// The figures of a connection: window, goodput, round trips.
@@ -57,7 +57,8 @@ fn samples(flow: &FlowResult) -> &[TcpSample] {
     flow.tcp.as_ref().map_or(&[], |tcp| tcp.samples.as_slice())
 }
 
-/// The layers of a line in all worlds; a line that is not the main one is context, drawn thin and for the first run only.
+/// The layers of a line for simulated and live runs. A line other than the main one is drawn thin and only for the
+/// first run.
 fn layers(shown: &[Shown<'_>], (name, value): &Series<'_>, is_main: bool) -> Vec<Layer> {
     let point = |sample: &TcpSample| (sample.at_s, value(sample).unwrap_or(f64::NAN));
     let mut layers = Vec::new();
@@ -77,7 +78,7 @@ fn layers(shown: &[Shown<'_>], (name, value): &Series<'_>, is_main: bool) -> Vec
     layers
 }
 
-/// A link in all runs of a world that sampled it.
+/// A link in all simulated, or in all live runs that sampled it.
 fn sampled<'a>(world: &InWorld<'a>, index: usize) -> impl Iterator<Item = &'a LinkResult> {
     let links = world.runs.iter().filter_map(move |run| run.links.get(index));
     links.filter(|link| !link.samples.is_empty())
@@ -88,7 +89,7 @@ pub(super) fn queues(report: &Report, worlds: &[InWorld<'_>]) -> Vec<Figure> {
     let links = worlds.first().and_then(|world| world.runs.first()).map(|run| run.links.as_slice()).unwrap_or_default();
     let figure = |(index, link): (usize, &LinkResult)| {
         let samples = worlds.iter().flat_map(|world| sampled(world, index)).flat_map(|link| &link.samples);
-        // A queue shorter than one packet shows no more than its row in the table.
+        // A queue that always stays below one packet has no chart; its row in the table shows as much.
         if !samples.filter_map(|sample| sample.queue_packets).any(|packets| packets >= 1.0) {
             return None;
         }

@@ -1,18 +1,18 @@
-//! The runs of a report by their world.
+//! The runs of a report, split into simulated and live ones.
 
 use super::chart::Style;
 use super::figure::look;
 use crate::result::{FlowResult, Report, Run, World};
 
-/// The runs of one world: at least one run.
+/// All simulated, or all live runs of a report: at least one run.
 pub(super) struct InWorld<'a> {
     pub(super) name: &'static str,
-    /// The look of its lines.
+    /// The style of the lines of these runs.
     pub(super) style: Style,
     pub(super) runs: Vec<&'a Run>,
 }
 
-/// Returns the worlds of the report's runs.
+/// Returns the simulated and the live runs of the report, each if there are any.
 pub(super) fn worlds(report: &Report) -> Vec<InWorld<'_>> {
     let runs = |world| report.runs.iter().filter(|run| run.world == world).collect();
     let with_runs = [World::Sim, World::Live].map(|world| {
@@ -20,7 +20,7 @@ pub(super) fn worlds(report: &Report) -> Vec<InWorld<'_>> {
         InWorld { name, style, runs: runs(world) }
     });
     let mut found: Vec<_> = with_runs.into_iter().filter(|world| !world.runs.is_empty()).collect();
-    // Dashes tell the worlds apart; with a single world they only make the line harder to see.
+    // Dashes distinguish simulated from live lines. If there is only one kind, they only make the line harder to see.
     if let [only] = found.as_mut_slice() {
         only.style.dash = "";
     }
@@ -35,13 +35,13 @@ impl InWorld<'_> {
         self.runs.iter().filter(|run| has_series(run)).count()
     }
 
-    /// The name in the form that begins a sentence.
+    /// The name with a capital letter, for the beginning of a sentence.
     pub(super) fn title(&self) -> String {
         let mut letters = self.name.chars();
         letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
     }
 
-    /// "seed 1", or "20 runs, seeds 1 to 20".
+    /// The seeds in words: "seed 1", or "20 runs, seeds 1 to 20".
     pub(super) fn seeds(&self) -> String {
         match self.runs.as_slice() {
             [first, .., last] => format!("{} runs, seeds {} to {}", self.runs.len(), first.seed, last.seed),

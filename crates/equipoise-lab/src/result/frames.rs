@@ -9,8 +9,8 @@ pub struct FramesResult {
     pub captured: u64,
     /// Captured frames that were not encoded, because too much data was queued at the sender.
     pub skipped: u64,
-    /// Frames that were encoded and never completed at the receiver. A frame whose deadline is after the end of the run does not
-    /// count.
+    /// Frames that were encoded and never completed at the receiver. A frame whose deadline is after the end of the run
+    /// does not count.
     pub lost: u64,
     /// Frames completed after the deadline.
     pub late: u64,

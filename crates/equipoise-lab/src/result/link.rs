@@ -21,14 +21,14 @@ pub struct LinkResult {
     /// Packet copies that it made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packets_duplicated: u64,
-    /// Packets that left the link after one that had entered later.
+    /// Packets that left the link after a packet that had entered later.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packets_reordered: u64,
     /// Mean number of queued packets over time.
     pub mean_queue_packets: Option<f64>,
     /// Maximum number of queued packets.
     pub max_queue_packets: u64,
-    /// Its state over time, if the scenario has TCP flows; left out otherwise.
+    /// Its state over time, if the run samples links, as with TCP flows; left out otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<LinkSample>,
 }
@@ -36,7 +36,7 @@ pub struct LinkResult {
 /// A link's state between two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkSample {
-    /// End of the time span that it covers, in seconds since the run's start.
+    /// End of the time span that the sample covers, in seconds since the run's start.
     pub at_s: f64,
     /// Mean number of queued packets since the last sample.
     pub queue_packets: Option<f64>,
@@ -65,7 +65,7 @@ impl LinkResult {
     }
 }
 
-/// Whether a count is left out of JSON: most links have none of these.
+/// Whether a count is zero and so left out of JSON, as it is for most links.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0

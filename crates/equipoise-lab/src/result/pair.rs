@@ -47,11 +47,11 @@ impl PairHost {
 pub struct PairPeriod {
     /// When it began, in seconds since the run's start.
     pub at_s: f64,
-    /// The transport of the data in it.
+    /// The transport of the data in the period.
     pub transport: PairTransport,
-    /// Number of the first ADU in it.
+    /// Number of the first ADU in the period.
     pub first_adu: u64,
-    /// The rate with which RTP begins; for a period of TCP, the rate with which RTP ended. In bit/s of IP packets.
+    /// For a period of RTP, its initial rate; for a period of TCP, the last rate of RTP before. In bit/s of IP packets.
     pub rate_bps: f64,
 }
 

@@ -6,10 +6,10 @@ use super::{MediaResult, Run, World};
 use crate::metrics::{self, Metric};
 use crate::statistics::mean_95;
 
-/// Summary of all runs of a world.
+/// Summary of all simulated runs, or of all live runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorldSummary {
-    /// The world in which they ran.
+    /// Whether the runs were simulated or live.
     pub world: World,
     /// Number of runs.
     pub runs: u64,
@@ -23,7 +23,7 @@ pub struct WorldSummary {
     pub phases: Vec<PhaseSummary>,
 }
 
-/// A phase in all runs of a world.
+/// A phase in all simulated, or in all live runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseSummary {
     /// Start, in seconds since the run's start.
@@ -34,13 +34,13 @@ pub struct PhaseSummary {
     pub metrics: BTreeMap<String, Mean>,
 }
 
-/// A flow in all runs of a world.
+/// A flow in all simulated, or in all live runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// The flow's name.
     pub name: String,
-    /// The mean of each metric by its [key](crate::metrics::Metric::key), in the unit that the key names; metrics without a value in
-    /// any run are left out.
+    /// The mean of each metric by its [key](crate::metrics::Metric::key), in the unit that the key names; metrics
+    /// without a value in any run are left out.
     pub metrics: BTreeMap<String, Mean>,
 }
 
@@ -69,7 +69,7 @@ impl Mean {
     }
 }
 
-/// Summaries of the worlds with several runs.
+/// A summary of the simulated runs and one of the live runs, each only if there are several runs.
 pub(super) fn of(runs: &[Run]) -> Vec<WorldSummary> {
     let of_world = |world| {
         let runs: Vec<_> = runs.iter().filter(|run| run.world == world).collect();
@@ -95,7 +95,7 @@ fn flows(runs: &[&Run]) -> Vec<FlowSummary> {
     first.iter().enumerate().map(flow).collect()
 }
 
-/// The phases of the run with the most: a run that ended early lacks the last ones.
+/// The phases of the run that has the most phases, because a run that ended early lacks the last phases.
 fn phases(runs: &[&MediaResult]) -> Vec<PhaseSummary> {
     let longest = runs.iter().map(|run| run.phases.as_slice()).max_by_key(|phases| phases.len()).unwrap_or_default();
     let phase = |(number, planned): (usize, &super::PhaseResult)| {
@@ -119,7 +119,8 @@ fn means<T>(metrics: &[Metric<T>], results: &[&T]) -> BTreeMap<String, Mean> {
 mod tests {
     use super::*;
 
-    /// Mean 2, standard deviation sqrt(2), so ±12.706: Student's t at one degree of freedom.
+    /// The values 1 and 3 have the standard deviation √2, so the interval is ±12.706: Student's t with one degree of
+    /// freedom.
     #[test]
     fn a_mean_has_an_interval_from_two_runs_on() {
         let mean = Mean::of(&[1.0, 3.0]).expect("two runs");

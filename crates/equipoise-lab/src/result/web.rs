@@ -9,8 +9,10 @@ pub struct WebResult {
     pub fetches_begun: u64,
     /// Fetches whose last data arrived before the end of the run.
     pub fetches: u64,
-    /// Time from the opening of a fetch's connection until its last data arrived, for complete fetches that began after the warm-up.
+    /// Time from the opening of a fetch's connection until its last data arrived, for complete fetches that began after
+    /// the warm-up.
     pub time: DelayResult,
-    /// Share of time that its on/off flows were ON, from the start of the traffic; `null` if the traffic had no duration.
+    /// Share of time that its on/off flows were ON, from the start of the traffic; `null` if the traffic had no
+    /// duration.
     pub on_share: Option<f64>,
 }

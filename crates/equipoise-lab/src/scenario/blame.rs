@@ -1,4 +1,5 @@
-//! Finds the override that causes an error in a changed scenario file: the user never sees the lines of the changed file.
+//! Finds the override that causes an error in a changed scenario file: the user never sees the lines of the changed
+//! file.
 
 use equipoise::control::ConfigError;
 use toml::de::{DeTable, DeValue};
@@ -8,8 +9,9 @@ use super::excerpt::Place;
 use super::nearest::{UnknownField, similar};
 use super::overrides::{ALL, Override, keys};
 
-/// Returns the error of a text that `overrides` have changed: attributed to the override that causes it; otherwise that of the `original`
-/// if it is wrong, too; otherwise attributed to the key in the changed text.
+/// Returns the error of a text that `overrides` have changed, attributed to the override that causes it. Without such
+/// an override, it is the error of the `original` text; if that is right, the error is attributed to the key in the
+/// changed text.
 pub(super) fn lay(
     error: ScenarioError,
     changed: &str,
@@ -76,7 +78,7 @@ struct Fault<'a> {
 }
 
 impl Fault<'_> {
-    /// Returns whether it is in a value that an override sets, or in a table that an override has inserted.
+    /// Returns whether the fault is in a value that an override sets, or in a table that an override has inserted.
     fn is_at(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         let common = self.common(&keys);
@@ -84,7 +86,7 @@ impl Fault<'_> {
         common == keys.len() || is_around
     }
 
-    /// Returns whether it is in the section of an override and at a key in the override's path.
+    /// Returns whether the fault is in the section of an override and at a key in the override's path.
     fn is_beside(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         self.common(&keys) >= SECTION && keys.iter().skip(SECTION).any(|key| *key == self.key)
@@ -102,7 +104,8 @@ fn shown(path: &[String]) -> String {
     path.iter().map(key).collect::<Vec<_>>().join(".")
 }
 
-/// Returns the path of keys to a byte of a TOML text. Sections and entries with a name are addressed by it, other entries by their index.
+/// Returns the path of keys to a byte of a TOML text. Sections and entries with a name are addressed by the name, other
+/// entries by their index.
 fn path_at(text: &str, byte: usize) -> Option<Vec<String>> {
     let document = DeTable::parse(text).ok()?;
     let mut path = Vec::new();

@@ -22,7 +22,7 @@ pub enum OverBudget {
         duration: Span,
         /// The key that sets the rate of the flow with the most packets.
         key: &'static str,
-        /// That flow's name.
+        /// The name of this flow.
         flow: String,
     },
     /// There are too many control intervals to record.
@@ -31,7 +31,7 @@ pub enum OverBudget {
          lower `duration` or the number of flows, or raise `report_interval`"
     )]
     Intervals {
-        /// All flows' intervals in a run, including those of each path of a flow with several.
+        /// All flows' intervals in a run, including the intervals of each path of a flow over several paths.
         intervals: u64,
         /// The run's duration.
         duration: Span,
@@ -91,7 +91,7 @@ pub(super) fn runs_with_series(scenario: &Scenario) -> u32 {
     (MOST_POINTS / points.max(1)).clamp(1, MOST_RUNS) as u32
 }
 
-/// Number of control intervals in a run, including those of each path of a flow with several.
+/// Number of control intervals in a run, including the intervals of each path of a flow over several paths.
 fn intervals(scenario: &Scenario) -> u64 {
     let intervals = scenario.flows.iter().map(|flow| {
         let interval = flow.report_interval().unwrap_or(scenario.metric_interval());

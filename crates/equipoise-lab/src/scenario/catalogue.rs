@@ -10,7 +10,8 @@ use equipoise::units::Size;
 use equipoise_path::source::{self, BoxedTraffic};
 use thiserror::Error;
 
-/// The entries that a scenario can name: our own by default, those that another crate adds, and those that a program makes at run time.
+/// The entries that a scenario can name: this library's by default, those that another crate adds, and those that a
+/// program makes at run time.
 ///
 /// ```
 /// use equipoise::control::{Cbr, Entry};
@@ -78,7 +79,7 @@ pub struct Made<C: 'static, X: 'static> {
 
 type Make<C, X> = dyn Fn(&X) -> Result<C, ConfigError> + Send + Sync;
 
-/// An entry has the name already.
+/// The name is already in use by another entry.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there is a {what} `{name}` already; give the new one another name")]
 pub struct NameTaken {
@@ -96,13 +97,14 @@ impl<C, X> Table<C, X> {
     /// Adds an entry.
     ///
     /// # Errors
-    /// [`NameTaken`] if an entry has its name.
+    /// [`NameTaken`] if another entry has the same name.
     pub fn add(&mut self, entry: &'static Entry<C, X>) -> Result<(), NameTaken> {
         self.list(Listed::Entry(entry))
     }
 
-    /// Adds an entry that `make` builds in a context, by a name. The closure captures its settings, and a scenario gives no parameters. It
-    /// is called for each flow of each run, and when a scenario is checked; the result must not depend on the number of calls.
+    /// Adds an entry with a name, which `make` builds in a context. `make` captures its settings, and a scenario gives
+    /// no parameters. `make` is called for each flow of each run and when a scenario is checked; its result must not
+    /// depend on the number of calls.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -127,7 +129,7 @@ impl<C, X> Table<C, X> {
         self.entries.iter().find(|entry| entry.name() == name)
     }
 
-    /// All entries, ours first.
+    /// All entries, this library's first.
     pub fn iter(&self) -> impl Iterator<Item = &Listed<C, X>> {
         self.entries.iter()
     }
@@ -231,10 +233,12 @@ pub type SchedulerChoice = Choice<BoxedScheduler, Size>;
 pub type TrafficChoice = Choice<BoxedTraffic, ()>;
 
 impl<C, X> Choice<C, X> {
-    /// Builds a new instance in a context. The context of a controller or a scheduler may be just the size of the flow's IP packets.
+    /// Builds a new instance in a context. The context of a controller or a scheduler may be just the size of the
+    /// flow's IP packets.
     ///
     /// # Errors
-    /// [`ConfigError`] if the parameters are not the entry's, which [`Scenario::parse`](super::Scenario::parse) rules out.
+    /// [`ConfigError`] if the parameters do not fit the entry, which [`Scenario::parse`](super::Scenario::parse)
+    /// excludes.
     pub fn build(&self, context: impl Into<X>) -> Result<C, ConfigError> {
         self.entry.build(&self.parameters, context)
     }

@@ -37,16 +37,16 @@ pub enum Frames {
     Synthetic(Box<Synthetic>),
 }
 
-/// Frame interval of traces that do not state it: 25 frames/s, as most do.
+/// Frame interval of traces that do not state it: 25 frames/s, as in most traces.
 const TERSE_INTERVAL: Span = Span::from_millis(40);
-/// The random number streams from this one on are those of videos.
+/// First random number stream of videos.
 pub(super) const FIRST_VIDEO_STREAM: u64 = 4 << 32;
 
 impl ContentChoice {
     /// Returns the whole content of flow number `index` in a run of `seed`, in packets of `packet` bytes.
     ///
-    /// As everywhere in a scenario, a whole packet counts as payload: the same content has as many packets in a session as over TCP,
-    /// whatever their headers.
+    /// As everywhere in a scenario, a whole packet counts as payload: the same content has as many packets in a session
+    /// as over TCP, whatever their headers.
     ///
     /// # Errors
     /// [`TraceError`] if a trace cannot be read.

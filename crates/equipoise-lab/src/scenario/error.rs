@@ -21,7 +21,7 @@ pub enum ScenarioError {
     /// The file cannot be read.
     #[error("the file cannot be read")]
     Read(#[from] io::Error),
-    /// The text is not TOML, has an unknown key, or lacks a mandatory one.
+    /// The text is not TOML, has an unknown key, or lacks a mandatory key.
     #[error("the text is no scenario")]
     Syntax(#[from] SyntaxError),
     /// The text is too long to be a scenario.
@@ -107,7 +107,7 @@ impl fmt::Display for SyntaxError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OverrideProblem {
-    /// It is not a chain of keys.
+    /// The path is not a chain of keys.
     #[error("a path is a chain of keys between dots, such as flow.media.start; a name with a dot stands in quotes")]
     Path,
     /// No section has this name.
@@ -150,7 +150,7 @@ pub enum OverrideProblem {
         /// Text about the most similar key; empty if none is similar.
         similar: String,
     },
-    /// The value has another TOML type, or lacks a key.
+    /// The value has the wrong TOML type, or lacks a key.
     #[error("{message}; a text that reads as a number stands in quotes within the shell's: KEY='\"2\"'")]
     Mistyped {
         /// What its type is, and what it should be.
@@ -198,10 +198,10 @@ pub enum Problem {
     /// Only flows whose receiver reports congestion marks can be ECN-capable.
     #[error("only a session with a `controller` can bear marks")]
     EcnOfWhat,
-    /// Only a flow that takes the whole of one path can have its media in the other direction.
+    /// Only a flow over one path and without a playout buffer can send its media in the reverse direction.
     #[error("only a flow over one `path` and without a `playout` can go back")]
     WhatGoesBack,
-    /// The flow's session cannot have media both ways.
+    /// The flow's session cannot have media in both directions.
     #[error(
         "media come back in the session of a flow with a `controller` and one `path`, without `back` and `playout`"
     )]
@@ -215,7 +215,7 @@ pub enum Problem {
     /// The time must not be negative.
     #[error("must not be negative")]
     Negative,
-    /// The warm-up leaves nothing to measure.
+    /// The warm-up leaves no time to measure.
     #[error("must be below the duration, {duration}")]
     WarmUpTooLong {
         /// The duration.
@@ -227,7 +227,7 @@ pub enum Problem {
         /// The duration.
         duration: Span,
     },
-    /// A step is not after the one before it.
+    /// A step is not after the step before it.
     #[error("must be after the step before it, at {previous}")]
     StepOrder {
         /// Time of the step before.
@@ -348,7 +348,7 @@ pub enum Problem {
     /// All flows of a group must have the same coupling.
     #[error("the flows of a group have one `coupling`; another flow of this group has the other")]
     OneCoupling,
-    /// Per-packet feedback would be too rare for any law, or too frequent for its headers.
+    /// Per-packet feedback would be too rare for any control law, or too frequent for its headers.
     #[error("must be {min} to {max}")]
     FeedbackInterval {
         /// The shortest interval.
@@ -387,16 +387,16 @@ pub enum Problem {
         "what a flow with a `controller`, a `window` or a `kernel` has to send is constant or video; with a `controller` also encoder or audio"
     )]
     UnknownContent,
-    /// A synthetic video lacks its moments.
+    /// A synthetic video lacks the peak and the coefficient of variation of its frame sizes.
     #[error("a video needs either a `trace`, or `peak` and `cv`: largest and spread of its frames over their mean")]
     NoMoments,
-    /// A number has to be above zero.
+    /// A number must be above zero, and at most a maximum.
     #[error("must be above zero, and at most {most}")]
     OutOfRange {
         /// The maximum.
         most: f64,
     },
-    /// A group of pictures has other letters than those of its three kinds of frames.
+    /// A group of pictures contains other letters than I, P and B, or too many letters.
     #[error("must be made of I, P and B, and 1 to {most} of them")]
     Pattern {
         /// The maximum.
@@ -444,7 +444,7 @@ pub enum Problem {
         /// The existing paths.
         known: String,
     },
-    /// A flow uses a path twice.
+    /// A flow uses the same path twice.
     #[error("the flow already has this path")]
     PathTwice,
     /// Two names stand for the same path.
@@ -509,13 +509,13 @@ pub enum Problem {
     /// There is no such law for running periods.
     #[error("there is no such running law; use loss or ap")]
     UnknownRunningLaw,
-    /// The law of running periods lacks a parameter, or has one of the other law.
+    /// The control law of running periods lacks a parameter, or has a parameter of the other law.
     #[error("loss has `adapt`, `reduction_factor` and `min_rate`; ap has a `target`, and `min_rate`")]
     RunningParameters,
-    /// Only RTP has a control protocol.
+    /// The key is about RTCP, and only a flow over RTP has RTCP.
     #[error("only a flow over RTP has this: one with a `controller` or a `pair`")]
     OnlyOverRtp,
-    /// The feedback of a flow over several paths returns over each of them.
+    /// The flow has several paths, and its feedback returns on each of them, not on a separate route.
     #[error("only a flow with one `path` has a way `back`")]
     BackOverPaths,
     /// The number of sections is out of range.

@@ -1,10 +1,10 @@
-//! What an error quotes of a file: enough to find the error, with a bounded length whatever the file contains.
+//! Excerpts of a file for error messages: enough to find the error, with a bounded length whatever the file contains.
 
 /// Maximum number of characters of a quoted line.
 const LINE: usize = 100;
 /// Maximum number of characters of a quoted value.
 const VALUE: usize = 80;
-/// Maximum number of characters of a message that quotes a file itself: more than a list of a flow's keys needs.
+/// Maximum number of characters of a message that may itself quote the file: more than a list of a flow's keys needs.
 const MESSAGE: usize = 600;
 const CUT: char = '…';
 

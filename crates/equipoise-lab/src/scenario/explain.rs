@@ -118,7 +118,7 @@ fn lost(loss: &Loss) -> String {
     }
 }
 
-/// Lines for the first of many steps, and the number of the others.
+/// Writes lines for the first of many steps, and the number of the remaining steps.
 fn few<T>(
     steps: &[T],
     out: &mut String,

@@ -10,7 +10,7 @@ pub struct Link {
     pub forward: PipeConfig,
     /// The opposite direction.
     pub back: PipeConfig,
-    /// Both directions' packets share the forward one's queue and capacity, as on a radio channel.
+    /// Whether packets of both directions share the forward direction's queue and capacity, as on a radio channel.
     pub half_duplex: bool,
 }
 
@@ -49,8 +49,8 @@ impl Link {
         }
     }
 
-    /// Returns the index of a direction among all directions of a scenario with `links` links. In both worlds, all forward directions come
-    /// first.
+    /// Returns the index of a direction in the list of all link directions of a scenario with `links` links: all
+    /// forward directions come first.
     pub const fn place(&self, number: usize, direction: Direction, links: usize) -> usize {
         match direction {
             Direction::Back if !self.half_duplex => links + number,
@@ -59,7 +59,7 @@ impl Link {
     }
 }
 
-/// Times at which a path's rate, delay or loss takes a step.
+/// Times at which the rate, the delay or the loss of a link direction takes a step.
 pub(super) fn steps(config: &PipeConfig) -> Vec<Span> {
     let rate = match &config.capacity {
         equipoise_path::link::Capacity::Rate(rate) => times(rate),

@@ -32,7 +32,7 @@ pub enum LinkProblem {
         /// Both keys.
         keys: &'static str,
     },
-    /// A key needs another.
+    /// A key needs another key.
     #[error("has a meaning only beside `{key}`")]
     OnlyWith {
         /// The other key.
@@ -44,7 +44,7 @@ pub enum LinkProblem {
     /// A file does not contain a capacity.
     #[error("{why}")]
     Capacity {
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// There is no such queue.
@@ -56,7 +56,7 @@ pub enum LinkProblem {
         /// Its parameters.
         known: String,
     },
-    /// CoDel would never act.
+    /// CoDel would never act, because its target is above its interval.
     #[error("the target must not be above the interval, {interval}")]
     TargetAboveInterval {
         /// The interval.

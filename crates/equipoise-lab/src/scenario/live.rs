@@ -60,14 +60,14 @@ pub enum LiveMediaError {
 }
 
 impl LiveChoice {
-    /// Longest time until a frame is complete. A conversation suffers beyond it, whatever else is done (ITU-T G.114).
+    /// Default of the longest time until a frame is complete. A longer delay always harms a conversation (ITU-T G.114).
     pub const DEADLINE: Span = Span::from_millis(400);
 
     /// Returns the media of flow number `index` in a run of `seed`.
     ///
     /// # Errors
-    /// [`LiveMediaError`] if a trace cannot be read, or if the choice was not made by [`Scenario::parse`](super::Scenario::parse)
-    /// and is invalid.
+    /// [`LiveMediaError`] if a trace cannot be read, or if the choice was not made by
+    /// [`Scenario::parse`](super::Scenario::parse) and is invalid.
     pub fn supply(&self, index: usize, seed: u64) -> Result<Supply, LiveMediaError> {
         let stream = FIRST_VIDEO_STREAM + index as u64;
         let video = match &self.video {

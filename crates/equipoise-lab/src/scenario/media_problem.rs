@@ -11,21 +11,21 @@ pub enum MediaProblem {
         "a session has one source, or one video (encoder, or video with `adapt = \"quantise\"`) and one audio, in a list"
     )]
     WhichSources,
-    /// Live media need the rate of a controller to follow.
+    /// Live media follow the rate of a controller, and the flow has none, or several paths.
     #[error("only a flow with a `controller` and one `path` sends live media")]
     LiveOfWhat,
-    /// The key applies to frames only.
+    /// The key applies only to the frames of live media.
     #[error(
         "has a meaning only for live media: a `source` of kind encoder or audio, or video with `adapt = \"quantise\"`"
     )]
     OnlyLive,
-    /// The sender's queue would never drain, or would be sent at once.
+    /// The pacing factor is out of range: the sender's queue would never drain, or would be sent at once.
     #[error("must be 1 to {most}: packets leave at this multiple of the rate of the media")]
     Pacing {
         /// The maximum.
         most: f64,
     },
-    /// A frame of audio is a whole number of bytes.
+    /// The interval of audio frames is out of range.
     #[error("must be 1 ms to 1 s")]
     AudioInterval,
     /// An encoder does not have this key.
@@ -40,7 +40,7 @@ pub enum MediaProblem {
     /// The traces of an encoder are invalid.
     #[error("{why}")]
     Traces {
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// The number of a transient's frames is invalid.
@@ -52,7 +52,7 @@ pub enum MediaProblem {
     /// A flow pauses before it starts.
     #[error("the flow starts at {start}; it must pause after that")]
     PauseBeforeStart {
-        /// When it starts.
+        /// The start of the flow.
         start: Span,
     },
 }

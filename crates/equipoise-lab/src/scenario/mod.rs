@@ -1,7 +1,7 @@
-//! A scenario: links, flows, load steps, a seed. Both worlds run it.
+//! A scenario: links, flows, load steps and a seed. The simulator and live runs use the same scenario.
 //!
-//! The file is TOML. Every quantity is a string with its unit. Unknown keys are refused. Every error names the line, the key, the
-//! value and what would be valid. A result of [`Scenario::parse`] can be run without further checks.
+//! The file is TOML. Every quantity is a string with its unit. Unknown keys are refused. Every error names the line,
+//! the key, the value and what would be valid. A result of [`Scenario::parse`] can be run without further checks.
 
 mod blame;
 mod budget;
@@ -53,8 +53,8 @@ pub use swap::{Swap, SwapError};
 pub use tcp::{BandwidthSource, TcpFlow};
 pub use toml::Value;
 
-/// Maximum length of a scenario's text, in bytes: many times what all flows and links with a step per second need. Parsing a longer text
-/// would take seconds and hundreds of megabytes before the first error.
+/// Maximum length of a scenario's text, in bytes: many times the length with one step per second on every flow and
+/// link. Parsing a longer text would take seconds and hundreds of megabytes before the first error.
 const MOST_TEXT: usize = 2_000_000;
 
 /// A scenario that can be run.
@@ -68,18 +68,18 @@ pub struct Scenario {
     pub text: String,
     /// Length of a run.
     pub duration: Span,
-    /// Time at the beginning that the means leave out.
+    /// Time at the beginning of a run that means leave out.
     pub warm_up: Span,
     /// Seed of the first run.
     pub seed: u64,
-    /// Time between two samples of the rates at the receivers and, with TCP flows, flow pairs or playout buffers, of the states of
-    /// connections and links.
+    /// Time between two samples of the rates at the receivers and, with TCP flows, flow pairs or playout buffers, of
+    /// the states of connections and links.
     pub sample_interval: Span,
-    /// Whether the rates of IP packets at all flows' receivers are sampled; those of flow pairs always are.
+    /// Whether the rates of IP packets at all flows' receivers are sampled; for flow pairs, they always are.
     pub receiver_rates: bool,
     /// The links, each with two directions of the same kind.
     pub links: Vec<Link>,
-    /// The paths that flows over several of them choose from.
+    /// The paths from which flows over several paths choose.
     pub paths: Vec<Path>,
     /// The flows.
     pub flows: Vec<Flow>,
@@ -90,11 +90,11 @@ pub struct Scenario {
 pub struct Flow {
     /// Its name.
     pub name: String,
-    /// The links that its media pass, in order, as indices into [`Scenario::links`]; reports return over the opposite direction of the
-    /// same links. For a flow over several paths, the links of all of them, in the scenario's order.
+    /// The links that its media pass, in order, as indices into [`Scenario::links`]; reports return over the opposite
+    /// direction of the same links. For a flow over several paths, the links of all of them, in the scenario's order.
     pub path: Vec<usize>,
-    /// The links of a separate route for reports and acknowledgements, in order, each in its forward direction; `None` for the
-    /// opposite direction of the links of [`path`](Self::path).
+    /// The links of a separate route for reports and acknowledgements, in order, each in its forward direction; `None`
+    /// for the opposite direction of the links of [`path`](Self::path).
     pub back: Option<Vec<usize>>,
     /// The direction in which its media pass the links.
     pub direction: Direction,
@@ -106,18 +106,19 @@ pub struct Flow {
     pub circuit_breakers: bool,
     /// When it starts.
     pub start: Span,
-    /// When a session has nothing to send.
+    /// Time spans in which a session has nothing to send.
     pub pauses: Vec<Outage>,
     /// RTCP settings of a flow over RTP.
     pub rtcp: Rtcp,
-    /// The direction of its media within a session with media both ways; `None` for a session with media one way. The flow of the
-    /// reverse media directly follows the flow of the forward media.
+    /// The direction of its media in a session with media in both directions; `None` for a session with media in one
+    /// direction. The flow of the reverse media directly follows the flow of the forward media.
     pub part: Option<DuplexPart>,
     /// What it sends.
     pub kind: FlowKind,
 }
 
-/// Settings for the sizes and times of a flow's RTCP packets, which otherwise follow from the run's seed and the flow's index.
+/// Settings for the sizes and times of a flow's RTCP packets, which otherwise follow from the run's seed and the flow's
+/// index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rtcp {
     /// Canonical name of the sender (RFC 3550, Sec. 6.5.1).
@@ -128,12 +129,12 @@ pub struct Rtcp {
     pub seed: Option<u64>,
 }
 
-/// A direction of a session with media both ways.
+/// A direction of a session with media in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuplexPart {
-    /// The direction of the flow as written.
+    /// The forward media: those of the flow in the scenario file.
     There,
-    /// The direction of the media that return in its session.
+    /// The reverse media, which return in the same session.
     Back,
 }
 
@@ -151,12 +152,12 @@ pub enum FlowKind {
         reporting: Option<Reporting>,
         /// The media that it sends.
         media: MediaChoice,
-        /// The link, as an index into [`Scenario::links`], whose queue is the receiver's playout buffer: the receiver is in front of
-        /// this link. One of the path's links; `None` for a receiver at the end of the path.
+        /// The link, as an index into [`Scenario::links`], whose queue is the receiver's playout buffer: the receiver
+        /// is before this link. The link belongs to the path. `None` for a receiver at the end of the path.
         playout: Option<usize>,
         /// The one-way delay that the controller tries to hold.
         target: Option<Span>,
-        /// The group with which it shares its rate; `None` if it has its own.
+        /// The group with which it shares its rate; `None` if it is in no group.
         coupled: Option<CoupledFlow>,
     },
     /// Packets on a traffic model's schedule.
@@ -170,7 +171,7 @@ pub enum FlowKind {
     Tcp(TcpFlow),
     /// Media at the rate of a controller, distributed over several paths.
     Multipath(MultipathFlow),
-    /// Application data units over TCP and RTP in turn.
+    /// Application data units, sent alternately over TCP and RTP (a flow pair).
     Pair(PairFlow),
 }
 
@@ -179,9 +180,9 @@ pub enum FlowKind {
 pub enum MediaChoice {
     /// As much as the rate allows.
     Unlimited,
-    /// Finite content, all of it.
+    /// Finite content, which is sent to its end.
     Content(ContentChoice),
-    /// Frames that follow the rate.
+    /// Live video and audio; the video follows the rate.
     Live(LiveChoice),
 }
 
@@ -195,7 +196,8 @@ impl Flow {
         }
     }
 
-    /// The link in front of which the flow leaves the network, if there is one.
+    /// The link that serves as the flow's playout buffer, if there is one. The flow leaves the network before this
+    /// link.
     pub const fn playout(&self) -> Option<usize> {
         match self.kind {
             FlowKind::Session { playout, .. } => playout,
@@ -237,7 +239,7 @@ impl Flow {
         }
     }
 
-    /// The links that its packets pass in the network: those of the path before the playout.
+    /// The links that its packets pass in the network: those before the playout buffer.
     pub fn network(&self) -> &[usize] {
         let whole = self.path.as_slice();
         let playout = self.playout().and_then(|playout| whole.iter().position(|link| *link == playout));
@@ -267,7 +269,7 @@ impl Scenario {
     /// Reads and checks a file.
     ///
     /// # Errors
-    /// [`ScenarioError`] for a file that cannot be read, and as [`Scenario::parse`].
+    /// [`ScenarioError`] for a file that cannot be read or is too long, and as [`Scenario::parse`].
     pub fn read(path: &path::Path) -> Result<Self, ScenarioError> {
         Self::parse(&Self::read_text(path)?)
     }
@@ -287,7 +289,7 @@ impl Scenario {
         String::from_utf8(bytes).map_err(not_utf8)
     }
 
-    /// Checks the text of a scenario file, which can name our own controllers, laws and models.
+    /// Checks the text of a scenario file, which can name this library's controllers, window laws and traffic models.
     ///
     /// # Errors
     /// [`ScenarioError`] for the first error in the text.
@@ -300,14 +302,14 @@ impl Scenario {
     /// [`Scenario::text`] is the result, without the comments of the file.
     ///
     /// # Errors
-    /// [`ScenarioError::Override`] for an override that does not fit the file, that sets an unknown key, or that sets an invalid
-    /// value; as [`Scenario::parse`] if the file itself is wrong; [`ScenarioError::Changed`] for another value of the file that does not
-    /// fit the overrides.
+    /// [`ScenarioError::Override`] for an override that does not fit the file, that sets an unknown key, or that sets
+    /// an invalid value; as [`Scenario::parse`] if the file itself is wrong; [`ScenarioError::Changed`] for another
+    /// value of the file that does not fit the overrides.
     pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         Self::parse_in(&Catalogue::default(), text, overrides)
     }
 
-    /// Like [`Scenario::parse_with`], for a file that can name everything in a catalogue.
+    /// Like [`Scenario::parse_with`], for a file that can name every entry of a catalogue.
     ///
     /// # Errors
     /// As [`Scenario::parse_with`].
@@ -324,8 +326,8 @@ impl Scenario {
         })
     }
 
-    /// Returns whether the states of connections and links are sampled: with TCP flows, flow pairs or playout buffers, or if the rates
-    /// at the receivers are requested.
+    /// Returns whether the states of connections and links are sampled: with TCP flows, flow pairs or playout buffers,
+    /// or if the rates at the receivers are requested.
     pub fn is_sampled(&self) -> bool {
         let is_sampled =
             |flow: &Flow| matches!(flow.kind, FlowKind::Tcp(_) | FlowKind::Pair(_)) || flow.playout().is_some();
@@ -345,7 +347,7 @@ impl Scenario {
         budget::check(self)
     }
 
-    /// Returns how many of several runs may keep their time series, so that memory is bounded: 1 to 1000.
+    /// Returns how many of several runs may keep their time series, 1 to 1000, so that memory is bounded.
     pub fn runs_with_series(&self) -> u32 {
         budget::runs_with_series(self)
     }
@@ -355,14 +357,15 @@ impl Scenario {
         explain::explain(self)
     }
 
-    /// Returns the minimum propagation delay of a path in a direction: without jitter, and with the route change that makes it shortest.
+    /// Returns the minimum propagation delay of a path in a direction: without jitter, and with the smallest delay of
+    /// each link over its route changes.
     pub fn propagation_delay(&self, path: &[usize], direction: Direction) -> Span {
         let least = |link: &Link| link.direction(direction).delay.values().min().unwrap_or(Span::ZERO);
         path.iter().filter_map(|&link| self.links.get(link)).fold(Span::ZERO, |sum, link| sum + least(link))
     }
 
-    /// Returns the indices of a path's links among all directions of links. In both worlds, all forward directions come first. The
-    /// opposite direction passes the links in reverse order.
+    /// Returns the indices of a path's links in the list of all link directions, in which all forward directions come
+    /// first. In the opposite direction, the path passes its links in reverse order.
     pub fn way(&self, path: &[usize], direction: Direction) -> Vec<usize> {
         let place = |&number: &usize| Some(self.links.get(number)?.place(number, direction, self.links.len()));
         let mut way: Vec<usize> = path.iter().filter_map(place).collect();
@@ -372,16 +375,16 @@ impl Scenario {
         way
     }
 
-    /// Returns the indices of the links that a flow's media pass over `path`, and of those that its feedback passes: see
-    /// [`way`](Self::way).
+    /// Returns the indices of the links that a flow's media pass over `path`, and the indices of the links that its
+    /// feedback passes: see [`way`](Self::way).
     pub fn ways(&self, flow: &Flow, path: &[usize]) -> [Vec<usize>; 2] {
         let back = || self.way(path, flow.direction.reversed());
         let there = self.way(path, flow.direction);
         [there, flow.back.as_ref().map_or_else(back, |back| self.way(back, Direction::Forward))]
     }
 
-    /// Returns the directions of links whose counters are reported, each with a name and its index: all forward ones, and the reverse ones
-    /// that media pass.
+    /// Returns the link directions whose counters are reported, each with a name and its index: all forward directions,
+    /// and the reverse directions that media pass.
     pub fn watched_links(&self) -> Vec<(String, usize)> {
         let forward = self.links.iter().zip(0..).map(|(link, number)| (link.name.clone(), number));
         let media = |number: &usize| {
@@ -392,12 +395,13 @@ impl Scenario {
         forward.chain(back).collect()
     }
 
-    /// Returns the interval of the metrics of flows without reports: the report interval of the first session, or one second.
+    /// Returns the interval of the metrics of flows without reports: the report interval of the first session, or one
+    /// second.
     pub fn metric_interval(&self) -> Span {
         self.flows.iter().find_map(Flow::report_interval).unwrap_or(Span::from_secs(1))
     }
 
-    /// Returns the paths of a flow over several, in order.
+    /// Returns the paths of a flow over several paths, in order.
     pub fn paths_of(&self, flow: &Flow) -> impl Iterator<Item = &Path> {
         let places = match &flow.kind {
             FlowKind::Multipath(multipath) => multipath.paths.as_slice(),
@@ -406,8 +410,8 @@ impl Scenario {
         places.iter().filter_map(|&place| self.paths.get(place))
     }
 
-    /// Returns the times at which the capacity, the delay or the loss of a link of `path` takes a step, or the load of background traffic
-    /// on it.
+    /// Returns the times of all planned steps on `path`: of the capacity, the delay or the loss of its links, and of
+    /// the load of background traffic on them.
     pub fn steps_on(&self, path: &[usize]) -> Vec<Span> {
         let links = path.iter().filter_map(|&link| self.links.get(link));
         let capacity = links.flat_map(|link| [&link.forward, &link.back]).flat_map(link::steps);

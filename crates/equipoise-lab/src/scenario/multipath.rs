@@ -11,7 +11,7 @@ pub struct Path {
     pub name: String,
     /// Its links, in order, as indices into [`Scenario::links`](super::Scenario::links).
     pub links: Vec<usize>,
-    /// When the host loses it, and notices that, in order of time.
+    /// Time spans in which the host has lost the path and has noticed the loss, in order of time.
     pub down: Vec<Outage>,
 }
 
@@ -36,17 +36,18 @@ pub struct Outage {
 /// A controlled session over several paths.
 #[derive(Clone, Debug)]
 pub struct MultipathFlow {
-    /// The controller of the total rate; of each path, if it uses reports on single packets.
+    /// The controller of the total rate, or of each path's rate if it uses reports on single packets.
     pub controller: Choice,
     /// How the receiver reports on single packets; `None` if one controller serves all paths.
     pub reporting: Option<Reporting>,
     /// Time between two requests for a report on each path.
     pub report_interval: Span,
-    /// Time between two splits.
+    /// Time between two splits of the total rate.
     pub period: Span,
     /// The scheduler that splits the total rate.
     pub scheduler: SchedulerChoice,
-    /// The paths as indices into [`Scenario::paths`](super::Scenario::paths); within the session they are numbered from 0.
+    /// The paths as indices into [`Scenario::paths`](super::Scenario::paths); within the session they are numbered from
+    /// 0.
     pub paths: Vec<usize>,
     /// The mean one-way delay that the controller tries to hold.
     pub target: Option<Span>,

@@ -1,6 +1,7 @@
 //! Guesses the name that a user meant by a name that does not exist.
 
-/// Smallest Jaro similarity of two names, from 0 to 1, that counts as similar: the value with which clap finds similar arguments.
+/// Smallest Jaro similarity of two names, from 0 to 1, that counts as similar: the value with which clap finds similar
+/// arguments.
 const SIMILAR_FROM: f64 = 0.7;
 
 /// The known name that is most similar to `name`; `None` if no name is similar enough.
@@ -28,7 +29,7 @@ impl<'a> UnknownField<'a> {
     /// Parses the message of [`serde::de::Error::unknown_field`]: the names are not available in another form.
     pub(super) fn of(message: &'a str) -> Option<Self> {
         let (name, expected) = message.strip_prefix("unknown field `")?.split_once('`')?;
-        // The text that [`similar`] has added follows them.
+        // The text that [`similar`] has added follows the names.
         let (expected, _) = expected.split_once(';').unwrap_or((expected, ""));
         Some(Self { name, known: expected.split('`').skip(1).step_by(2).collect() })
     }

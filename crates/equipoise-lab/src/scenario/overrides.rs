@@ -1,7 +1,7 @@
-//! Overrides: values that replace those of a scenario file, by the paths of their keys.
+//! Overrides: values that replace values of a scenario file, by the paths of their keys.
 //!
-//! An override changes the parsed file, and the result is checked like any other file. An override that does not fit the file is
-//! therefore an error; the scenario never silently runs with its old values.
+//! An override changes the parsed file, and the result is checked like any other file. An override that does not fit
+//! the file is therefore an error; the scenario never silently runs with its old values.
 
 use toml::{Table, Value};
 
@@ -35,7 +35,8 @@ enum Change {
 }
 
 impl Override {
-    /// Sets the key at `path`, and inserts it if the file omits it. Quantities are strings with their unit, as in the file.
+    /// Sets the key at `path`, and inserts it if the file omits it. Quantities are strings with their unit, as in the
+    /// file.
     pub fn set(path: impl Into<String>, value: impl Into<Value>) -> Self {
         Self { path: path.into(), change: Change::Set(value.into()) }
     }
@@ -50,7 +51,7 @@ impl Override {
         &self.path
     }
 
-    /// The value that it sets; `None` if it removes the key.
+    /// The value that the override sets; `None` if it removes the key.
     pub(crate) const fn value(&self) -> Option<&Value> {
         match &self.change {
             Change::Set(value) => Some(value),
@@ -83,7 +84,8 @@ pub(super) fn apply(text: &str, overrides: &[Override]) -> Result<String, Scenar
 /// Returns the tables of a scenario's text with the overrides applied in order.
 ///
 /// # Errors
-/// [`ScenarioError::Syntax`] if the text is not TOML, [`ScenarioError::Override`] for the first override that does not fit.
+/// [`ScenarioError::Syntax`] if the text is not TOML, [`ScenarioError::Override`] for the first override that does not
+/// fit.
 pub(super) fn applied(text: &str, overrides: &[Override]) -> Result<Table, ScenarioError> {
     let mut scenario: Table = toml::from_str(text).map_err(|error| SyntaxError::new(text, &error))?;
     for change in overrides {
@@ -116,7 +118,7 @@ pub(super) fn keys(path: &str) -> Option<Vec<&str>> {
 }
 
 impl Change {
-    /// Applies the change in a table: to `key` or, along the path `rest`, within it.
+    /// Applies the change in a table: to `key`, or to the key inside it that the path `rest` addresses.
     fn in_table(&self, table: &mut Table, key: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
         let Some((next, after)) = rest.split_first() else {
             return match self {
@@ -148,7 +150,7 @@ impl Change {
         }
     }
 
-    /// Applies the change in the list under `key`: to `entry` or, along the path `rest`, within it.
+    /// Applies the change in the list under `key`: to `entry`, or to the key inside it that the path `rest` addresses.
     fn in_list(&self, list: &mut Vec<Value>, key: &str, entry: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
         let places = places(list, key, entry)?;
         // From last to first, so that a removal does not move the remaining entries.

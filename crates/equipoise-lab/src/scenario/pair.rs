@@ -7,14 +7,14 @@ use super::TcpFlow;
 
 /// A flow pair: one flow of application data units (ADUs) that alternates between TCP and RTP (Tobe 1999, Sec. 4).
 ///
-/// Its application always has another ADU to send. The flow's packet size is that of its RTP packets.
+/// Its application always has another ADU to send. The flow's packet size is the size of its RTP packets.
 #[derive(Clone, Debug)]
 pub struct PairFlow {
     /// Size of an ADU, in bytes.
     pub adu: Size,
     /// When its probing and running periods begin and end.
     pub tpba: TpbaConfig,
-    /// The law of the rate in a running period.
+    /// The control law of the rate in a running period.
     pub law: RunningLaw,
     /// Time between two requests for a report on the RTP half.
     pub report_interval: Span,
@@ -24,17 +24,17 @@ pub struct PairFlow {
     pub tcp: TcpFlow,
 }
 
-/// The law of the rate in a running period, which begins at the rate that TCP reached and never exceeds it.
+/// The control law of the rate in a running period. The rate begins at the rate that TCP reached and never exceeds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunningLaw {
     /// Reported loss lowers the rate, and nothing raises it (Tobe 1999, Sec. 4).
     Loss(RunningConfig),
-    /// Attractor perturbation, with the rate that TCP reached as its maximum (ours; Waki 2013, Eq. 15, 16).
+    /// Our choice: attractor perturbation (Waki 2013, Eq. 15, 16), with the rate that TCP reached as its maximum.
     Ap {
         /// The target one-way delay.
         target: Span,
-        /// Its minimum rate.
+        /// The minimum rate.
         min_rate: Rate,
     },
 }
@@ -77,7 +77,7 @@ impl PairFlow {
         }
     }
 
-    /// The target one-way delay of its running periods; `None` if their law has none.
+    /// The target one-way delay of its running periods; `None` if their control law has none.
     pub const fn target(&self) -> Option<Span> {
         match self.law {
             RunningLaw::Loss(_) => None,

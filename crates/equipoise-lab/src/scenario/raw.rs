@@ -246,7 +246,7 @@ impl RawFlow {
         }
     }
 
-    /// Returns whether it is meant as a TCP connection, or as a flow with a TCP half.
+    /// Returns whether the flow is meant as a TCP connection, or as a flow with a TCP half.
     pub(super) const fn is_tcp(&self) -> bool {
         self.window.is_some() || self.kernel.is_some()
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-/// The keys of a direction, once for both directions and once for the reverse one.
+/// Defines the keys of a direction: once for both directions, and once for the reverse direction.
 macro_rules! direction {
     ($(#[$doc:meta])* $name:ident { $($more:ident: $kind:ty,)* }) => {
         $(#[$doc])*
@@ -63,7 +63,7 @@ direction! {
     RawLink { name: Spanned<String>, duplex: Option<Spanned<String>>, back: Option<RawBack>, }
 }
 direction! {
-    /// The differences of its reverse direction.
+    /// The keys in which the reverse direction differs.
     RawBack {}
 }
 
@@ -103,7 +103,8 @@ pub(super) struct Keys<'r> {
 }
 
 impl Keys<'_> {
-    /// Returns these keys, with those of both directions as defaults. One form of capacity or of loss replaces every other form of it.
+    /// Returns these keys, with those of both directions as defaults. A capacity or a loss in one form replaces all its
+    /// other forms.
     pub(super) fn over(self, both: Self) -> Self {
         let rate =
             if self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some() { self } else { both };

@@ -21,8 +21,8 @@ pub enum SetError {
     Key(#[from] OverrideProblem),
 }
 
-/// `KEY=VALUE`: the path of a key, and its new value. A value that is valid TOML is parsed as TOML. Everything else is a string, so that
-/// quantities need no quotes: `duration=30 s`.
+/// `KEY=VALUE`: the path of a key, and its new value. A value that is valid TOML is parsed as TOML. Everything else is
+/// a string, so that quantities need no quotes: `duration=30 s`.
 impl FromStr for Override {
     type Err = SetError;
 
@@ -52,7 +52,7 @@ fn end_of_key(text: &str) -> Option<usize> {
     None
 }
 
-/// As on a command line, without the quotes of a shell.
+/// Written as on a command line, without the quotes of a shell.
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.value() {

@@ -16,7 +16,7 @@ pub struct Swap<'a> {
     flow: String,
     /// The old controller.
     old: &'a Listed,
-    /// The keys of its table, including those that overrides set.
+    /// The keys of the old controller's table, including those that overrides set.
     given: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ pub enum SwapError {
     /// Several flows have a controller, and the caller did not name one.
     #[error("several flows have a `controller`; name the one to exchange it in: {known}")]
     WhichFlow {
-        /// The flows that have one.
+        /// The flows that have a controller.
         known: String,
     },
     /// The named flow has no controller.
@@ -41,7 +41,7 @@ pub enum SwapError {
     NoSuchFlow {
         /// The name.
         flow: String,
-        /// The flows that have one.
+        /// The flows that have a controller.
         known: String,
     },
     /// The catalogue has no such controller.
@@ -49,7 +49,7 @@ pub enum SwapError {
     UnknownController {
         /// The name.
         name: String,
-        /// The controllers that there are.
+        /// The existing controllers.
         known: String,
         /// Text about the most similar controller; empty if none is similar.
         similar: String,
@@ -59,7 +59,7 @@ pub enum SwapError {
     UnknownParameter {
         /// The parameter.
         parameter: String,
-        /// The parameters that they have.
+        /// The parameters of these controllers.
         known: String,
         /// Text about the most similar parameter; empty if none is similar.
         similar: String,
@@ -71,9 +71,9 @@ pub enum SwapError {
         controller: String,
         /// The parameter.
         parameter: &'static str,
-        /// What it means.
+        /// What the parameter means.
         meaning: &'static str,
-        /// An override that sets it, as `KEY=VALUE`.
+        /// An override that sets the parameter, as `KEY=VALUE`.
         example: String,
     },
     /// The scenario is invalid with the new controller.
@@ -87,8 +87,8 @@ pub enum SwapError {
 }
 
 impl<'a> Swap<'a> {
-    /// A scenario from a text with overrides, in which the controller of `flow` will be replaced; without a name, that of the only flow
-    /// that has one.
+    /// Prepares a scenario, given as a text with overrides, in which the controller of `flow` will be replaced. Without
+    /// a name, this is the only flow that has a controller.
     ///
     /// # Errors
     /// [`SwapError`] if there is no such flow, if the flow is ambiguous, or if the text is not a scenario.
@@ -104,7 +104,7 @@ impl<'a> Swap<'a> {
         let known = || controlled.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let (flow, table) = match (flow, controlled.as_slice()) {
             (_, []) => {
-                // The error of a wrong file says more.
+                // If the file itself is wrong, that error is more useful.
                 Scenario::parse_in(catalogue, text, overrides)?;
                 return Err(SwapError::NoController);
             }
@@ -129,12 +129,12 @@ impl<'a> Swap<'a> {
         &self.flow
     }
 
-    /// Returns a scenario for each of these controllers. It keeps the parameters of the old controller that the new one has, too, by name
-    /// and kind, and those that an override sets for the new one.
+    /// Returns a scenario for each of these controllers. A scenario keeps the old controller's parameters if the new
+    /// one has a parameter of the same name and kind, and the parameters that an override sets for the new one.
     ///
     /// # Errors
-    /// [`SwapError`] for a controller that does not exist, lacks a parameter or does not fit the scenario, and for a parameter
-    /// that neither the old nor any of the new controllers has.
+    /// [`SwapError`] for a controller that does not exist, lacks a parameter or does not fit the scenario, and for a
+    /// parameter that neither the old nor any of the new controllers has.
     pub fn with<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Vec<Scenario>, SwapError> {
         let entries = names.into_iter().map(|name| self.entry(name)).collect::<Result<Vec<_>, _>>()?;
         self.check_given(&entries)?;
@@ -196,7 +196,7 @@ fn kind(entry: &Listed, parameter: &str) -> Option<Kind> {
     entry.parameters().iter().find(|known| known.name == parameter).map(|known| known.kind)
 }
 
-/// A key of a path.
+/// Quotes a key for use in a path, if necessary.
 fn quoted(key: &str) -> String {
     match key {
         key if key.contains('"') => format!("'{key}'"),

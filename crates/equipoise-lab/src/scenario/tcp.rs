@@ -4,16 +4,17 @@ use equipoise_sim::tcp::{DelayedAcks, LossRecovery, Supply};
 
 use super::{ContentChoice, LawChoice};
 
-/// A TCP connection: a window law and the settings of the hosts. For web traffic, those of each connection.
+/// A TCP connection: a window law and the settings of the hosts. For web traffic, these are the settings of each
+/// connection.
 #[derive(Clone, Debug)]
 pub struct TcpFlow {
     /// The window law in the simulator; `None` for a connection that only runs live.
     pub law: Option<LawChoice>,
-    /// The kernel's congestion control in a live run; `None` for the one with the law's name.
+    /// The kernel's congestion control in a live run; `None` for the congestion control with the law's name.
     pub kernel: Option<String>,
     /// How the law learns its path's bandwidth.
     pub bandwidth: BandwidthSource,
-    /// When the application stops sending; `None` to go on to the end of the run.
+    /// When the application stops sending; `None` if it sends until the end of the run.
     pub stop: Option<Span>,
     /// The data that the application sends if it has no [`content`](Self::content).
     pub supply: Supply,
@@ -38,14 +39,14 @@ pub struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// Name of the law in the simulator, or that of the kernel's congestion control.
+    /// Name of the window law in the simulator, or of the kernel's congestion control without a law.
     pub fn name(&self) -> &str {
         self.law.as_ref().map_or_else(|| self.congestion_control(), |law| law.entry.name())
     }
 
     /// Name of the kernel's congestion control in a live run.
     pub fn congestion_control(&self) -> &str {
-        // At least one of them is given.
+        // A scenario names at least one of law and kernel.
         let of_law = || self.law.as_ref().map_or("", |law| law.entry.name());
         self.kernel.as_deref().unwrap_or_else(of_law)
     }
@@ -55,15 +56,15 @@ impl TcpFlow {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum BandwidthSource {
-    /// It does not.
+    /// The law does not know the bandwidth.
     Unknown,
-    /// The world reports it, with a configured error.
+    /// The law is told the bandwidth, with a configured error.
     Known {
         /// Time between two measurements.
         interval: Span,
         /// Standard deviation of the relative error of the cross traffic's rate, over the run (Kodama 2009, Eq. 12).
         noise: Schedule<f64>,
     },
-    /// The connection's own packets measure it (Kodama 2009, Sec. 2.2.1).
+    /// The connection's own packets measure the bandwidth (Kodama 2009, Sec. 2.2.1).
     Inline,
 }

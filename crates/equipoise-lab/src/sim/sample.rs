@@ -50,7 +50,8 @@ fn reading(stats: &tcp::SenderStats, delivered: Size) -> TcpReading {
     }
 }
 
-/// Records the TCP bytes that arrived at the receivers of connections and flow pairs; with each flow is the number at the last sample.
+/// Records the TCP bytes that arrived at the receivers of connections and flow pairs. With each flow, `flows` has the
+/// number of bytes at the last sample.
 pub(super) fn received<'a>(
     world: &World,
     at: Span,

@@ -1,4 +1,4 @@
-//! Builds the world that a scenario describes.
+//! Builds the simulated network that a scenario describes.
 
 use equipoise::control::PathLoad;
 use equipoise::units::{Instant, Span};
@@ -12,7 +12,8 @@ use crate::ends::{self, EndsError};
 use crate::playout::SharedPlayout;
 use crate::scenario::{Choice, DuplexPart, Flow, FlowKind, Link, MultipathFlow, Scenario, TcpFlow};
 
-/// The scenario's world, the directions of its links, its flows, and the playout buffer at each link's index.
+/// The simulator with the scenario's network: the directions of its links, its flows, and the playout buffer at each
+/// link's index.
 pub(super) struct Stage {
     pub(super) world: World,
     /// All forward directions first.
@@ -28,7 +29,7 @@ struct Ways {
     backward: Vec<LinkId>,
 }
 
-/// Adds both directions of a scenario's links to a world: all forward directions first.
+/// Adds both directions of a scenario's links to the simulator: all forward directions first.
 fn add_links(world: &mut World, scenario: &Scenario) -> Result<Vec<LinkId>, SimError> {
     let mut add = |(link, config): (&Link, &PipeConfig)| {
         let added = world.add_link(config.clone());
@@ -55,7 +56,7 @@ impl Stage {
             let added = match flow.part {
                 None => stage.add(&place).map(|id| stage.flows.push(id)),
                 Some(DuplexPart::There) => stage.add_duplex(&place).map(|ids| stage.flows.extend(ids)),
-                // It was added with the forward media.
+                // The reverse media were added with the forward media.
                 Some(DuplexPart::Back) => Ok(()),
             };
             added.map_err(|error| match error {
@@ -119,7 +120,7 @@ impl Stage {
         Ok(id)
     }
 
-    /// Adds a session with media both ways; its second direction is the next flow.
+    /// Adds a session with media in both directions; its reverse media are the next flow.
     fn add_duplex(&mut self, place: &Place<'_>) -> Result<Vec<FlowId>, Refused> {
         let loads = [PathLoad::default(), PathLoad::default()];
         let Some(ways) = ends::both_ways(place.scenario, place.index, &loads) else { return Ok(Vec::new()) };

@@ -45,12 +45,12 @@ impl Tell for Shares<'_> {
 
 /// Observes the events of a run.
 pub trait RunObserver {
-    /// An event of one end of flow number `flow`, `at` after the run's start. Packets in flight at the end of the run arrive after
-    /// it. The events of one end are in order of time.
+    /// An event of one end of flow number `flow`, `at` after the run's start. Packets in flight at the end of the run
+    /// arrive after it. The events of one end are in order of time.
     fn on_event(&mut self, at: Span, flow: usize, event: &Event);
 
-    /// A packet of flow number `flow` arrived at its receiver after this total queueing delay. If it was a media packet, its event
-    /// follows.
+    /// A packet of flow number `flow` arrived at its receiver after this total queueing delay. If it was a media
+    /// packet, its event follows.
     fn on_waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
 }
 
@@ -69,7 +69,7 @@ impl<O: RunObserver> Tell for Observed<O> {
     fn come_to(&mut self, _: Span, _: f64) {}
 }
 
-/// Passes on the events in order of time, although the world may report a stream's events ahead of time.
+/// Passes on the events in order of time, although the simulator may report a stream's events ahead of time.
 pub(super) struct InOrder<'a> {
     early: Vec<(Span, usize, Of, Event)>,
     progress: &'a mut dyn FnMut(Progress),

@@ -1,4 +1,4 @@
-//! The result as CSV: one line a metric.
+//! The result as CSV: one line per metric.
 
 use super::SuiteResult;
 use super::result::{CaseResult, Estimate};

@@ -16,7 +16,7 @@ pub(super) struct Kept {
 struct KeptFlow {
     name: String,
     kind: FlowKind,
-    /// In order of [`result::FLOW_METRICS`].
+    /// The values, in the order of [`result::FLOW_METRICS`].
     values: Vec<Option<f64>>,
     /// Empty for audio, which belongs to its session's series.
     seconds: Vec<Second>,

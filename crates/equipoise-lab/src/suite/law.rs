@@ -30,7 +30,7 @@ pub enum Aqm {
 }
 
 impl Aqm {
-    /// All of them.
+    /// All queue disciplines.
     pub const ALL: [Self; 5] = [Self::DropTail, Self::Codel, Self::FqCodel, Self::Pie, Self::DualPi2];
 
     /// Its name in scenarios; scenarios do not name drop-tail.
@@ -93,7 +93,7 @@ fn queue_changes(scenario: &Scenario, link: &Link, aqm: Aqm) -> Vec<Override> {
     }
     let name = [("name".to_owned(), Value::from(aqm.name()))].into_iter().collect();
     let mut changes = vec![Override::set(key("aqm"), Value::Table(name))];
-    // Such a queue has a limit in bytes (RFC 8868, Sec. 4.3): QueueSize = seconds x throughput / 8.
+    // With an AQM, the queue's limit is in bytes (RFC 8868, Sec. 4.3): QueueSize = seconds x throughput / 8.
     if let QueueLimit::Time(time) = queue {
         let bits = time.as_secs_f64() * rate.as_bps_f64();
         let room = Size::from_bytes((bits / 8.0).round() as u64);

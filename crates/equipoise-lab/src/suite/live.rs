@@ -1,4 +1,4 @@
-//! The same items over real sockets: in network namespaces, through the emulator, one run after another.
+//! Runs the items of a suite over real sockets: in network namespaces, through the emulator, one run after another.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,9 +29,9 @@ pub struct Step<'a> {
     pub variant: &'a str,
     /// The controller.
     pub controller: &'a str,
-    /// Its seed.
+    /// The run's seed.
     pub seed: u64,
-    /// Its number among all live runs, from 0.
+    /// The run's number among all live runs, from 0.
     pub number: usize,
     /// Number of all live runs.
     pub runs: usize,
@@ -42,7 +42,7 @@ pub struct Step<'a> {
 /// The number of live runs, and their approximate total time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length {
-    /// Runs.
+    /// Number of live runs.
     pub runs: usize,
     /// Their total time, one after another.
     pub time: Span,
@@ -67,8 +67,9 @@ pub fn length(items: &[Item], law: (&Catalogue, &[String]), plan: &Plan) -> Resu
     Ok(Length { runs: prepared.len() * plan.runs as usize, time })
 }
 
-/// Adds live results to simulated ones: the same items and controllers from the same seed, `plan.runs` runs of each, one after
-/// another. The results contain the reason for everything that cannot be run live, and after `stop` is set, for everything not run.
+/// Adds live results to simulated ones: the same items and controllers from the same seed, `plan.runs` runs of each,
+/// one after another. The results contain the reason for each run that is not possible or, after `stop` is set, not
+/// done.
 ///
 /// # Errors
 /// As [`super::run`]; a live run that fails is no error.
@@ -100,7 +101,7 @@ pub fn run_beside(
         found.extend(live);
         result.not_run.extend(failed.map(|reason| prepared.not_run(reason, vec![World::Live])));
     }
-    // A variant refused in one world was refused in the other with the same message.
+    // The simulator refused the same variants with the same message.
     let is_refused = |not_run: &NotRun| refused.iter().any(|refused| refused.is_of_same(not_run));
     result
         .not_run
@@ -112,7 +113,7 @@ pub fn run_beside(
     Ok(())
 }
 
-/// Runs a variant under a controller; returns why the result lacks some of its runs, if it does.
+/// Runs a variant under a controller; also returns the reason if some of its runs are missing.
 fn case(
     prepared: &Prepared<'_>,
     plan: &Plan,
@@ -138,7 +139,7 @@ fn case(
     (live, failed)
 }
 
-/// Returns a run that completed, or why it did not.
+/// Returns a completed run, or the reason why it was not completed.
 fn one(
     prepared: &Prepared<'_>,
     seed: u64,
@@ -199,11 +200,11 @@ mod tests {
         let controllers = ["ap", "nada"].map(str::to_owned);
         let plan = Plan { seed: 1, runs: 2, aqm: None, execution: None.into() };
         let found = length(&items, (&Catalogue::default(), &controllers), &plan).expect("they can be run");
-        // Two controllers run 5.1 for 100 s, one of them 6.1 for 120 s.
+        // Two controllers run 5.1 for 100 s, and one of them runs 6.1 for 120 s, each with 3 s in addition.
         assert_eq!(found, Length { runs: 6, time: Span::from_secs(2 * (2 * 103 + 123)) });
     }
 
-    /// For several runs: the maximum lateness, and the total of lost packets and stalls.
+    /// For several runs, the result has the maximum lateness, and the totals of lost packets and stalls.
     #[test]
     fn what_the_machine_did_is_summed_up_over_the_runs() {
         let run = |late_ms: f64, lost, stalled_s| Run {

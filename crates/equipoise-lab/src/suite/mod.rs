@@ -6,10 +6,11 @@
 //!   controllers, AQM ───────────┘               └─▶ live, one by one ────────┘
 //! ```
 //!
-//! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link in a folder, [`bars`] judges our own law. [`paths`]
-//! is another kind of suite, in which every seed is a path of its own. A suite keeps the metrics of each run, of the whole run, by phase
-//! and by flow, and computes means over the seeds. Only the time series of charts are measured in addition. Each result names its world;
-//! [`live`] adds results over real sockets to the simulated ones.
+//! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link in a folder, and [`bars`]
+//! judges our own control law. [`paths`] is another kind of suite, in which each seed has its own random path. A suite
+//! keeps the metrics of each run: of the whole run, by phase and by flow. It computes means over the seeds. Only the
+//! time series for charts are measured in addition. Each result says whether it is simulated or live; [`live`] adds
+//! results over real sockets to the simulated ones.
 
 pub mod bars;
 mod csv;
@@ -46,7 +47,7 @@ use series::Watch;
 /// The controllers that a suite compares by default; those that the catalogue lacks are left out.
 pub const CONTROLLERS: [&str; 5] = ["gcc", "nada", "scream", "ap", "equipoise"];
 
-/// One thing to run under each controller: a variant of a case.
+/// A variant of a case, to be run under each controller.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// The case, such as "5.1", or the name of a trace.
@@ -59,7 +60,7 @@ pub struct Item {
     pub text: Cow<'static, str>,
     /// Overrides of the text, applied first.
     pub overrides: Vec<Override>,
-    /// A parameter that a controller must have to run it.
+    /// A parameter that a controller must have to run the item.
     pub needs: Option<&'static str>,
 }
 
@@ -70,7 +71,7 @@ pub struct Plan {
     pub seed: u64,
     /// Runs of each item under each controller.
     pub runs: u32,
-    /// The queue discipline of all bottleneck links; `None` for those of the scenarios.
+    /// The queue discipline of all bottleneck links; `None` if each scenario keeps its own.
     pub aqm: Option<Aqm>,
     /// The threads, and the handle that ends the suite early.
     pub execution: Execution,
@@ -107,8 +108,8 @@ fn not_run(item: &Item, controller: &str, reason: String, worlds: Vec<World>) ->
     }
 }
 
-/// Runs every item under every controller with the same seeds. An item that a controller cannot run is no error: the result states the
-/// reason. `progress` gets the share of the runs that are complete.
+/// Runs every item under every controller with the same seeds. An item that a controller cannot run is no error: the
+/// result states the reason. `progress` gets the share of the runs that are complete.
 ///
 /// # Errors
 /// [`SuiteError::UnknownController`], [`SuiteError::Scenario`] for an item that is wrong under every controller,
@@ -164,7 +165,7 @@ fn suite_result(name: &str, plan: &Plan, results: Vec<CaseResult>, not_run: Vec<
     }
 }
 
-/// Returns what can be run, and what cannot, with the reason.
+/// Returns the variants that can be run, and those that cannot, with the reason.
 fn prepare<'a>(
     items: &'a [Item],
     (catalogue, controllers): (&Catalogue, &'a [String]),

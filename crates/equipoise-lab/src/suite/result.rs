@@ -1,4 +1,5 @@
-//! The results of a suite, as stored in JSON. Names include their unit; `null` means that a case does not have the value.
+//! The results of a suite, as stored in JSON. Names include their unit; `null` means that a case does not have the
+//! value.
 
 use std::collections::BTreeMap;
 
@@ -21,15 +22,15 @@ pub struct SuiteResult {
     pub seed: u64,
     /// Number of runs of each variant.
     pub runs: u32,
-    /// Number of live runs of each variant; left out without any.
+    /// Number of live runs of each variant; left out without live runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_runs: Option<u32>,
-    /// Queue discipline of all bottleneck links; `null` for those of the scenarios.
+    /// Queue discipline of all bottleneck links; `null` if each scenario keeps its own.
     pub aqm: Option<String>,
-    /// The bars for our law; left out in other suites.
+    /// The bars, which are the limits that our control law must meet; left out in other suites.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bars: Vec<BarResult>,
-    /// Ordered by case, variant, controller and world.
+    /// The results, in order of case, variant and controller, simulated before live.
     pub results: Vec<CaseResult>,
     /// Variants that a controller cannot run.
     pub not_run: Vec<NotRun>,
@@ -46,11 +47,11 @@ pub struct CaseResult {
     pub variant: String,
     /// The scenario's own description.
     pub description: String,
-    /// The world in which it ran.
+    /// Whether it was simulated or live.
     pub world: World,
     /// The controller.
     pub controller: String,
-    /// Origin of the controller's code: ours.
+    /// Origin of the controller's code: `ours` for this project's own code.
     pub implementation: String,
     /// Version of that code.
     pub version: String,
@@ -62,7 +63,7 @@ pub struct CaseResult {
     pub runs: u32,
     /// Length of a run, in seconds.
     pub duration_s: f64,
-    /// Media, their audio and TCP, in order of the scenario.
+    /// Media flows, their audio, and TCP flows, in the order of the scenario.
     pub flows: Vec<CaseFlow>,
     /// The time spans between planned changes.
     pub phases: Vec<PhaseResult>,
@@ -107,7 +108,7 @@ pub struct NotRun {
     pub variant: String,
     /// The controller.
     pub controller: String,
-    /// The worlds in which it was not run; left out for the simulator alone.
+    /// Whether the simulated run, the live run or both are missing; left out if only the simulated run is.
     #[serde(default = "simulated", skip_serializing_if = "is_simulated")]
     pub worlds: Vec<World>,
     /// The reason, in words.
@@ -129,7 +130,8 @@ impl NotRun {
         self.case == other.case && self.variant == other.variant && self.controller == other.controller
     }
 
-    /// Names the variant in tables: "5.6/300ms-reno under gcc, live" if only live runs are missing, otherwise without a world.
+    /// Names the variant in tables: "5.6/300ms-reno under gcc, live" if only live runs are missing, otherwise without
+    /// "live".
     pub fn name(&self) -> String {
         let Self { case, variant, .. } = self;
         format!("{case}/{variant} under {}", self.controller_in_words())
@@ -201,7 +203,7 @@ pub struct Estimate {
     pub mean: f64,
     /// Lower end of the interval; `null` if only one run has the metric.
     pub lo: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval.
     pub hi: Option<f64>,
     /// Number of runs that have the metric: a convergence time is averaged over the runs that converged.
     pub runs: u32,
@@ -236,7 +238,7 @@ fn rounded(number: f64) -> f64 {
     format!("{number:.5e}").parse().unwrap_or(number)
 }
 
-/// Origin of the controllers in the simulator.
+/// Origin of this project's own controllers.
 pub(super) const OURS: &str = "ours";
 /// The key of a phase's capacity, which is planned and not measured.
 pub(super) const CAPACITY: &str = "capacity_bps";
@@ -262,12 +264,13 @@ fn share(part: u64, all: u64) -> Option<f64> {
     (all > 0).then(|| part as f64 / all as f64)
 }
 
-/// For a TCP connection, retransmissions count as losses, because its sender knows no better.
+/// The share of packets that were lost. For TCP, each retransmission counts as a loss, because the sender cannot tell
+/// which were needed.
 fn lost(flow: &FlowResult) -> Option<f64> {
     share(flow.packets_sent.saturating_sub(flow.packets_received), flow.packets_sent)
 }
 
-/// No value for audio.
+/// Audio does not have the metric.
 const fn none(_: &AudioOf<'_>) -> Option<f64> {
     None
 }
@@ -339,8 +342,8 @@ pub(super) const FLOW_METRICS: &[FlowMetric] = &[
     FlowMetric { key: "fetch_p95_s", of: |flow| flow.tcp.as_ref()?.web?.time.p95_s, of_audio: none },
 ];
 
-/// The metrics of a phase in addition to those of tables: the steadiness of its flows, and how fairly they shared in windows of 1, 5 and 20
-/// s (RFC 8868, Sec. 3, metrics 7 and 9).
+/// Metrics of a phase in addition to those of tables: the variation of its flows' rates, and the fairness between flows
+/// in windows of 1, 5 and 20 s (RFC 8868, Sec. 3, metrics 7 and 9).
 pub(super) const PHASE_METRICS: &[PhaseMetric] = &[
     ("rate_cv", |phase| {
         let found: Vec<_> = phase.flows.iter().filter_map(|flow| flow.rate_cv).collect();
@@ -354,7 +357,7 @@ pub(super) const PHASE_METRICS: &[PhaseMetric] = &[
 /// A metric of a phase, with its key.
 pub(super) type PhaseMetric = (&'static str, fn(&crate::result::PhaseResult) -> Option<f64>);
 
-/// Mean over windows of a length of the lowest flow throughput over the highest.
+/// Lowest flow throughput divided by the highest, as a mean over windows of the given length.
 fn least_over_greatest(phase: &crate::result::PhaseResult, window_s: f64) -> Option<f64> {
     Some(phase.fairness.iter().find(|found| (found.window_s - window_s).abs() < 1e-9)?.ratio)
 }
@@ -378,7 +381,8 @@ impl CaseResult {
         self.short(false)
     }
 
-    /// The same text, with half the width of each interval if `has_intervals`: "93.5 ± 1.2 % · 144 ± 15 ms · 0.31 ± 0.06 %".
+    /// As [`in_short`](Self::in_short), with half the width of each interval if `has_intervals`: "93.5 ± 1.2 % · 144 ±
+    /// 15 ms · 0.31 ± 0.06 %".
     fn short(&self, has_intervals: bool) -> String {
         let number = |key: &str, scale: f64, decimals: usize| {
             let Some(found) = self.metric(key) else { return "–".to_owned() };
@@ -390,13 +394,13 @@ impl CaseResult {
         format!("{used} % · {waited} ms · {} %", number("loss", 100.0, 2))
     }
 
-    /// Mean rate that all media together received, in bit/s; `None` without media.
+    /// Mean received rate of all media together, in bit/s; `None` without media.
     pub(super) fn media_rate_bps(&self) -> Option<f64> {
         let media = self.flows.iter().filter(|flow| flow.kind == FlowKind::Media);
         media.map(|flow| flow.metric("delivered_rate_bps").map(|found| found.mean)).sum::<Option<f64>>()
     }
 
-    /// The mean of a metric over the flows of a kind that have it.
+    /// The mean of a metric over the flows of one kind that have the metric.
     pub fn flow_mean(&self, kind: FlowKind, key: &str) -> Option<f64> {
         let found = self.flows.iter().filter(|flow| flow.kind == kind).filter_map(|flow| flow.metric(key));
         let (sum, count) = found.fold((0.0, 0u32), |(sum, count), found| (sum + found.mean, count + 1));
@@ -404,14 +408,14 @@ impl CaseResult {
     }
 }
 
-/// A variant of a case with its results in one world.
+/// A variant of a case with either its simulated or its live results.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
     /// The case.
     pub case: String,
     /// The variant.
     pub variant: String,
-    /// The world.
+    /// Whether the results are simulated or live.
     pub world: World,
     /// The results of the controllers that ran it.
     pub results: Vec<&'a CaseResult>,
@@ -423,7 +427,7 @@ impl<'a> Row<'a> {
         self.results.iter().copied().find(|found| found.controller == controller)
     }
 
-    /// The variant, and the world if it is live: "50ms-link, live".
+    /// The variant, with "live" for live results: "50ms-link, live".
     pub fn label(&self) -> String {
         let live = if self.world == World::Live { ", live" } else { "" };
         format!("{}{live}", self.variant)
@@ -460,7 +464,7 @@ impl SuiteResult {
         super::csv::of(self)
     }
 
-    /// The runs in words: "simulated with 10 runs on the seeds 1 to 10 each", and the number of live ones.
+    /// The runs in words: "simulated with 10 runs on the seeds 1 to 10 each", and the number of live runs.
     pub fn seeds(&self) -> String {
         let of = |runs: u32| {
             let last = self.seed.wrapping_add(u64::from(runs.saturating_sub(1)));
@@ -473,14 +477,15 @@ impl SuiteResult {
         format!("simulated with {} each{live}", of(self.runs))
     }
 
-    /// The number of bars that our law meets: "equipoise meets 120 of 150 bars".
+    /// The number of bars that our control law meets: "equipoise meets 120 of 150 bars".
     pub fn verdicts(&self) -> String {
         let judged = self.bars.iter().filter_map(|bar| bar.met);
         let (met, all) = judged.fold((0u32, 0u32), |(met, all), is_met| (met + u32::from(is_met), all + 1));
         format!("{} meets {met} of {all} bars", super::bars::JUDGED)
     }
 
-    /// The result as a table of Markdown: a row per variant and world, a column per controller, with intervals.
+    /// The result as a Markdown table: a row per variant, simulated or live, and a column per controller, with
+    /// intervals.
     pub fn to_markdown(&self) -> String {
         let controllers = self.controllers();
         let mut text = format!("| case | {} |\n|---|{}\n", controllers.join(" | "), "---|".repeat(controllers.len()));
@@ -492,7 +497,7 @@ impl SuiteResult {
         text
     }
 
-    /// The bars as a table of Markdown: a row per bar, a column per law, with intervals, and the verdict.
+    /// The bars as a Markdown table: a row per bar, a column per control law, with intervals, and the verdict.
     pub fn bars_to_markdown(&self) -> String {
         let controllers = self.controllers();
         let lines = "---|".repeat(controllers.len());
@@ -508,7 +513,7 @@ impl SuiteResult {
         text
     }
 
-    /// The variants, each with its results by world; variants that no controller ran come last.
+    /// The variants, each with its simulated and its live results; variants that no controller ran come last.
     pub fn rows(&self) -> Vec<Row<'_>> {
         let is_same = |one: &CaseResult, other: &CaseResult| one.case == other.case && one.variant == other.variant;
         let mut rows: Vec<Row<'_>> = Vec::new();
@@ -547,7 +552,8 @@ impl SuiteResult {
 mod tests {
     use super::*;
 
-    /// Mean 2, standard deviation sqrt(2), so ±12.706: Student's t at one degree of freedom.
+    /// The values 1 and 3 have the standard deviation √2, so the interval is ±12.706: Student's t with one degree of
+    /// freedom.
     #[test]
     fn a_mean_has_an_interval_from_two_runs_on_and_counts_those_that_have_it() {
         let found = Estimate::of([Some(1.0), None, Some(3.0)].into_iter()).expect("two runs");

@@ -20,7 +20,7 @@ pub struct Case {
     pub title: &'static str,
     /// The expectation of the RFC, in our words.
     pub expected: &'static str,
-    /// A parameter that a controller must have.
+    /// A parameter that a controller must have to run the case.
     pub needs: Option<&'static str>,
     /// Its variants; a quick run uses the first one.
     pub variants: &'static [Variant],
@@ -172,8 +172,8 @@ pub fn case(number: &str) -> Option<&'static Case> {
     CASES.iter().find(|case| case.number == number)
 }
 
-/// Returns the named cases, such as "5.1", or single variants, such as "5.1/50ms-link"; without names, all of them. A quick run has only
-/// the first variant of a case.
+/// Returns the named cases, such as "5.1", or single variants, such as "5.1/50ms-link"; without names, all of them. A
+/// quick run has only the first variant of a case.
 ///
 /// # Errors
 /// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], with the most similar name.

@@ -8,9 +8,9 @@ use super::result::{CAPACITY, CaseFlow, CaseResult, Estimate, Metrics, PhaseResu
 pub struct MetricRow<'a> {
     /// The case, with its variant and controller; simulated or live.
     pub case: &'a CaseResult,
-    /// The object that it describes.
+    /// The object that the metric describes.
     pub scope: Scope<'a>,
-    /// Its key.
+    /// The metric's key.
     pub metric: &'a str,
     /// The measured value; for a phase's capacity, the planned one.
     pub found: Estimate,
@@ -42,7 +42,7 @@ impl Scope<'_> {
 }
 
 impl MetricRow<'_> {
-    /// The flow's name, or the quantity of the bar.
+    /// The flow's name, or the requirement of the bar.
     pub fn name(&self) -> Option<String> {
         match self.scope {
             Scope::Flow(flow) => Some(flow.name.clone()),
@@ -69,7 +69,8 @@ impl MetricRow<'_> {
     }
 }
 
-/// Returns all rows: for each case those of the run, its flows, its phases and its bars. Values that were not measured have no row.
+/// Returns all rows: for each case, the rows of the run, its flows, its phases and its bars. Values that were not
+/// measured have no row.
 pub(super) fn of(result: &SuiteResult) -> Vec<MetricRow<'_>> {
     let mut rows = Vec::new();
     for case in &result.results {

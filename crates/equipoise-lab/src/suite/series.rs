@@ -1,5 +1,5 @@
-//! Time series of the media and the audio of a run in steps of one second, for charts (RFC 8868, Sec. 3: "the measurements in the
-//! plot are at one-second intervals").
+//! Time series of the media and the audio of a run in steps of one second, for charts (RFC 8868, Sec. 3: "the
+//! measurements in the plot are at one-second intervals").
 
 use equipoise::units::{Size, Span};
 use equipoise_path::link::Capacity;
@@ -23,13 +23,14 @@ pub struct FlowSeries {
 /// A second of a flow; `None` for values that were not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
-    /// Rate that arrived in it, in bit/s: IP packets of media, new data of TCP.
+    /// Rate that arrived in this second, in bit/s: IP packets of media, new data of TCP.
     pub rate_bps: Option<f64>,
-    /// Mean queueing delay of the packets that arrived in it, in seconds.
+    /// Mean queueing delay of the packets that arrived in this second, in seconds.
     pub queueing_s: Option<f64>,
-    /// Mean time from capture to completion of the video frames captured in it that were completed, in seconds.
+    /// Mean time from capture to completion, in seconds, of the completed video frames that were captured in this
+    /// second.
     pub frame_delay_s: Option<f64>,
-    /// Share of the packets sent in it that never arrived.
+    /// Share of the packets sent in this second that never arrived.
     pub loss: Option<f64>,
 }
 
@@ -67,7 +68,7 @@ struct Bin {
     arrivals: u32,
     waited: Span,
     sent: u32,
-    /// Packets sent in it that arrived.
+    /// Packets sent in this second that arrived.
     arrived: u32,
     frames: u32,
     frame_delays: Span,
@@ -115,7 +116,7 @@ impl Watch {
         &self.flows
     }
 
-    /// The flows in order; those after the last one that sent something are missing.
+    /// The flows in order, up to the last flow that sent something.
     pub(super) fn into_flows(self) -> Vec<Watched> {
         self.flows
     }
@@ -203,8 +204,8 @@ impl Second {
     }
 }
 
-/// Capacity of the first link in each second, in bit/s, if it is recorded; empty for a link whose rate takes planned steps, because the
-/// phases have these.
+/// Capacity of the first link in each second, in bit/s, if it is recorded; empty for a link whose rate takes planned
+/// steps, because the phases contain these steps.
 pub(super) fn capacity(scenario: &Scenario) -> Vec<f64> {
     let recorded = scenario.links.first().map(|link| &link.forward.capacity).filter(|capacity| match capacity {
         Capacity::Trace(_) => true,

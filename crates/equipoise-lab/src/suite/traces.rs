@@ -20,7 +20,8 @@ const TEXT: &str = include_str!("trace.toml");
 /// The flow over each trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Length of a run. A shorter trace in Mahimahi's format is repeated; after the end of a CSV file its last rate holds.
+    /// Length of a run. A shorter trace in Mahimahi's format is repeated; after the end of a CSV file its last rate
+    /// holds.
     pub duration: Span,
     /// The maximum rate of the media and of their controller.
     pub max_rate: Rate,
@@ -41,12 +42,13 @@ enum Format {
     Csv,
 }
 
-/// Returns an item for each trace in a folder, in order of their names. Files named `.csv` (or `.csv.gz`) have lines of `time_s,rate_mbps`
-/// or are tables of a download; all others have Mahimahi's format. Folders, hidden files and files named like a text about the traces
-/// (`README`, `LICENSE`, `.md`, `.json`, `.toml`) are left out.
+/// Returns an item for each trace in a folder, in order of their names. Files named `.csv` (or `.csv.gz`) have lines of
+/// `time_s,rate_mbps` or are tables of a download; all others have Mahimahi's format. Folders, hidden files and files
+/// named like a text about the traces (`README`, `LICENSE`, `.md`, `.json`, `.toml`) are left out.
 ///
 /// # Errors
-/// [`SuiteError::Folder`], [`SuiteError::NoTraces`], [`SuiteError::Trace`] for a file that is not a trace, and [`SuiteError::FileName`].
+/// [`SuiteError::Folder`], [`SuiteError::NoTraces`], [`SuiteError::Trace`] for a file that is not a trace, and
+/// [`SuiteError::FileName`].
 pub fn items(folder: &Path, settings: &Settings) -> Result<Vec<Item>, SuiteError> {
     let unreadable = |source| SuiteError::Folder { folder: folder.to_path_buf(), source };
     let mut files = Vec::new();

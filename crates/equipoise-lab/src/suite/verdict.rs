@@ -4,8 +4,8 @@ use super::{CaseResult, FlowKind, SuiteResult};
 
 /// The law under test.
 pub const JUDGED: &str = "equipoise";
-/// Smallest acceptable share of the rate of the fastest other law, and largest acceptable ratio to that law's frame delay; one of the two
-/// suffices.
+/// Smallest acceptable ratio to the rate of the fastest other law, and largest acceptable ratio to the frame delay of
+/// this law; one of the two suffices.
 const LEAST_RATE: f64 = 0.9;
 const MOST_DELAY: f64 = 0.5;
 
@@ -14,19 +14,20 @@ const MOST_DELAY: f64 = 0.5;
 pub struct Verdict {
     /// The other law.
     pub beside: String,
-    /// Mean delivered rate, over that of the other law.
+    /// Mean delivered rate, relative to the other law's rate.
     pub rate: Option<f64>,
-    /// 95th percentile of the frame delay, over that of the other law; `None` if one of them completed no frame.
+    /// 95th percentile of the frame delay, relative to the other law's; `None` if one of the two laws completed no
+    /// frame.
     pub delay: Option<f64>,
 }
 
 impl Verdict {
-    /// At least nine tenths of the rate, or at most half of the delay.
+    /// Returns whether the law has at least nine tenths of the rate, or at most half of the delay.
     pub fn is_good(&self) -> bool {
         self.rate.is_some_and(|rate| rate >= LEAST_RATE) || self.delay.is_some_and(|delay| delay <= MOST_DELAY)
     }
 
-    /// "yes: 0.97 of the rate of gcc, 0.41 of the delay".
+    /// The verdict in words: "yes: 0.97 of the rate of gcc, 0.41 of the delay".
     pub fn in_words(&self) -> String {
         let number = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), |share| format!("{share:.2}"));
         let word = if self.is_good() { "yes" } else { "**no**" };

@@ -12,13 +12,13 @@ use crate::scenario::{Override, SetError};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AxisError {
-    /// It is not a key with a value.
+    /// The text is not a key with a value.
     #[error(transparent)]
     Key(#[from] SetError),
     /// A value is empty.
     #[error("a value is empty; write KEY=V1,V2 as in link.bottleneck.rate=\"5 Mbit/s\",\"10 Mbit/s\"")]
     Empty,
-    /// The key is the seed.
+    /// The key is the seed, which cannot be varied.
     #[error("the seeds of the runs follow from the first seed and the number of runs of each point")]
     Seed,
     /// The key is given twice, to be varied or drawn.
@@ -43,7 +43,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Returns the override with this number, from 0.
+    /// Returns the override that sets value number `number`, from 0.
     pub(super) fn change(&self, number: u64) -> Option<Override> {
         let value = self.values.get(usize::try_from(number).ok()?)?;
         Some(Override::set(self.path.clone(), value.clone()))

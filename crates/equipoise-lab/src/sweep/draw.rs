@@ -31,7 +31,7 @@ pub enum DrawError {
         /// Text about the most similar distribution; empty if none is similar.
         similar: String,
     },
-    /// It has too few or too many arguments.
+    /// The distribution has too few or too many arguments.
     #[error("{name} takes two arguments, the least and the largest value; there are {found}")]
     Arguments {
         /// The distribution.
@@ -63,7 +63,7 @@ pub enum DrawError {
         /// The upper end.
         high: String,
     },
-    /// A logarithm needs positive ends.
+    /// A log-uniform distribution needs ends above zero.
     #[error("loguniform draws from values above zero, and `{low}` is none")]
     NotPositive {
         /// The lower end.
@@ -111,10 +111,10 @@ struct Range {
 const STREAMS: u64 = u64::from_be_bytes(*b"sweepdrw");
 
 impl Draw {
-    /// The value of a random point; `place` is the index of the key among the drawn ones.
+    /// The value of a random point; `place` is the index of the key among the drawn keys.
     pub(super) fn change(&self, seed: u64, place: u64, point: u64) -> Override {
         let bits = stream_seed(stream_seed(seed, STREAMS.wrapping_add(place)), point);
-        // The upper 53 bits, the length of a mantissa.
+        // The upper 53 bits, because a double has a mantissa of 53 bits.
         self.at((bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64))
     }
 
@@ -146,7 +146,7 @@ impl Distribution {
             Self::Choice(values) => {
                 let last = values.len().saturating_sub(1);
                 let place = ((quantile * values.len() as f64) as usize).min(last);
-                // There is at least one.
+                // There is at least one value.
                 values.get(place).cloned().unwrap_or_else(|| Value::String(String::new()))
             }
         }
@@ -185,7 +185,7 @@ impl FromStr for Draw {
     }
 }
 
-/// Two ends with one unit, the lower one first.
+/// Two ends with the same unit, the lower one first.
 fn range(name: &'static str, path: &str, arguments: &str) -> Result<Range, DrawError> {
     let parts = axis::split(arguments);
     let [low_text, high_text] = parts.as_slice() else {
@@ -233,7 +233,8 @@ mod tests {
         draw(text).at(quantile).to_string()
     }
 
-    /// Closed forms: the median of a log-uniform distribution is the geometric mean of the ends.
+    /// The expected values are closed forms: the median of a log-uniform distribution is the geometric mean of its
+    /// ends.
     #[test]
     fn quantiles_are_those_of_the_distribution() {
         assert_eq!(shown("link.l.rate=uniform(5 Mbit/s, 15 Mbit/s)", 0.5), "link.l.rate=10000000 bit/s");
@@ -277,7 +278,7 @@ mod tests {
         assert_ne!(drawn(0, 0), drawn(1, 0), "keys draw from streams of their own");
     }
 
-    /// Quarters of 4000 draws, within five standard deviations.
+    /// Of 4000 draws, each quarter of the range gets a quarter, within five standard deviations.
     #[test]
     fn draws_fill_their_range_evenly() {
         let even = draw("flow.m.controller.b=uniform(0, 4)");

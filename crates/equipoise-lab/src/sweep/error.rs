@@ -62,7 +62,7 @@ pub enum SweepError {
         /// What is wrong with it.
         source: Box<PointError>,
     },
-    /// A scenario has no flow with a row.
+    /// A scenario has no flow with a row in the table: all flows are background traffic.
     #[error("{file} has no flow that sends media or data: all are background traffic")]
     NoFlow {
         /// The scenario's file.
@@ -106,10 +106,10 @@ pub enum SweepError {
     OtherVersion {
         /// The folder.
         folder: PathBuf,
-        /// That version.
+        /// The version that began the sweep.
         found: String,
     },
-    /// A part does not belong to this sweep, or has other runs than its name says.
+    /// A part does not belong to this sweep, or contains other runs than its name says.
     #[error("{} is not part {part} of this sweep", path.display())]
     StrangePart {
         /// The file.

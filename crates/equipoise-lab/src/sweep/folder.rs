@@ -1,7 +1,7 @@
 //! The folder of a sweep: its design, and a file for each completed part.
 //!
-//! A part appears under its name only when it is complete and on the disk. So after an interruption every existing part is valid and every
-//! missing part is run again: no row is lost or duplicated.
+//! A part appears under its name only when it is complete and on the disk. After an interruption, every existing part
+//! is therefore valid and every missing part is run again: no row is lost or duplicated.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -22,9 +22,9 @@ use crate::sim::Execution;
 pub(super) const MANIFEST: &str = "sweep.json";
 /// The folder of the parts.
 const PARTS: &str = "parts";
-/// The metadata key under which a part names its sweep and runs, and the merged file its design.
+/// The metadata key: in a part, its value names the sweep and the runs; in the merged file, the design.
 const ABOUT: &str = "equipoise.sweep";
-/// Rows of a row group of the merged file; the last one has fewer.
+/// Number of rows in a row group of the merged file; the last group may have fewer.
 const ROWS_PER_GROUP: usize = 16_384;
 
 /// The content of the manifest.
@@ -45,10 +45,11 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Returns a folder for a plan: a new one, or the one in which this plan was begun.
+    /// Returns a folder for a plan: a new folder, or the folder in which this plan was begun.
     ///
     /// # Errors
-    /// [`SweepError::OtherSweep`] and [`SweepError::OtherVersion`] if it contains anything else, and [`SweepError::File`].
+    /// [`SweepError::OtherSweep`] and [`SweepError::OtherVersion`] if it contains anything else, and
+    /// [`SweepError::File`].
     pub fn create(path: &Path, plan: &Plan) -> Result<Self, SweepError> {
         fs::create_dir_all(path.join(PARTS)).map_err(|source| SweepError::File { path: path.join(PARTS), source })?;
         let file = path.join(MANIFEST);
@@ -67,7 +68,8 @@ impl Folder {
     /// Opens the sweep in a folder.
     ///
     /// # Errors
-    /// [`SweepError::NoSweep`], [`SweepError::Manifest`], [`SweepError::OtherVersion`], [`SweepError::File`], and as [`Plan::new`].
+    /// [`SweepError::NoSweep`], [`SweepError::Manifest`], [`SweepError::OtherVersion`], [`SweepError::File`], and as
+    /// [`Plan::new`].
     pub fn open(path: &Path) -> Result<Self, SweepError> {
         let file = path.join(MANIFEST);
         let text = fs::read_to_string(&file).map_err(|source| match source.kind() {
@@ -88,11 +90,13 @@ impl Folder {
         &self.plan
     }
 
-    /// Runs the missing parts of a shard, on this number of threads or all cores. The files do not depend on the number of threads, the
-    /// shards, or interruptions. `progress` is called after each run; the last progress is returned.
+    /// Runs the missing parts of a shard, on the given number of threads or on all cores. The files do not depend on
+    /// the number of threads, the shards, or interruptions. `progress` is called after each run; the last progress is
+    /// returned.
     ///
     /// # Errors
-    /// [`SweepError::Point`] before anything is run, [`SweepError::StrangePart`], [`SweepError::File`] and [`SweepError::Run`].
+    /// [`SweepError::Point`] before anything is run, [`SweepError::StrangePart`], [`SweepError::File`] and
+    /// [`SweepError::Run`].
     pub fn run(
         &self,
         shard: Shard,
@@ -107,10 +111,10 @@ impl Folder {
         each(&self.plan, &runs, &execution, &keep, progress)
     }
 
-    /// Stores a part that another folder of the same sweep has made, from the bytes of its file.
+    /// Stores a part that was made in another folder of the same sweep, from the bytes of its file.
     ///
     /// # Errors
-    /// [`SweepError::StrangePart`] if it is not that part, and [`SweepError::File`].
+    /// [`SweepError::StrangePart`] if the bytes are not this part, and [`SweepError::File`].
     pub fn put(&self, part: u64, bytes: &[u8]) -> Result<(), SweepError> {
         let path = self.file(part);
         write_whole(&path, bytes)?;
@@ -135,11 +139,12 @@ impl Folder {
         Ok(missing)
     }
 
-    /// Writes the rows of all runs, in order, into one Parquet file, as CSV, or both. The bytes depend on the design alone.
+    /// Writes the rows of all runs, in order, into one Parquet file, as CSV, or both. The bytes depend only on the
+    /// design.
     ///
     /// # Errors
-    /// [`SweepError::Incomplete`] if a part is missing, [`SweepError::StrangePart`], [`SweepError::Parquet`], [`SweepError::Output`] and
-    /// [`SweepError::Csv`].
+    /// [`SweepError::Incomplete`] if a part is missing, [`SweepError::StrangePart`], [`SweepError::Parquet`],
+    /// [`SweepError::Output`] and [`SweepError::Csv`].
     pub fn merge(
         &self,
         parquet: Option<Box<dyn Write + Send + '_>>,
@@ -212,7 +217,7 @@ impl Folder {
         Ok(self.opened(part)?.is_some())
     }
 
-    /// Reads the rows of a part, and checks that they are those of its runs, in order.
+    /// Reads the rows of a part, and checks that they belong to the runs of this part, in order.
     fn read(&self, part: u64) -> Result<Table, SweepError> {
         let strange = || SweepError::StrangePart { path: self.file(part), part };
         let table = self.opened(part)?.ok_or_else(strange)?.read(self.plan.columns())?.ok_or_else(strange)?;
@@ -260,8 +265,8 @@ fn difference(found: &Design, wanted: &Design) -> Option<String> {
 
 /// Writes a temporary file next to the target, and renames it when it is on the disk.
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), SweepError> {
-    // Two processes that write the same file use different temporary files. Readers of a folder of Parquet files skip names that begin
-    // with a dot.
+    // Two processes that write the same file use different temporary files. Readers of a folder of Parquet files skip
+    // names that begin with a dot.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}.part", process::id()));
     let write = || -> io::Result<()> {

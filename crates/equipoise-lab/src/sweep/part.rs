@@ -96,7 +96,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Reads a file's footer, which a file that was not completely written does not have.
+    /// Reads a file's footer, which is missing in a file that was not completely written.
     pub(super) fn new(file: File) -> Result<Self, ParquetError> {
         Ok(Self { file: SerializedFileReader::new(file)? })
     }
@@ -151,7 +151,7 @@ fn cells(reader: ColumnReader, rows: usize) -> Result<Option<Cells>, ParquetErro
     })
 }
 
-/// Places the values among the missing cells.
+/// Returns all cells of a column: a value for each cell that is present, `None` for each missing one.
 fn spread<T>(levels: &[i16], mut values: impl Iterator<Item = T>) -> Vec<Option<T>> {
     levels.iter().map(|level| if *level > 0 { values.next() } else { None }).collect()
 }

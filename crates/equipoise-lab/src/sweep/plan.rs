@@ -1,5 +1,5 @@
-//! From a design to runs: the values and the seed of each run. Pure arithmetic on the number of the run, so that any process can
-//! run any part.
+//! Derives the values and the seed of each run from the design. They depend only on the number of the run, so that any
+//! process can run any part.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::sim;
 pub struct Design {
     /// The scenarios.
     pub scenarios: Vec<NamedText>,
-    /// Overrides for all of them, applied first, each `KEY=VALUE`.
+    /// Overrides for all scenarios, applied first, each `KEY=VALUE`.
     pub set: Vec<String>,
     /// Keys with the values that they take in turn, each `KEY=V1,V2,…`: every combination is a point.
     pub vary: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Design {
     pub runs: u32,
 }
 
-/// The text of a scenario, and a name for it if another one has the same name.
+/// The text of a scenario, and a name that tells it from another scenario of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedText {
@@ -70,13 +70,15 @@ pub struct PlannedRun {
     pub scenario: usize,
     /// Its seed.
     pub seed: u64,
-    /// The varied and drawn keys with their values, in order of the table's columns; they are applied after [`Design::set`].
+    /// The varied and drawn keys with their values, in order of the table's columns; they are applied after
+    /// [`Design::set`].
     pub changes: Vec<Override>,
 }
 
-/// Maximum number of runs: more than is practical, and exact in every program that reads the numbers.
+/// Maximum number of runs: more than is practical, and exact in programs that read numbers as doubles.
 const MOST_RUNS: u64 = 1 << 40;
-/// Approximate number of parts of a sweep: an interruption costs one part per thread, and any file system can hold so few files.
+/// Approximate number of parts of a sweep. An interruption costs at most one part per thread, and any file system can
+/// hold this number of files.
 const PARTS: u64 = 500;
 /// Maximum number of runs in a part.
 const MOST_RUNS_PER_PART: u64 = 1000;
@@ -84,8 +86,8 @@ const MOST_RUNS_PER_PART: u64 = 1000;
 const MOST_ROWS_PER_PART: u64 = 5000;
 
 impl Plan {
-    /// Checks a design: its keys, each varied value separately, and the smallest and largest drawn values. [`check`](Self::check) checks
-    /// whether values fit each other.
+    /// Checks a design: its keys, each varied value separately, and the smallest and largest drawn values.
+    /// [`check`](Self::check) checks whether values fit each other.
     ///
     /// # Errors
     /// [`SweepError`] for the first error.
@@ -169,8 +171,8 @@ impl Plan {
 
     /// Returns the scenario of a point, and its overrides.
     ///
-    /// Random points are the innermost digit of its number, then the last of the varied keys, and scenarios are the outermost digit. The
-    /// n-th random point has the same values with every combination.
+    /// In the number of a point, the random points vary fastest, then the values of the last varied key; scenarios vary
+    /// slowest. The n-th random point has the same values with every combination.
     fn point(&self, point: u64) -> Option<(usize, Vec<Override>)> {
         let random_points = u64::from(self.design.random_points.max(1));
         let (outer, random) = (point / random_points, point % random_points);
@@ -208,7 +210,8 @@ impl Plan {
         SweepError::Point { file: file.to_owned(), values, source: Box::new(source) }
     }
 
-    /// Checks that the values of all points with these runs fit each other, on this number of threads or all cores.
+    /// Checks that the values of all points with these runs fit each other, on the given number of threads or on all
+    /// cores.
     ///
     /// # Errors
     /// [`SweepError::Point`] for the first point that cannot be run.
@@ -225,7 +228,7 @@ impl Plan {
         pool.install(|| runs.par_iter().flat_map_iter(points).try_for_each(check))
     }
 
-    /// Names the scenarios, tries each value once, and returns the largest number of flows with a row in a scenario.
+    /// Names the scenarios, tries each value once, and returns the largest number of table rows for one run.
     fn check_values(&mut self) -> Result<u64, SweepError> {
         let axes = self.axes.iter().filter_map(|axis| axis.change(0));
         let first: Vec<_> = axes.chain(self.draws.iter().map(|draw| draw.at(0.0))).collect();

@@ -1,4 +1,4 @@
-//! Values of keys as numbers: for the unit of a varied key's column, and for drawing.
+//! Values of keys as numbers with units: for the names of columns, and for drawn values.
 
 use equipoise::units::{Rate, Share, Size, Span};
 use toml::Value;
@@ -54,8 +54,8 @@ pub(super) struct Quantity {
 }
 
 impl Quantity {
-    /// A value as a number; `None` for a value that is not a number, and for an ambiguous string: `5m` is a rate for one key and a time for
-    /// another.
+    /// A value as a number; `None` for a value that is not a number, and for an ambiguous string: `5m` is a rate for
+    /// one key and a time for another.
     pub(super) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Integer(number) => Some(Self { number: *number as f64, unit: Unit::Plain }),
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(Quantity::of(&true.into()), None);
     }
 
-    /// If it fails, a column has another number than the one that was run.
+    /// If it fails, a column shows another number than the run used.
     #[test]
     fn what_is_written_is_read_again() {
         for (unit, number) in [

@@ -26,7 +26,7 @@ pub struct Progress {
 /// A shard: every n-th part of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Its first part.
+    /// Its first part; every part at a distance of `of` follows.
     number: u64,
     of: u64,
 }
@@ -40,14 +40,15 @@ impl Shard {
     /// All parts.
     pub const ALL: Self = Self { number: 0, of: 1 };
 
-    /// Its parts among this number of parts.
+    /// Its parts, if there are `all` parts.
     pub(super) fn parts(self, all: u64) -> impl Iterator<Item = u64> {
         // With more shards than the address space allows, each has one part.
         (self.number..all).step_by(usize::try_from(self.of).unwrap_or(usize::MAX))
     }
 }
 
-/// Parses `3/16`. Jobs are numbered from 1 or from 0: 0/16 equals 16/16, so that either numbering covers all parts, each once.
+/// Parses `3/16`. Jobs are numbered from 1 or from 0: 0/16 equals 16/16, so that either numbering covers all parts,
+/// each once.
 impl FromStr for Shard {
     type Err = ShardError;
 
@@ -104,7 +105,7 @@ impl<'a> Work<'a> {
         Some((place, run))
     }
 
-    /// Stores the rows of a run, and returns those of its part if the part is now complete.
+    /// Stores the rows of a run, and returns the rows of the whole part if the part is now complete.
     fn put(&mut self, (place, run): (usize, u64), rows: Vec<Row>) -> Option<Vec<Row>> {
         let runs = self.parts.get(place)?;
         let length = usize::try_from(runs.end - runs.start).ok()?;
@@ -119,11 +120,11 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Does the runs of parts on this number of threads or all cores. `keep` gets the index and rows of each completed part. `progress` is
-/// called after each run; the last progress is returned.
+/// Executes the runs of `parts` on the given number of threads or on all cores. `keep` gets the index and rows of each
+/// completed part. `progress` is called after each run; the last progress is returned.
 ///
 /// # Errors
-/// The first error of a run or of `keep`, or [`SimError::Stopped`]; parts completed before were kept.
+/// The first error of a run or of `keep`, or [`SimError::Stopped`]; parts that were completed earlier are kept.
 pub(super) fn each(
     plan: &Plan,
     parts: &[Range<u64>],

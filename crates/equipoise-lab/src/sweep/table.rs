@@ -56,7 +56,7 @@ pub struct Table {
 
 pub(super) type Row = Vec<Cell>;
 
-/// Prefix of a metric of all media of a run together.
+/// Prefix of the metrics of all media of a run together.
 const OF_ALL_MEDIA: &str = "media_";
 
 const FIRST: [(&str, ColumnKind); 7] = [
@@ -78,7 +78,8 @@ pub(super) struct Key<'a> {
     pub(super) scenario: &'a str,
 }
 
-/// The columns of a sweep: the run and the flow, the varied and the drawn keys, the metrics of every kind of flow, and those of all media.
+/// The columns of a sweep: the run and the flow, the varied and the drawn keys, the metrics of every kind of flow, and
+/// the metrics of all media together.
 ///
 /// # Errors
 /// [`AxisError::Column`] for a key whose column would have the name of another column.
@@ -149,7 +150,7 @@ pub(super) fn rows(key: Key<'_>, keys: &Row, scenario: &Scenario, run: &Run) -> 
     flows.map(row).collect()
 }
 
-/// NaN means not measured.
+/// NaN becomes a missing value: not measured.
 fn number(value: Option<f64>) -> Cell {
     Cell::Number(value.filter(|value| value.is_finite()))
 }
@@ -183,7 +184,8 @@ impl Table {
         self.rows
     }
 
-    /// A column's numbers by its name, counts included; `None` in it if not measured. `None` for strings and unknown names.
+    /// The numbers of a column by its name, counts included; an inner `None` was not measured. `None` for strings and
+    /// unknown names.
     pub fn numbers(&self, name: &str) -> Option<Vec<Option<f64>>> {
         match self.find(name)? {
             Cells::Counts(counts) => Some(counts.iter().map(|count| Some(*count as f64)).collect()),
@@ -238,7 +240,7 @@ impl Table {
     /// Adds the rows of a table with the same columns. After an error the table must be discarded.
     ///
     /// # Errors
-    /// [`SweepError::Row`] if it has other columns.
+    /// [`SweepError::Row`] if the other table has other columns.
     pub(super) fn append(&mut self, other: Self) -> Result<(), SweepError> {
         self.check_length(other.cells.len())?;
         for ((column, cells), more) in self.columns.iter().zip(&mut self.cells).zip(other.cells) {
@@ -308,7 +310,7 @@ impl Cells {
         }
     }
 
-    /// Adds a cell to a line of CSV: a number that parses back to the same value, or nothing if it is missing.
+    /// Adds a cell to a line of CSV: a number that parses back to the same value, or nothing for a missing value.
     fn written<'a>(&self, line: csv::Row<'a>, row: usize) -> csv::Row<'a> {
         match self {
             Self::Counts(cells) => line.measured(cells.get(row)),

@@ -51,7 +51,7 @@ fn the_number_of_a_run_says_its_point_and_its_seed() {
     assert_ne!(all[0].changes[1], all[4].changes[1]);
 }
 
-/// The rows are those of single runs of the same scenario and seed, for any number of threads.
+/// The rows must equal those of single runs of the same scenario and seed, for any number of threads.
 #[test]
 fn rows_are_those_of_single_runs() {
     let plan = plan();
@@ -107,7 +107,7 @@ fn threads_shares_and_interruptions_do_not_change_a_byte() {
     }
     assert!(expected == (files(&scratch.path().join("shares")), merged(&shares)));
 
-    // The possible results of a kill or a loss of power: a missing part, a truncated one, one that was never renamed.
+    // A kill or a loss of power can leave a missing part, a truncated part, or a part that was never renamed.
     let broken = folder("broken");
     broken.run(Shard::ALL, Some(2), &|_| {}).expect("it runs");
     let parts = scratch.path().join("broken/parts");
@@ -190,7 +190,7 @@ fn a_design_that_cannot_be_run_is_refused_with_what_would_be_right() {
     assert!(refused(|design| design.vary = many.to_vec()).contains("more than"));
 }
 
-/// Each of the two values is valid with the first ones, but not both together.
+/// Each value is valid with the first value of the other key, but not both together.
 #[test]
 fn values_that_do_not_fit_each_other_are_refused_before_a_run() {
     let mut design = design();

@@ -41,8 +41,8 @@ fn means(text: &str) -> [[f64; 2]; 2] {
     [0, 1].map(|flow| [0, 1].map(|what| runs.iter().map(|run| run[flow][what]).sum::<f64>() / runs.len() as f64))
 }
 
-/// If it fails, a session with media in both directions differs from two sessions in one direction. The rate of a single run has
-/// a standard deviation of 6 %.
+/// If it fails, a session with media in both directions differs from two sessions in one direction. The rate of a
+/// single run has a standard deviation of 6 %.
 #[test]
 fn both_directions_fare_as_two_sessions_one_way_do() {
     let one_way = means(&(media("media", "") + &media("media back", "direction = \"back\"")));
@@ -66,7 +66,7 @@ fn each_direction_has_its_own_controller_and_results() {
     let runs = simulate_many(&scenario, (3, 1), None, |run| run, &|_| {}).expect("it can be simulated");
     let [there, back] = &runs[0].flows[..] else { panic!("two flows") };
     assert_eq!([there.controller.as_deref(), back.controller.as_deref()], [Some("ap"), Some("cbr")]);
-    // From 5 to 20 s and from 30 to 60 s, at 125 packets/s.
+    // The reverse media are sent from 5 to 20 s and from 30 to 60 s, at 125 packets/s.
     assert!((5620..=5630).contains(&back.packets_sent), "{}", back.packets_sent);
     assert_eq!((there.packets_sent, back.packets_sent), (there.packets_received, back.packets_received));
     assert!(there.delivered_rate_bps.expect("media came") > 3e6, "the whole link except for reports");
@@ -74,7 +74,7 @@ fn each_direction_has_its_own_controller_and_results() {
     assert!(there.ignored.is_empty() && back.ignored.is_empty());
 }
 
-/// The results of both directions, by their flows.
+/// For each of the two flows, the numbers of reports requested, sent and applied.
 #[derive(Default)]
 struct Asked([[u64; 3]; 2]);
 

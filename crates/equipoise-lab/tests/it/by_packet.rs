@@ -25,8 +25,8 @@ fn run(text: &str) -> Run {
     simulate_many(&scenario, (1, 1), None, |run| run, &|_| {}).expect("it can be simulated").remove(0)
 }
 
-/// A video of 1.5 Mbit/s at most on a path of 1 Mbit/s, and the known properties of the laws: Google's reacts to a growing delay, NADA holds
-/// about 15 ms, and `SCReAM` leaves a fifth of the capacity.
+/// A video of 1.5 Mbit/s at most on a path of 1 Mbit/s, and the known properties of the laws: Google's reacts to a
+/// growing delay, NADA holds about 15 ms, and `SCReAM` leaves a fifth of the capacity.
 #[test]
 fn laws_by_packet_use_a_path_and_leave_its_queue_nearly_empty() {
     for (controller, feedback) in [
@@ -61,8 +61,8 @@ fn shares(keys: [&str; 2]) -> [f64; 2] {
     [0, 1].map(|flow: usize| run.flows[flow].delivered_rate_bps.expect("media came") / 1e6)
 }
 
-/// If it fails, a flow that starts later stays the smaller one where the target is at its floor, or the pull to equal shares ignores
-/// priorities.
+/// If it fails, a flow that starts later keeps a lower rate if the delay target is at its minimum, or the convergence
+/// to equal shares ignores priorities.
 #[test]
 fn flows_of_our_own_law_have_rates_in_the_ratio_of_their_priorities() {
     for (keys, wanted) in [(["", ""], 1.0), ([", priority = 2", ""], 2.0), (["", ", priority = 2"], 0.5)] {

@@ -42,7 +42,8 @@ impl Arrivals {
         [sum(0), sum(1), sum(2)]
     }
 
-    /// Time after `from_s` until the shares, measured over 0.5 s, are within a fifth of `wanted` and stay there for 2 s.
+    /// Time after `from_s` until the shares, measured over 0.5 s, are within a fifth of `wanted` and stay there for
+    /// 2 s.
     fn settled_s(&self, from_s: usize, until_s: usize, wanted: [f64; 3]) -> f64 {
         let is_right = |end: usize| {
             let within = &self.tenths[end - 5..end];
@@ -103,7 +104,8 @@ fn settled_s(seen: &Arrivals) -> [f64; 3] {
     ]
 }
 
-/// If it fails, a screen next to two cameras gets only what competition leaves, or coupling costs more delay than it saves.
+/// If it fails, a screen next to two cameras gets only what competition leaves, or coupling costs more delay than it
+/// saves.
 #[test]
 fn coupled_flows_share_by_priority_within_seconds_and_with_less_queue_than_each_on_its_own() {
     for (law, coupling) in [("equipoise", "conservative"), ("nada", "active"), ("gcc", "active")] {

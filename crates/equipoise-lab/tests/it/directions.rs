@@ -1,5 +1,5 @@
-//! Flows in opposite directions: each kind of flow in either direction, and one queue for data and for the answers to data of
-//! the other direction.
+//! Flows in opposite directions: each kind of flow in either direction, and one queue for data and for the answers to
+//! data of the other direction.
 
 use equipoise::units::Span;
 use equipoise_lab::Event;
@@ -73,7 +73,7 @@ fn with_reports(text: &str) -> (Run, f64) {
     runs.expect("it can be simulated").remove(0)
 }
 
-/// Data in the reverse direction fill the queue of the media's reports, but not that of the media.
+/// Data in the reverse direction must fill the queue of the media's reports, but not the queue of the media.
 #[test]
 fn a_connection_that_goes_back_delays_the_reports_of_media_and_not_the_media() {
     let media =
@@ -90,12 +90,13 @@ fn a_connection_that_goes_back_delays_the_reports_of_media_and_not_the_media() {
     assert!((0.6 * queue * 2.0..1.4 * queue * 2.0).contains(&waits_ms), "{waits_ms} ms behind {queue} packets");
     let delay = |run: &Run| run.flows[0].delay.p50_s.expect("delays") * 1e3;
     assert!((delay(&run) - delay(&alone)).abs() < 2.0, "{} and {} ms", delay(&run), delay(&alone));
-    // Its segments and the reports share the capacity of that direction; its acknowledgements share the other one with the media.
+    // The connection's segments share the reverse direction with the reports. Its acknowledgements share the forward
+    // direction with the media.
     assert!(back.utilisation > Some(0.9) && brought(&run.flows[1]) > 3.3, "{run:?}");
 }
 
-/// RFC 8867, Sec. 5.3: one media flow in each direction, whose reports wait behind the other's media. Without a limit in the
-/// reverse direction, they do not.
+/// RFC 8867, Sec. 5.3: one media flow in each direction. The reports of each flow wait behind the media of the other
+/// flow; without a limit in the reverse direction they do not wait.
 #[test]
 fn media_in_both_directions_meet_each_others_reports() {
     let media = |name, direction| {
@@ -105,7 +106,8 @@ fn media_in_both_directions_meet_each_others_reports() {
     let (run, limited_ms) = with_reports(&text);
     let free = text.replace("queue = \"60 packets\"\n", "queue = \"60 packets\"\nback = { rate = \"1 Gbit/s\" }\n");
     let (_, free_ms) = with_reports(&free);
-    // A full queue is 120 ms. Requests for reports always wait in it, with the media; reports only if the reverse direction is limited.
+    // A full queue is 120 ms. Requests for reports always wait in it, with the media; reports only if the reverse
+    // direction is limited.
     assert!(limited_ms > free_ms + 60.0, "{limited_ms} and {free_ms} ms");
     assert!(run.links.iter().all(|link| link.packets_forwarded > 28_000), "{:?}", run.links);
 }

@@ -121,7 +121,8 @@ fn chance_loses_copies_and_delays_as_much_as_was_said() {
     assert!((330..=470).contains(&link.packets_lost), "{link:?}");
     assert!((126..=266).contains(&link.packets_duplicated), "{link:?}");
     assert!((delay - 10.0).abs() < 1e-6, "{delay}");
-    // min(|Z|, 3) with 1 ms has a mean of 0.797 ms, and rarely reaches the previous packet, which is 1 ms earlier.
+    // Jitter of half-normal shape, cut at three standard deviations, has a mean of 0.797 standard deviations. It rarely
+    // reaches the previous packet, which is 1 ms earlier.
     let jitter = "rate = \"unlimited\"\ndelay = \"10 ms\"\njitter = \"0.2 ms half-normal\"";
     let (_, delay) = link_and_delay(&over(jitter));
     assert!((delay - 10.0 - 0.2 * 0.7971).abs() < 0.005, "{delay}");
@@ -139,7 +140,7 @@ fn a_policer_and_a_shaper_pass_their_rate_and_their_burst() {
     let shape = "rate = \"4 Mbit/s\"\nrate_burst = \"30 kB\"\ndelay = \"10 ms\"\nqueue = \"100 packets\"";
     let (link, delay) = link_and_delay(&over(shape));
     assert!((10_125..=10_135).contains(&link.packets_forwarded), "the same, and a queue of 100: {link:?}");
-    // The queue is full for all but the first 200 ms: a hundred packets of 2 ms wait before each.
+    // After the first 200 ms, the queue is full: each packet waits for a hundred packets of 2 ms each.
     assert!((delay - 210.0).abs() < 3.0, "{delay}");
 }
 
@@ -152,7 +153,8 @@ fn a_route_change_moves_the_delay_and_steps_are_told() {
     assert!((delay - 20.0).abs() < 0.02, "half of the run each: {delay}");
 }
 
-/// Loss can change in steps, as rate and delay can: also instead of bursts, in the reverse direction, and in the output of `check`.
+/// Loss can change in steps, as rate and delay can: also instead of bursts, in the reverse direction, and in the output
+/// of `check`.
 #[test]
 fn loss_comes_and_goes_in_steps() {
     let steps = "steps = [{ at = \"5 s\", loss = \"2%\" }, { at = \"15 s\", loss = \"0%\", delay = \"20 ms\" }]";
@@ -243,7 +245,8 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
     assert_ne!(one[0], one[1], "another seed is another run");
 }
 
-/// Media in the reverse direction have the rate and delay of that direction, live and simulated; their answers use the forward direction.
+/// Media in the reverse direction have the rate and delay of that direction, live and simulated; their feedback uses
+/// the forward direction.
 #[test]
 fn media_go_back_on_real_sockets_too() {
     let text = "name = \"back\"\nduration = \"3 s\"\n[[link]]\nname = \"way\"\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
@@ -311,7 +314,8 @@ fn marks_come_from_the_queue_to_the_controller() {
         // One report per second, on 187.5 packets each.
         let told = shares.iter().map(|share| share * 187.5).sum::<f64>();
         let marked = link.packets_marked as f64;
-        // Nothing is reported about the last seconds and about intervals whose request the queue dropped: requests have no mark.
+        // Reports are missing for the last seconds, and for intervals whose request the queue dropped: requests are not
+        // ECN-capable.
         assert!(shares.len() >= 15 && (0.7..1.02).contains(&(told / marked)), "{told} of {marked}: {shares:?}");
     }
     let refused = refusal(&over("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"").replace("source", "ecn = \"ect0\"\nsource"));
@@ -335,7 +339,8 @@ fn marks_come_from_several_paths() {
     assert!(came <= link.packets_marked && came + 3 > link.packets_marked, "{came} of {link:?}");
 }
 
-/// Each discipline on real sockets, compared with the simulator: bursts at twice the link's rate, whose delay depends on the discipline.
+/// Each discipline on real sockets, compared with the simulator: bursts at twice the link's rate, whose delay depends
+/// on the discipline.
 #[test]
 #[ignore = "real time: 40 s"]
 fn every_discipline_does_the_same_live_as_simulated() {
@@ -375,8 +380,8 @@ fn every_discipline_does_the_same_live_as_simulated() {
     }
 }
 
-/// Marks on real sockets, compared with the simulator: a session that uses half of the link, and bursts of other traffic that
-/// exceed the rest.
+/// Marks on real sockets, compared with the simulator: a session that uses half of the link, and bursts of other
+/// traffic that exceed the rest.
 #[test]
 #[ignore = "real time: 75 s"]
 fn queues_mark_the_same_live_as_simulated() {

@@ -55,10 +55,10 @@ fn refused(overrides: &[Override]) -> String {
     Scenario::parse_with(CALL, overrides).expect_err("it is wrong").to_string()
 }
 
-/// Audio takes 53.6 kbit/s of the rate with its headers of 84 bytes, 25 half-empty packets' headers 5.6 kbit/s more; so a frame has
-/// 0.94 / 25 Mbit at 944 bytes a packet, which is 4442 bytes: five packets. The first leaves at once, and each further one 5.33 ms,
-/// the time of 1000 bytes at 1.5 Mbit/s, after the one before it, audio in between; the last one takes less than 4 ms at
-/// 2 Mbit/s and 20 ms.
+/// Of the rate of 1 Mbit/s, audio with its headers of 84 bytes takes 53.6 kbit/s, and the headers of 25 half-empty
+/// packets take 5.6 kbit/s. A video frame therefore has 4442 bytes: five packets with 944 bytes of payload each. The
+/// first packet leaves at once, and each further packet 5.33 ms after the previous one, the time of 1000 bytes at
+/// 1.5 Mbit/s, with audio in between. The last one takes less than 4 ms at 2 Mbit/s and 20 ms of propagation.
 #[test]
 fn a_frame_takes_its_packets_own_time_and_the_way() {
     let flow = run(&call(&[]));
@@ -69,7 +69,7 @@ fn a_frame_takes_its_packets_own_time_and_the_way() {
     assert!(most < 0.052, "{most}");
     let audio = flow.audio.expect("it sends audio");
     assert_eq!((audio.captured, audio.lost, audio.late), (2901, 0, 0));
-    // Its own 134 bytes, and at most one packet of video before it, at the sender and in the queue.
+    // An audio packet has 134 bytes, and waits for at most one packet of video, at the sender and in the queue.
     assert!(audio.delay.max_s.expect("frames") < 0.020 + 0.0006 + 0.0054 + 0.004, "{:?}", audio.delay);
     let rate = flow.mean_rate_bps.expect("a rate") / 1e6;
     assert!((0.97..1.005).contains(&rate), "{rate} Mbit/s of IP packets");

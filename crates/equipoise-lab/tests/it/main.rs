@@ -1,4 +1,4 @@
-//! Scenario to results: bad input, metrics by hand, determinism, the two worlds side by side.
+//! From scenario to results: bad input, metrics by hand, determinism, and simulated beside live runs.
 
 mod both_ways;
 mod by_packet;

@@ -58,8 +58,8 @@ fn intervals_and_criteria_are_those_of_the_hand() {
     let mut recorder = Recorder::new(&scenario, Instant::from_nanos(ORIGIN));
     // Warm-up: counts for the totals only.
     packet(&mut recorder, 500, Some(100));
-    // Means of 8, 12 and 11 ms in the intervals of 1, 2 and 3 s; one of the third is lost. The last of the second
-    // arrives in the third, but counts for the one in which it was sent.
+    // The intervals from 1, 2 and 3 s have means of 8, 12 and 11 ms; one packet of the third is lost. The last packet
+    // of the second arrives in the third, but counts for the interval in which it was sent.
     for (millis, delay) in [(1100, Some(6)), (1200, Some(10)), (2100, Some(10)), (2995, Some(14))] {
         packet(&mut recorder, millis, delay);
     }
@@ -80,9 +80,9 @@ fn intervals_and_criteria_are_those_of_the_hand() {
     close(Some(flow.intervals[1].rate_bps), 16_000.0);
     // Two values of 6 and 10 ms: variance 8 ms² with divisor n - 1.
     close(flow.intervals[1].delay_variance_s2, 8e-6);
-    // (4 + 4 + 1) / 3 ms².
+    // The mean squared error is (4 + 4 + 1) / 3 ms².
     close(flow.mse_s2, 3e-6);
-    // Mean 31/3 ms, squared distances 49/9, 25/9 and 4/9.
+    // The mean is 31/3 ms, and the squared distances are 49/9, 25/9 and 4/9 ms².
     close(flow.cv, (78.0f64 / 27.0).sqrt() / (31.0 / 3.0));
     close(flow.jitter_s, 2e-3);
     close(flow.settled_delay_s, 11e-3);

@@ -173,8 +173,8 @@ fn an_unknown_key_is_refused_by_the_check_of_the_file() {
     }
 }
 
-/// Two values that contradict each other: the value of the file is named by its path, because the user does not see the lines of
-/// the result.
+/// Two values that contradict each other: the value of the file is named by its path, because the user does not see the
+/// lines of the result.
 #[test]
 fn a_value_of_the_file_that_does_not_fit_an_override_is_named_by_its_path() {
     let message = refusal(Override::set("flow.media.controller.max_rate", "0.01 Mbit/s"));

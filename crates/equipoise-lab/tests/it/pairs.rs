@@ -126,7 +126,7 @@ fn a_wrong_pair_is_refused_with_what_would_be_right() {
     }
 }
 
-/// Alone it gets the rate that TCP would get, which is the capacity, and nothing is missing.
+/// A flow pair that is alone must get the rate that TCP would get, which is the capacity, and must lose nothing.
 #[test]
 fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let (_, run) = simulated(ALONE);
@@ -144,7 +144,8 @@ fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     assert!(pair.periods.windows(2).all(|two| two[0].transport != two[1].transport && two[0].at_s < two[1].at_s));
 }
 
-/// All packets to the receiver cross the link once: the bits in the samples are those of the packets that it forwarded.
+/// All packets to the receiver cross the link once: the samples must have as many bits as the packets that it
+/// forwarded.
 #[test]
 fn the_rates_at_the_receivers_are_those_of_the_packets_that_crossed_the_link() {
     let text = ALONE.replacen("warm_up", "receiver_rates = \"on\"\nwarm_up", 1)

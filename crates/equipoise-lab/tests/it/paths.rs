@@ -29,8 +29,8 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
         assert_eq!(flow.packets_sent, wide.packets_sent + narrow.packets_sent);
         assert_eq!(flow.packets_received, wide.packets_received + narrow.packets_received);
         assert_eq!(flow.reports_missing, wide.reports_missing + narrow.reports_missing);
-        // 375 packets a second, on both together, except for some periods after the wide path's silence, in which the narrow one,
-        // which was alone, was full, and the session's circuit breaker tripped.
+        // Both paths together carry 375 packets per second, except for some time after the wide path's silence: the
+        // narrow path, then alone, was overloaded, and the session's circuit breaker tripped.
         let together = |from: u32, to: u32| {
             let (from, to) = (f64::from(from), f64::from(to));
             (sent(wide, from, to) + sent(narrow, from, to)) as f64 / (375.0 * (to - from))
@@ -39,7 +39,8 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
             let share = together(from, to);
             assert_eq!((share - 1.0).abs() < 0.02, is_whole, "{share} from {from} s to {to} s");
         }
-        // Its own breaker trips after its capacity has halved, and the wide path carries everything until it is tried again.
+        // The narrow path's own breaker trips after its capacity has halved. The wide path carries everything until the
+        // narrow path is tried again.
         assert!((1..=2).contains(&narrow.circuit_broken["congestion"]) && flow.circuit_strained == 1);
         assert!(flow.circuit_broken.is_empty() && wide.circuit_broken.is_empty());
         assert!(sent(narrow, 64.0, 68.0) < 100, "left to the other");

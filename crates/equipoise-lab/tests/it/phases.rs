@@ -9,7 +9,7 @@ use equipoise_session::{Ecn, Event};
 
 const CALL: &str = include_str!("../../../../scenarios/call.toml");
 
-/// Two sessions at a constant rate each, and one fewer from 10 s on.
+/// Two sessions, each at a constant rate; the second one stops at 10 s.
 fn two(rates: [&str; 2], link: &str) -> String {
     let flow = |name: &str, rate: &str, keys: &str| {
         format!(
@@ -42,8 +42,8 @@ fn near(found: Option<f64>, expected: f64, within: f64) {
     assert!((found - expected).abs() <= within, "{found} is not {expected}");
 }
 
-/// Rates of 1 and 3 Mbit/s on 8 Mbit/s: Jain's index is 16 / 20, and utilisation is 1, because their maximum rates are only half
-/// of the capacity.
+/// Rates of 1 and 3 Mbit/s on 8 Mbit/s: Jain's index is 16 / 20, and utilisation is 1, because their maximum rates are
+/// only half of the capacity.
 #[test]
 fn known_shares_have_their_index_of_fairness() {
     let run = run(&two(["1 Mbit/s", "3 Mbit/s"], "rate = \"8 Mbit/s\""));
@@ -62,12 +62,13 @@ fn known_shares_have_their_index_of_fairness() {
     near(alone.flows[0].settled_bps, 1e6, 3e4);
 }
 
-/// 6 Mbit/s on 4 Mbit/s: the queue grows by 0.5 s per second until the rest is 1 Mbit/s, and 5 s of work are left at 10 s.
+/// 6 Mbit/s on a link of 4 Mbit/s: the queueing delay grows by 0.5 s per second. At 10 s, 5 s of work are queued, and
+/// only 1 Mbit/s is sent from then on.
 #[test]
 fn a_queue_that_grows_and_shrinks_is_seen_in_the_waits_of_phases() {
     let run = run(&two(["1 Mbit/s", "5 Mbit/s"], "rate = \"4 Mbit/s\""));
     let [full, after] = media(&run).phases.as_slice() else { panic!("two phases") };
-    // What arrives at t has waited t / 3: from 0 to 10 / 3 s, on average half of it.
+    // A packet that arrives at time t has waited t / 3: from 0 to 10 / 3 s, on average half of 10 / 3 s.
     near(full.queueing.expect("simulated").mean_s, 10.0 / 6.0, 0.05);
     near(full.queueing.expect("simulated").p95_s, 0.95 * 10.0 / 3.0, 0.1);
     near(full.utilisation, 1.0, 0.01);
@@ -77,7 +78,7 @@ fn a_queue_that_grows_and_shrinks_is_seen_in_the_waits_of_phases() {
     assert!(flow.mean_s < flow.p95_s && flow.p95_s <= flow.p99_s, "{flow:?}");
 }
 
-/// One second after a fall of the capacity, the queue that it caused does not count any more.
+/// One second after a fall of the capacity, the queue that the fall caused must not count any more.
 #[test]
 fn calm_leaves_out_the_second_after_a_fall() {
     // For 0.5 s, 2 Mbit/s arrive at 1 Mbit/s: 0.5 s of work, which is done after another 0.5 s at 4 Mbit/s.
@@ -116,7 +117,7 @@ fn throughput_is_set_against_that_of_tcp() {
     assert!(tcp.p95_s.expect("segments") > 0.05 && tcp.p99_s.expect("segments") < 0.102, "{tcp:?}");
 }
 
-/// Queueing delays are unknown in a world that does not report them; all other results exist.
+/// Without reports of queueing delays, these delays are unknown; all other results exist.
 #[test]
 fn without_arrivals_the_waits_are_unknown() {
     let scenario = scenario(&two(["1 Mbit/s", "1 Mbit/s"], "rate = \"8 Mbit/s\""));

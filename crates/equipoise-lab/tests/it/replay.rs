@@ -1,7 +1,7 @@
-//! One recorded list of inputs gives the same outputs in both worlds.
+//! One recorded list of inputs results in the same outputs over real sockets and in the simulator.
 //!
-//! A session runs over real sockets through the emulated bottleneck, and all inputs and outputs of its ends are recorded.
-//! The simulated world's driver then passes the same inputs to new ends.
+//! A session runs over real sockets through the emulated bottleneck, and all inputs and outputs of its ends are
+//! recorded. The simulator's driver then passes the same inputs to new ends.
 
 use equipoise::control;
 use equipoise::measure::ClockMap;
@@ -92,7 +92,7 @@ fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
     let sending = run_endpoint(sender(start), near, Recorder::default()).expect("a thread");
     clock.sleep_until(start + Span::from_secs(1));
     let Finished { observer: Recorder(sent), .. } = sending.stop().expect("the sender's host works");
-    // Longer than any stall: a goodbye that has not arrived by then never will.
+    // Longer than any stall: a BYE that has not arrived by then is lost.
     let give_up = clock.now() + Span::from_secs(10);
     while !receiving.is_finished() && clock.now() < give_up {
         clock.sleep_until(clock.now() + Span::from_millis(1));

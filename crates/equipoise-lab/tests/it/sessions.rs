@@ -73,7 +73,8 @@ fn simulate(text: &str) -> Result<Run, String> {
     Ok(sim::simulate(&scenario, 1, &mut |_| {}).expect("it runs"))
 }
 
-/// What breaks otherwise: a controller without the feedback that it needs sends at its initial or its highest rate forever.
+/// What breaks otherwise: a controller without the feedback that it needs sends at its initial or its highest rate
+/// forever.
 #[test]
 fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks() {
     for entry in entries() {
@@ -95,7 +96,8 @@ fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks
     }
 }
 
-/// The longest time in s for which more than twice the received rate was sent, and the rate after the warm-up in Mbit/s.
+/// The longest time in s for which more than twice the received rate was sent, and the rate after the warm-up in
+/// Mbit/s.
 fn harm(flow: &FlowResult) -> (f64, f64) {
     let (mut longest, mut present) = (0.0_f64, 0.0);
     for interval in &flow.intervals {
@@ -106,7 +108,8 @@ fn harm(flow: &FlowResult) -> (f64, f64) {
     (longest, flow.mean_rate_bps.unwrap_or(0.0) / 1e6)
 }
 
-/// A controller that holds a delay below that of the queue that TCP fills yields to it; one that reacts to losses takes a share.
+/// A controller that holds less delay than TCP's full queue must yield to TCP; a controller that reacts to losses must
+/// get a share.
 #[test]
 fn beside_tcp_every_adaptive_controller_leaves_tcp_its_part_and_those_that_go_by_losses_have_one() {
     for (entry, what) in entries().iter().flat_map(|entry| [ONE_PATH, TWO_PATHS].map(|what| (entry, what))) {

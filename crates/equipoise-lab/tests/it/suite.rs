@@ -31,8 +31,8 @@ fn sessions(scenario: &Scenario) -> Vec<&Flow> {
     scenario.flows.iter().filter(|flow| matches!(flow.kind, FlowKind::Session { .. })).collect()
 }
 
-/// The times at which the rate of the shared link changes in a direction, and its values in kbit/s minus the planned rate of
-/// UDP; `None` without a limit.
+/// The times at which the rate of the shared link changes in a direction, and its values in kbit/s minus the planned
+/// rate of UDP; `None` without a limit.
 fn left(scenario: &Scenario, direction: Direction) -> Option<Vec<(i64, u64)>> {
     let link = scenario.links.iter().find(|link| link.name == "bottleneck").expect("a shared link");
     let Capacity::Rate(rate) = &link.direction(direction).capacity else { return None };
@@ -55,7 +55,7 @@ fn table(rows: &[(i64, f64)], reference: f64) -> Vec<(i64, u64)> {
     rows.iter().map(|&(at, ratio)| (at, (ratio * reference).round() as u64)).collect()
 }
 
-/// Tables 1 to 4, by changes of the link and by UDP of (4 - x) Mbit/s on a link of 4 Mbit/s.
+/// The capacities of tables 1 to 4, by changes of the link, and by UDP of (4 - x) Mbit/s on a link of 4 Mbit/s.
 #[test]
 fn capacities_vary_as_tables_1_to_4_say_by_the_link_and_by_udp() {
     let one = Some(table(&[(0, 1.0), (40, 2.5), (60, 0.6), (80, 1.0)], 1000.0));
@@ -156,7 +156,7 @@ fn queues_have_their_room_in_time_but_for_those_that_manage_themselves() {
         for link in scenario.links.iter().filter(|link| matches!(link.forward.capacity, Capacity::Rate(_))) {
             let millis = if variant.starts_with("1000ms") { 1000 } else { 300 };
             let expected = match (&link.forward.capacity, case.as_str()) {
-                // RFC 8868, Sec. 4.3: seconds times throughput over 8.
+                // RFC 8868, Sec. 4.3: QueueSize = seconds × throughput / 8.
                 (Capacity::Rate(rate), "6.2") => {
                     QueueLimit::Bytes(Size::from_bytes(rate.initial().as_bps() * millis / 8000))
                 }
@@ -167,7 +167,7 @@ fn queues_have_their_room_in_time_but_for_those_that_manage_themselves() {
     }
 }
 
-/// RFC 8867, Sec. 4.3.
+/// If it fails, media are not the video and the audio of RFC 8867, Sec. 4.3.
 #[test]
 fn all_media_are_the_video_and_the_audio_of_section_4_3() {
     for (case, variant, scenario) in all() {
@@ -273,7 +273,7 @@ fn plan(threads: usize) -> Plan {
     Plan { seed: 1, runs: 2, aqm: None, execution: Some(threads).into() }
 }
 
-/// Sec. 5.6 in 12 s.
+/// Case 5.6, shortened to 12 s.
 fn short() -> Item {
     let set = Override::set;
     let overrides = vec![
@@ -290,7 +290,7 @@ fn ran(items: &[Item], controllers: &[&str], plan: &Plan) -> Result<SuiteResult,
     suite::run("rfc8867", items, (&Catalogue::default(), &controllers), plan, &|_| {})
 }
 
-/// Others compare results by these names.
+/// Other programs read results by these names. If it fails, they cannot read them any more.
 #[test]
 fn the_json_has_its_fixed_names_with_a_mean_and_its_interval_each() {
     let result = ran(&[short()], &["ap", "tfrc"], &plan(1)).expect("it runs");
@@ -357,7 +357,7 @@ fn the_json_has_its_fixed_names_with_a_mean_and_its_interval_each() {
     assert_eq!((read.results.len(), read.to_markdown()), (2, result.to_markdown()));
 }
 
-/// A flow's rate, including its audio, is that of the packets in a single run of the file.
+/// A flow's rate, including its audio, is the rate of its packets in single runs of the file.
 #[test]
 fn the_means_are_those_of_the_runs_themselves() {
     let item = short();
@@ -371,7 +371,7 @@ fn the_means_are_those_of_the_runs_themselves() {
     assert!((found.metric("utilisation").expect("measured").mean / utilisation - 1.0).abs() < 1e-5);
     let rate = mean(&|run| run.flows[0].mean_rate_bps.expect("measured"));
     assert!((found.flows[0].metric("mean_rate_bps").expect("measured").mean / rate - 1.0).abs() < 1e-5);
-    // 50 packets/s from 2 to 11 s, each with 50 bytes and headers; as for its session, the mean is over 10 s.
+    // Audio: 50 packets/s from 2 to 11 s, each with 50 bytes and headers. The mean is over 10 s, as for its session.
     let audio = found.flows[1].metric("mean_rate_bps").expect("measured").mean * 10.0;
     assert!((450.0 * 8.0 * 78.0..450.0 * 8.0 * 110.0).contains(&audio), "{audio}");
     let over_time: f64 = found.series[0].seconds.iter().filter_map(|second| second.rate_bps).sum();
@@ -409,7 +409,8 @@ fn what_a_law_cannot_run_is_said_and_no_error_unless_nothing_runs() {
     assert!(matches!(ran(&items, &[], &plan(1)), Err(SuiteError::NoController)));
 }
 
-/// If it fails, a live result is listed under a wrong variant or controller, or cannot be distinguished from the simulated one.
+/// If it fails, a live result is listed under a wrong variant or controller, or cannot be distinguished from the
+/// simulated one.
 #[test]
 fn live_results_stand_beside_the_simulated_ones_of_the_same_variant_and_controller() {
     let items = [short(), Item { variant: "again".to_owned(), ..short() }];
@@ -449,8 +450,8 @@ fn live_results_stand_beside_the_simulated_ones_of_the_same_variant_and_controll
     assert_eq!(read.not_run, result.not_run);
 }
 
-/// 12 s of case 5.6 across network namespaces, with a connection of the kernel. If it fails, live results have other metrics than
-/// simulated ones, or the metrics of something else.
+/// 12 s of case 5.6 across network namespaces, with a connection of the kernel. If it fails, live results have other
+/// metrics than simulated ones, or the metrics of something else.
 #[test]
 #[ignore = "real time: 14 s"]
 fn a_case_runs_live_beside_its_simulation_with_the_waits_of_the_emulated_queue() {

@@ -33,8 +33,9 @@ fn goodput(flow: &FlowResult) -> f64 {
     flow.tcp.as_ref().and_then(|tcp| tcp.goodput_bps).expect("something came") / 1e6
 }
 
-/// RFC 8868, Sec. 5.1 in both directions: 10 · 40 kB · 8 / (10 s + a fetch) with one connection per burst, and 30 times that with 30, whose
-/// burst takes as long as the longest fetch. A flow is ON for `fetch / (fetch + 10 s)` of its time.
+/// Both readings of RFC 8868, Sec. 5.1: with one connection per burst, the load is 10 · 40 kB · 8 / (10 s + a fetch).
+/// With 30 connections it is 30 times as high, and a burst takes as long as its longest fetch. A flow is
+/// ON for `fetch / (fetch + 10 s)` of its time.
 #[test]
 fn ten_flows_offer_the_load_of_both_readings_on_a_path_that_is_wide_enough() {
     for (connections, duration, load, on) in
@@ -44,8 +45,9 @@ fn ten_flows_offer_the_load_of_both_readings_on_a_path_that_is_wide_enough() {
         let (flow, found) = (&run.flows[0], web(&run.flows[0]));
         assert!(load.contains(&goodput(flow)), "{connections}: {} Mbit/s", goodput(flow));
         assert!(on.contains(&found.on_share.expect("it lasted")), "{connections}: {found:?}");
-        // Handshake, and slow start from 10 segments: two and a half round trips for up to 25 segments, because each of the first five
-        // acknowledgements opens the window by one, and one more for up to 35.
+        // Handshake, and slow start from 10 segments, take two and a half round trips for up to 25 segments, because
+        // each of the first five acknowledgements opens the window by one segment. Up to 35 segments take one more
+        // round trip.
         let (p50, p95) = (found.time.p50_s.expect("times"), found.time.p95_s.expect("times"));
         assert!((0.34..0.36).contains(&p50) && (p50..0.36).contains(&p95), "{found:?}");
         let (short, of_25) = ((0.35 - found.time.mean_s.expect("times")) / 0.1, (25.0 * 1460.0 - 30e3) / 20e3);
@@ -65,11 +67,11 @@ fn without_keys_it_is_that_of_the_rfcs_and_sizes_of_one_kind_come_to_the_byte() 
     let tcp = found.flows[0].tcp.as_ref().expect("connections");
     let fetched = 7000 * tcp.web.expect("web").fetches;
     assert!(fetched > 70_000 && (fetched..fetched + 7000).contains(&tcp.delivered_bytes), "{tcp:?}");
-    // For a single flow: once with ON at the start, once with OFF.
+    // The single flow above starts ON. A flow that starts OFF sends nothing before the end of its idle time.
     assert_eq!(run(&over("2 Mbit/s", "20 s", "{ flows = 1, on = 0, idle = \"1 h\" }")).flows[0].packets_sent, 0);
 }
 
-/// Next to media in one queue: the rate of web traffic is missing for the media, in either direction.
+/// Media and web traffic in one queue, in either direction: media wait behind web traffic, and both get through.
 #[test]
 fn media_beside_web_traffic_wait_in_one_queue_with_it_and_both_come_through() {
     let media = |direction| {
@@ -90,7 +92,7 @@ fn media_beside_web_traffic_wait_in_one_queue_with_it_and_both_come_through() {
     assert!(beside.fetches > 200 && goodput(&together.flows[0]) > 0.25, "{beside:?}");
 }
 
-/// The results of TCP flows: in the page, and in JSON with these keys.
+/// If it fails, results of web traffic are missing in the page, or JSON has other keys.
 #[test]
 fn what_was_fetched_stands_in_the_page_and_in_json() {
     let scenario = parse(&over("2 Mbit/s", "60 s", "{}"));

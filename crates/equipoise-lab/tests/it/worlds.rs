@@ -1,4 +1,4 @@
-//! Both worlds run the same scenario; the simulated results are the same to the byte.
+//! The simulator and live runs take the same scenario; equal simulated runs have equal results to the byte.
 
 use std::sync::atomic::AtomicBool;
 
@@ -22,8 +22,8 @@ fn the_same_seeds_give_the_same_bytes_twice_and_on_any_number_of_threads() {
     assert!(simulated(&scenario, 1, 1)[0].flows[1] != alone.flows[1], "seeds do not show");
 }
 
-/// The main job, in the simulated world, over many seeds: the robust law settles within 15 % of its target. The law
-/// as printed diverges in this scenario, which is why there is a robust one.
+/// The main use case, simulated with many seeds: the robust law settles within 15 % of its target. The law as printed
+/// in the paper diverges in this scenario, which is why the robust law exists.
 #[test]
 fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed() {
     let within = |run: &Run| {
@@ -39,8 +39,8 @@ fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed(
     assert!(held <= 2, "{held} of 20 held under the printed law");
 }
 
-/// If the delay exceeds the report interval, no packet is left after the cut of Eq. 14; the session must still back off,
-/// and recover when the path is free again.
+/// If the delay exceeds the report interval, no packet is left after the cut of Eq. 14; the session must still back
+/// off, and recover when the path is free again.
 #[test]
 fn an_overload_that_outgrows_the_interval_is_backed_off_from() {
     let overload = DEMO.replacen(
@@ -96,8 +96,8 @@ fn a_live_run_tells_its_rows_ends_on_request_and_keeps_what_it_measured() {
     assert!(run.flows[1].packets_received > 1000, "the background flows too");
 }
 
-/// A link of 1 Mbit/s is offered 1.3 Mbit/s: after t seconds packets wait for 0.3 t. If it fails, live results contain other waits than
-/// those in the emulated queues.
+/// A link of 1 Mbit/s is offered 1.3 Mbit/s: after t seconds packets wait for 0.3 t. If it fails, live results contain
+/// other waits than those in the emulated queues.
 #[test]
 fn a_live_run_has_the_waits_of_the_emulated_queue_as_the_simulated_one() {
     let scenario = Scenario::parse(

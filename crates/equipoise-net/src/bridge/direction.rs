@@ -8,13 +8,15 @@ use super::punctuality::PunctualityMeter;
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
 use crate::{HostClock, Time};
 
-/// Maximum bytes in flight in one direction, each packet counted with [`OVERHEAD`]. Ours: 1 Gbit/s for two seconds.
+/// Maximum bytes in flight in one direction, each packet counted with [`OVERHEAD`]. Our choice: two seconds at 1
+/// Gbit/s.
 const MEMORY: u64 = 256 << 20;
 
 /// Upper bound of a packet's memory in addition to its bytes.
 const OVERHEAD: u64 = 256;
 
-/// Buffers kept for reuse. Ours: more than arrive between two reads at 1 Gbit/s.
+/// Maximum number of buffers kept for reuse. Our choice: more than the packets that arrive between two reads at 1
+/// Gbit/s.
 const SPARES: usize = 4096;
 
 /// One direction of a bridge: packets wait here between two sockets.
@@ -33,7 +35,7 @@ impl Direction {
         Self { pipe, punctuality, staged: Vec::new(), spare: Vec::new(), refused: 0 }
     }
 
-    /// Stages a packet that arrived at `at`; several sockets may be read one after the other.
+    /// Stages a packet that arrived at `at`. Packets of several sockets need not be staged in the order of arrival.
     pub(super) fn stage(&mut self, Arrival { at, manner, client, header }: Arrival, bytes: &[u8]) {
         let packets = (self.pipe.in_flight() + self.staged.len()) as u64;
         if self.pipe.held().as_bytes().saturating_add(packets.saturating_mul(OVERHEAD)) > MEMORY {
@@ -99,14 +101,14 @@ impl Direction {
     }
 }
 
-/// Forward and back, and the receiver of their counters, which are reported from time to time.
+/// Both directions, and the periodic samples of their counters.
 #[derive(Debug)]
 pub(super) struct Directions {
     pub(super) both: [Direction; 2],
     pub(super) sampling: Option<Sampling>,
 }
 
-/// Both counters, each interval.
+/// Takes a sample of both directions' counters once per interval.
 #[derive(Debug)]
 pub(super) struct Sampling {
     interval: Span,
@@ -114,18 +116,19 @@ pub(super) struct Sampling {
     post: SyncSender<BridgeSample>,
 }
 
-/// Both paths' counters at a moment.
+/// The counters of both paths at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BridgeSample {
-    /// When.
+    /// The time.
     pub at: Time,
     /// From the clients to the target, or from the first interface to the second.
     pub forward: LinkStats,
-    /// The other way.
+    /// The other direction.
     pub back: LinkStats,
 }
 
-/// Samples that wait to be taken; one that finds no room is left out. Ours: more than anybody is late by.
+/// Maximum number of samples that wait to be taken; further samples are dropped. Our choice: more than a reader usually
+/// leaves waiting.
 const SAMPLES: usize = 64;
 
 impl Sampling {
@@ -137,11 +140,11 @@ impl Sampling {
 }
 
 impl Directions {
-    /// Gives the sample that is due. It waits for nobody.
+    /// Sends a sample if it is due, without waiting for the reader.
     fn sample(&mut self, now: Time) {
         let Self { both: [forward, back], sampling } = self;
         let Some(sampling) = sampling.as_mut().filter(|sampling| sampling.next <= now) else { return };
-        // A machine that stalled gives one sample for all that it missed.
+        // After a stall of the machine, one sample replaces all samples that were missed.
         while sampling.next <= now {
             sampling.next = sampling.next + sampling.interval;
         }
@@ -150,7 +153,7 @@ impl Directions {
     }
 }
 
-/// Forward and back: each packet takes the pipe of its direction, and one beside the traffic the pipe's delay.
+/// Each packet passes the pipe of its direction; an out-of-band packet takes only the pipe's delay.
 impl Medium for Directions {
     fn stage(&mut self, direction: usize, arrival: Arrival, bytes: &[u8]) {
         if let Some(direction) = self.both.get_mut(direction) {
@@ -210,7 +213,7 @@ mod tests {
         Direction::new(pipe, PunctualityMeter::new(StallLog::default()))
     }
 
-    /// If it fails, who watches a path is told late, or holds it up.
+    /// If it fails, samples are late, or a slow reader delays packets.
     #[test]
     fn counters_are_sampled_each_interval_and_a_reader_who_is_slow_misses_some() {
         let (sampling, samples) = Sampling::new(Time::ZERO, Span::from_micros(100));
@@ -243,7 +246,7 @@ mod tests {
             out.push((at, packet.bytes.clone()));
             direction.recycle(packet);
         }
-        // A millisecond of transmission time each, and the shortest propagation time.
+        // Each packet takes 1 ms of transmission time and the shortest propagation time, 1 ns.
         let due = |at| micros(at) + Span::from_nanos(1);
         assert_eq!(out, [(due(1100), vec![1]), (due(2100), vec![3])], "one has not come yet");
         assert_eq!(direction.spare.len(), 2);

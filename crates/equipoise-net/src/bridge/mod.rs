@@ -11,9 +11,9 @@
 //!           ◀──                  ═  back   ═                          ◀──
 //! ```
 //!
-//! Departure times are computed from the kernel's receive timestamps and the paths' own recursion, so a bridge that is
-//! late for one packet does not delay the next. TUN devices have no timestamps: their packets arrive when they are
-//! read. Lengths are those of IP packets.
+//! Departure times are computed from the kernel's receive timestamps and the state of the path, not from the time when
+//! the bridge runs. So a bridge that is late for one packet does not delay the next. TUN devices have no timestamps:
+//! their packets count as arrived when they are read. Lengths are those of IP packets.
 
 mod direction;
 mod punctuality;
@@ -45,11 +45,11 @@ pub struct BridgeConfig {
     pub forward: PipeConfig,
     /// The path in the other direction.
     pub back: PipeConfig,
-    /// Seed of all random events; each direction has its own random numbers.
+    /// Seed of all random events; each direction has a separate random sequence.
     pub seed: u64,
-    /// Whether to stay awake shortly before a packet is due, at the cost of processor time.
+    /// Whether to busy-wait shortly before a packet is due, at the cost of processor time.
     pub spin: bool,
-    /// Time between two samples of its counters ([`Bridge::samples`]); `None` or nothing for none.
+    /// Time between two samples of its counters ([`Bridge::samples`]); `None` or zero for no samples.
     pub sample_interval: Option<Span>,
 }
 
@@ -75,7 +75,7 @@ pub struct BridgeReport {
 pub struct DirectionReport {
     /// The path's counters.
     pub path: LinkStats,
-    /// How much later than the path's ideal times packets left.
+    /// How late packets left, compared with the ideal times of the path.
     pub punctuality: Punctuality,
     /// Packets dropped for lack of memory, not by the path.
     pub refused: u64,
@@ -92,7 +92,7 @@ pub struct Bridge {
     samples: Option<mpsc::Receiver<BridgeSample>>,
 }
 
-/// An engine's parts after its sockets are closed.
+/// The parts of an engine that remain after its sockets are closed.
 #[derive(Debug)]
 struct Parts {
     directions: [Direction; 2],
@@ -120,8 +120,8 @@ impl Bridge {
     /// Forwards Ethernet frames between two interfaces, such as ends of veth pairs, which should have no addresses.
     /// Needs the capability `CAP_NET_RAW`.
     ///
-    /// Frames without an IP packet, and neighbour discovery, only take the delay. Segments and checksums left to
-    /// hardware offload are completed in software.
+    /// Frames without an IP packet, and neighbour discovery, are only delayed and use no capacity. Segments and
+    /// checksums left to hardware offload are completed in software.
     ///
     /// # Errors
     /// [`NetError::Path`] for an invalid path; [`NetError::NoInterface`], [`NetError::SameInterface`],
@@ -132,8 +132,8 @@ impl Bridge {
         Self::start(clock, config, ports, None)
     }
 
-    /// Forwards IP packets between two TUN devices: packets that the host routes into one come out of the other. The
-    /// host has to set addresses and routes and to bring the devices up; they can be moved into network namespaces.
+    /// Forwards IP packets between two TUN devices: packets that the host routes into one device leave from the other.
+    /// The host has to set addresses and routes and to bring the devices up; they can be moved into network namespaces.
     /// Needs the capability `CAP_NET_ADMIN`, or devices that were created for this user. Devices that the bridge
     /// created are removed with it.
     ///
@@ -178,13 +178,13 @@ impl Bridge {
         self.address
     }
 
-    /// When it began: the first sample is an interval later.
+    /// When the bridge began. The first sample is one interval later.
     pub const fn start_time(&self) -> Time {
         self.start
     }
 
-    /// The samples that have not been taken yet, the oldest first; it waits for none. Of a reader who stays away for long some
-    /// are left out.
+    /// Returns the samples that have not been taken yet, oldest first, without waiting. If they are not taken for long,
+    /// some samples are dropped.
     pub fn samples(&self) -> impl Iterator<Item = BridgeSample> + '_ {
         self.samples.iter().flat_map(mpsc::Receiver::try_iter)
     }

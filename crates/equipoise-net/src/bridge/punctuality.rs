@@ -6,13 +6,15 @@ use crate::lateness::LatenessMeter;
 use crate::watchdog::StallLog;
 use crate::{Lateness, Time};
 
-/// A stall invalidates a whole window of this length. Ours: long compared with a stall, short compared with a run.
+/// A stall invalidates a whole window of this length. Our choice: long compared with a stall, short compared with a
+/// run.
 const WINDOW: Span = Span::from_millis(100);
 
-/// The backlog of a stall still leaves for this time after it. Ours: some hundred packets.
+/// Packets that were delayed by a stall still leave during this time after it. Our choice: enough for some hundred
+/// packets.
 const SETTLING: Span = Span::from_millis(5);
 
-/// Punctuality of a bridge: how much later than their path's ideal times packets left.
+/// Punctuality of a bridge: how late packets left, compared with the ideal times of their path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Punctuality {
     /// Over all packets; `None` if no packet left.
@@ -21,13 +23,13 @@ pub struct Punctuality {
     pub quiet: Option<Lateness>,
     /// Packets that left.
     pub packets: u64,
-    /// The number of packets in such windows.
+    /// The number of packets in windows without a stall.
     pub quiet_packets: u64,
 }
 
 /// Collects lateness, with and without the windows in which the machine stalled.
 ///
-/// A window is evaluated only after the next one has passed, so that the watchdog has run since.
+/// A window is evaluated only after the next window has passed, so that the watchdog has recorded all of its stalls.
 #[derive(Debug)]
 pub(super) struct PunctualityMeter {
     all: LatenessMeter,

@@ -20,13 +20,14 @@ const MAX_PACKET: usize = 66_000;
 /// Bytes of the longest interface name (Linux's `IFNAMSIZ` minus the final zero).
 const MAX_NAME: usize = 15;
 
-/// Packets that can wait in a device until they are read. Ours: a stall of 100 ms at 100 000 packets per second.
+/// Packets that can wait in a device until they are read. Our choice: enough for a stall of 100 ms at 100 000 packets
+/// per second.
 const READ_QUEUE: u32 = 10_000;
 
-/// The most packets read from a device in a row. Ours: takes some 50 µs.
+/// Maximum number of packets read from a device in a row. Our choice: this takes some 50 µs.
 const BATCH: usize = 64;
 
-/// Two TUN devices: packets that the host routes into one come out of the other.
+/// Two TUN devices: packets that the host routes into one device leave from the other.
 ///
 /// The kernel has already done the work of hardware offload: packets are no longer than the MTU, and their checksums
 /// are complete.
@@ -53,8 +54,8 @@ impl TunPorts {
         Ok(Self { devices, buffer: vec![0; MAX_PACKET], unsent: 0 })
     }
 
-    /// Reads the packets that the host routed into the device at `side`. They arrive at `horizon`, because they have no
-    /// timestamps.
+    /// Reads the packets that the host routed into the device at `side`. They have no timestamps, so they count as
+    /// arrived at `horizon`.
     fn take_in_at(&mut self, side: usize, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
         for _ in 0..BATCH {
             let Some(len) = self.devices[side].recv(&mut self.buffer)? else { break };
@@ -78,7 +79,7 @@ impl Tun {
         // The host sets addresses and routes and brings the device up.
         let device = DeviceBuilder::new().name(name).inherit_enable_state().build_sync().map_err(failed)?;
         device.set_nonblocking(true).map_err(failed)?;
-        // Optional: a user without rights may own a device, but cannot change it.
+        // An error is ignored: a user without rights may own a device, but cannot change it.
         let _ = device.set_tx_queue_len(READ_QUEUE);
         let fd = device.as_fd().try_clone_to_owned().map_err(failed)?;
         Ok(Self { fd, name: name.to_owned() })
@@ -104,7 +105,7 @@ fn refusal(name: &str, source: io::Error) -> NetError {
     let name = name.to_owned();
     match source.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => NetError::NoTun { source },
-        // Another program has it, or it is an interface of another kind.
+        // Another program has the device, or the name belongs to another kind of interface.
         Some(Errno::EBUSY | Errno::EINVAL | Errno::EEXIST) => NetError::TunTaken { name, source },
         _ => NetError::Tun { name, source },
     }

@@ -8,14 +8,15 @@ use crate::engine::{Arrival, BACK, FORWARD, Header, Manner, Medium, Packet, Port
 use crate::socket::wait;
 use crate::{Clock, NetError, Socket, SocketStats, Time, TimestampSource};
 
-/// Maximum clients with a socket at the same time. Ours: far above any experiment, far below the limit of open files.
+/// Maximum number of clients with a socket at a time. Our choice: far more than in any experiment, and far below the
+/// limit of open files.
 const CLIENTS: usize = 256;
 
-/// The socket of a client that was silent for this long, in both directions, is closed. Ours: twice the timeout of a
-/// UDP flow in middleboxes.
+/// The socket of a client that was silent for this long, in both directions, may be closed. Our choice: twice the
+/// timeout of a UDP flow in middleboxes.
 const IDLE: Span = Span::from_secs(60);
 
-/// The sockets of a UDP relay: one listening socket, and one towards the target for each client.
+/// The sockets of a UDP relay: a listening socket, and a socket towards the target for each client.
 #[derive(Debug)]
 pub(super) struct UdpPorts {
     listener: Socket,
@@ -23,7 +24,7 @@ pub(super) struct UdpPorts {
     /// Bytes that the headers add to a payload.
     headers: Size,
     clock: Clock,
-    /// By number. No number is used twice, so an answer in flight never reaches another client.
+    /// Clients by number. No number is used twice, so an answer in flight never reaches another client.
     clients: BTreeMap<u64, Client>,
     numbers: BTreeMap<SocketAddr, u64>,
     next_number: u64,

@@ -2,8 +2,9 @@
 //!
 //! A [`DtlsSrtp`] is one association with one peer. It has no socket and no clock: the caller passes received datagrams
 //! and the time, and sends the packets and datagrams it returns. The peer is known beforehand, from a configuration or
-//! an SDP ([`PeerConfig`]): an address, and the fingerprint of a certificate. DTLS 1.2 and 1.3; SRTP and SRTCP on one
-//! port (RFC 5761). [`OpenDtlsSrtp`] is an association over a socket, with one end of a session on a separate thread.
+//! an SDP ([`PeerConfig`]): an address, and the fingerprint of a certificate. It supports DTLS 1.2 and 1.3, with SRTP
+//! and SRTCP on one port (RFC 5761). [`OpenDtlsSrtp`] is an association over a socket, with one end of a session on a
+//! separate thread.
 //!
 //! Plain DTLS has no shared key that authenticates the first messages. An attacker who can send from the peer's address
 //! can therefore disturb a handshake, which then starts again, but cannot impersonate the peer. Between two ends of

@@ -20,7 +20,7 @@ impl OpenDtlsSrtp {
     /// Performs the handshake over `socket`; waits for the peer for at most `patience`.
     ///
     /// # Errors
-    /// [`NetError::NotOpened`] if the handshake fails or is not complete by then; the errors of the socket.
+    /// [`NetError::NotOpened`] if the handshake fails or takes longer than `patience`; the errors of the socket.
     pub fn open(socket: Socket, association: DtlsSrtp, patience: Span) -> Result<Self, NetError> {
         let clock = socket.clock().clone();
         let give_up = clock.now() + patience;
@@ -46,8 +46,8 @@ impl OpenDtlsSrtp {
         self.profile
     }
 
-    /// Runs `endpoint` on a separate thread, as [`run_endpoint`](crate::run_endpoint) does. If it is stopped, the
-    /// association is closed after its goodbye.
+    /// Runs `endpoint` on a separate thread, as [`run_endpoint`](crate::run_endpoint) does. If the endpoint is stopped,
+    /// the association is closed after the endpoint's goodbye.
     ///
     /// # Errors
     /// [`NetError::Spawn`] if no thread can be started.

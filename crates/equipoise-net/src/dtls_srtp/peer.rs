@@ -17,8 +17,8 @@ pub enum Setup {
 /// The peer of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerConfig {
-    /// Where it receives. It may send from another port of this address, as some implementations do; datagrams from
-    /// other addresses are dropped. With port 0, answers go to the port it sends from.
+    /// The address at which the peer receives. It may send from another port of this address, as some implementations
+    /// do; datagrams from other addresses are dropped. With port 0, answers go to the port from which the peer sends.
     pub address: SocketAddr,
     /// The fingerprint of its certificate. Another certificate is refused.
     pub fingerprint: Fingerprint,
@@ -47,14 +47,14 @@ pub enum PeerError {
     /// It has no usable fingerprint.
     #[error("the description's fingerprint cannot be used")]
     Fingerprint {
-        /// What is wrong with the last one.
+        /// What is wrong with the last fingerprint.
         #[from]
         source: FingerprintError,
     },
     /// It has no address, or a host name in place of one.
     #[error("the description's address is {found:?}; use the address at which the peer receives, as found by ICE")]
     Address {
-        /// Its text.
+        /// The text in place of an address.
         found: String,
     },
     /// The roles of the two ends do not match.
@@ -104,7 +104,7 @@ impl PeerConfig {
         from.ip().to_canonical() == self.address.ip().to_canonical()
     }
 
-    /// Where to answer a datagram from this address.
+    /// The destination of answers to a datagram from this address.
     pub(super) const fn answer_to(&self, from: SocketAddr) -> SocketAddr {
         if self.address.port() == 0 { from } else { self.address }
     }

@@ -13,11 +13,11 @@ use crate::secure::association::{Association, Failure, Step};
 use crate::secure::record::{self, ClientRandom};
 use crate::secure::{Keys, Role};
 
-/// An association with one peer, of any implementation. It has no socket and no clock.
+/// A DTLS-SRTP association with one peer of any implementation. It has no socket and no clock.
 ///
-/// To drive it, pass each received datagram to [`handle`](Self::handle), call [`on_timer`](Self::on_timer) at
-/// [`wake`](Self::wake), and after each of these calls send all datagrams that [`poll`](Self::poll) returns. As soon as
-/// it [is open](Self::standing), protect packets with [`protect`](Self::protect).
+/// To drive it, pass each received datagram to [`handle`](Self::handle), call [`on_timer`](Self::on_timer) at the time
+/// that [`wake`](Self::wake) returns, and after each of these calls send all datagrams that [`poll`](Self::poll)
+/// returns. As soon as the association [is open](Self::standing), protect packets with [`protect`](Self::protect).
 ///
 /// If this end is passive, a restarted peer can open the association again, from any port. Its keys then replace the
 /// earlier ones; late packets under the earlier keys are accepted for 5 s more.
@@ -46,11 +46,11 @@ struct Half {
     /// `None` if this end started the handshake.
     random: Option<ClientRandom>,
     association: Association,
-    /// The cookie request, sent again if the same hello comes again.
+    /// The cookie request, sent again if the same ClientHello arrives again.
     request: Vec<Vec<u8>>,
 }
 
-/// The result of the last handshake.
+/// The result of the last complete handshake.
 struct Live {
     from: SocketAddr,
     random: Option<ClientRandom>,
@@ -113,10 +113,11 @@ pub enum Arrival {
     Ignored(DropReason),
 }
 
-/// The most handshakes before the peer has returned the cookie, and the most after that. Ours: each takes 8 kB.
+/// Maximum handshakes whose peer has not returned the cookie yet, and maximum handshakes whose peer has returned it.
+/// Our choice: each handshake takes 8 kB of memory.
 const MOST_ASKED: usize = 32;
 const MOST_PROVED: usize = 8;
-/// Time between two attempts, and until the attempts end.
+/// Time between two attempts, and time until the active end gives up.
 const PAUSE: Span = Span::from_millis(500);
 const GIVE_UP: Span = Span::from_secs(30);
 /// How long packets under earlier keys are accepted.
@@ -156,7 +157,7 @@ impl DtlsSrtp {
         self.standing
     }
 
-    /// Why the last failed handshake failed, if one did.
+    /// The error of the last handshake that failed; `None` if no handshake failed.
     pub const fn trouble(&self) -> Option<&HandshakeError> {
         self.trouble.as_ref()
     }
@@ -166,7 +167,7 @@ impl DtlsSrtp {
         self.trouble
     }
 
-    /// The address packets are sent to, once it is known.
+    /// The address that packets are sent to; `None` while it is not known.
     pub fn peer(&self) -> Option<SocketAddr> {
         match &self.live {
             Some(live) => Some(self.config.answer_to(live.from)),
@@ -174,13 +175,13 @@ impl DtlsSrtp {
         }
     }
 
-    /// Handles a datagram. If it protects a packet, that packet is written to `plain`.
+    /// Handles a datagram. If it is a protected packet, the decrypted packet is written to `plain`.
     pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8], plain: &mut Vec<u8>) -> Arrival {
         plain.clear();
         if !self.config.expects(from) {
             return Arrival::Ignored(DropReason::Foreign);
         }
-        // RFC 7983, Sec. 7.
+        // The first byte distinguishes DTLS from SRTP (RFC 7983, Sec. 7).
         match datagram.first() {
             Some(20..=63) => {
                 self.on_records(now, from, datagram);
@@ -247,7 +248,7 @@ impl DtlsSrtp {
             self.half.push(Half { from, random: None, association, request: Vec::new() });
             self.drive(now, self.half.len() - 1);
         }
-        // Backwards, because failed handshakes are removed.
+        // The loop runs backwards, because failed handshakes are removed.
         for at in (0..self.half.len()).rev() {
             if let Some(half) = self.half.get_mut(at).filter(|half| half.association.wake() <= now) {
                 half.association.on_timer(now);
@@ -263,7 +264,8 @@ impl DtlsSrtp {
     }
 
     fn on_records(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        // Alerts in the clear are not authenticated. If the peer really failed, its silence shows that as well.
+        // Alerts in the clear are not authenticated, so they do not end a handshake. If the peer really failed, it
+        // stays silent.
         let (records, alert) = record::without_clear_alerts(datagram);
         self.alert = alert.or(self.alert);
         if records.is_empty() {
@@ -294,7 +296,7 @@ impl DtlsSrtp {
         }
     }
 
-    /// The index of the handshake that a hello belongs to, which may be a new one. `None` if the hello is to be
+    /// The index of the handshake that a hello belongs to; the handshake may be new. `None` if the hello is to be
     /// dropped.
     fn place_of_hello(&mut self, now: Time, from: SocketAddr, random: ClientRandom, is_second: bool) -> Option<usize> {
         let is_same = |half: &Half| half.from == from && half.random == Some(random);
@@ -307,7 +309,7 @@ impl DtlsSrtp {
             self.outbox.extend(half.request.iter().map(|request| (to, request.clone())));
             return None;
         }
-        // A late retransmission of the handshake that produced the current keys.
+        // A late retransmission of an earlier handshake is dropped.
         if is_second || self.live.as_ref().is_some_and(|live| live.random == Some(random)) {
             return None;
         }
@@ -317,7 +319,7 @@ impl DtlsSrtp {
         Some(self.half.len() - 1)
     }
 
-    /// Removes the oldest handshake of a kind if their number is at its limit.
+    /// Removes the oldest handshake that `is_such` accepts if there are at least `most` of them.
     fn make_room(&mut self, most: usize, is_such: impl Fn(&Half) -> bool) {
         if self.half.iter().filter(|half| is_such(half)).count() >= most {
             self.half.iter().position(is_such).map(|oldest| self.half.remove(oldest));
@@ -349,7 +351,7 @@ impl DtlsSrtp {
             return self.on_failure(now, failure);
         }
         if asked && !half.association.awaits_cookie() {
-            // The peer has proved this address. Its earlier handshakes are abandoned.
+            // The peer has returned the cookie from this address, so its earlier handshakes are abandoned.
             let half = self.half.remove(at);
             self.half.retain(|other| other.from != half.from || other.association.awaits_cookie());
             self.make_room(MOST_PROVED, |half| !half.association.awaits_cookie());
@@ -357,7 +359,7 @@ impl DtlsSrtp {
         }
     }
 
-    /// A handshake is complete: there are keys for a peer with this certificate.
+    /// A handshake is complete: there are keys for a peer whose certificate has the fingerprint `found`.
     fn on_done(&mut self, now: Time, half: Half, found: Fingerprint, keys: Keys) {
         let expected = self.config.fingerprint;
         if found != expected {
@@ -415,7 +417,7 @@ impl DtlsSrtp {
         self.half.len()
     }
 
-    /// The keys, to compare with the peer's.
+    /// The keys, which tests compare with the peer's keys.
     #[cfg(test)]
     pub(super) fn keys(&self) -> Option<&Keys> {
         self.live.as_ref().map(|live| live.srtp.keys())

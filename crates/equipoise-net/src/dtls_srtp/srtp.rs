@@ -9,7 +9,8 @@ use thiserror::Error;
 use crate::secure::protection::{MOST_MEDIA, MOST_REPORTS, source_of};
 use crate::secure::{Keys, Role};
 
-/// The most sources (SSRC) in each direction of an association: several times audio, video and their repairs.
+/// Maximum number of sources (SSRCs) in each direction of an association: enough for several times audio, video and
+/// their repairs.
 pub const MAX_SOURCES: usize = 64;
 
 /// A packet cannot be protected and must not be sent.
@@ -21,8 +22,8 @@ pub enum ProtectError {
     /// The packet is neither RTP nor RTCP.
     #[error("this is not an RTP or RTCP packet")]
     Malformed,
-    /// Its sequence number was used under these keys, or may have been. Two packets with one number would reveal both,
-    /// and with AES-GCM also the authentication key (RFC 3711, Sec. 9.1).
+    /// Its sequence number was used under these keys, or may have been. Two packets with the same number would reveal
+    /// their contents, and with AES-GCM also the authentication key (RFC 3711, Sec. 9.1).
     #[error(
         "packet {sequence} of source {ssrc:#010x} was protected before; a retransmission needs its own source (RFC 4588)"
     )]
@@ -63,8 +64,8 @@ struct Outward {
 /// Receiving state of one source.
 struct Inward {
     context: Context,
-    /// Sequence numbers already received. This window is our own, because the library's starts at the first packet,
-    /// even a forged one.
+    /// Replay window of received sequence numbers. The library's window is not used, because it starts at the first
+    /// packet, even a forged one.
     window: ReplayWindow,
 }
 
@@ -73,7 +74,7 @@ impl Srtp {
         Self { keys, role, outward: HashMap::new(), inward: HashMap::new() }
     }
 
-    /// The keys, to compare with the peer's.
+    /// The keys, which tests compare with the peer's keys.
     #[cfg(test)]
     pub(super) const fn keys(&self) -> &Keys {
         &self.keys

@@ -6,7 +6,7 @@ use equipoise_path::link::Capacity;
 
 use crate::Time;
 
-/// Measures the offered load of a route's most loaded forward link, between two calls.
+/// Measures the offered load of the most loaded link of a route in one direction, between two calls.
 ///
 /// No endpoint can measure this. A controller that uses it ([`PathLoad`](equipoise::control::PathLoad)) is an ideal for
 /// comparison, as in Waki 2013, Sec. 6.1.2.
@@ -41,8 +41,8 @@ impl LoadProbe {
         Self { links: self.links.clone(), offered: self.offered.clone(), seen, ..*self }
     }
 
-    /// Offered bytes over capacity since the last call, or since the emulator's origin for the first; above 1 in
-    /// overload. For several links, the maximum.
+    /// Offered bytes divided by capacity since the last call, or since the emulator's origin for the first call; above
+    /// 1 in overload. For several links, the maximum.
     ///
     /// `None` if there was no capacity: no time has passed, an outage, or no links.
     pub fn load(&mut self, now: Time) -> Option<f64> {

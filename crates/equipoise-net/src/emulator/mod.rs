@@ -1,4 +1,4 @@
-//! An emulated bottleneck: packets between two hosts are delayed and dropped as links would do.
+//! An emulated bottleneck: it delays and drops packets between two hosts as real links would.
 //!
 //! ```text
 //!   sender ──▶ entrance ═ forward links ═ exit ──▶ receiver
@@ -6,11 +6,12 @@
 //! ```
 //!
 //! On this host's loopback the entrance and the exit are UDP sockets, two for each route, and datagrams are relayed. In
-//! the middle of a [`TestBed`] they are its two interfaces: the hosts address each other, and all their IP packets, UDP
-//! or TCP, pass over the links of the route with their ports.
+//! the middle of a [`TestBed`] they are the two interfaces of the middle namespace: the hosts address each other, and
+//! each of their IP packets, UDP or TCP, passes over the links of the route that has its ports.
 //!
-//! Departure times are computed from the kernel's receive timestamps and the links' own recursion, so an emulator that
-//! is late for one packet does not delay the next. Lengths are those of IP packets.
+//! Departure times are computed from the kernel's receive timestamps and the state of the links, not from the time when
+//! the emulator runs. So an emulator that is late for one packet does not delay the next. Lengths are those of IP
+//! packets.
 
 mod gates;
 mod load;
@@ -58,10 +59,10 @@ pub struct Route {
     pub backward: Vec<usize>,
     /// Protocol of the flow; on the loopback only UDP.
     pub protocol: Protocol,
-    /// The sender's address, the only one that may use the entrance. In a test bed, port 0 at one of the two ends means
-    /// any port.
+    /// The sender's address, the only address that may use the entrance. In a test bed, port 0 at one of the two ends
+    /// means any port.
     pub sender: SocketAddr,
-    /// The receiver's address, the only one that may use the exit.
+    /// The receiver's address, the only address that may use the exit.
     pub receiver: SocketAddr,
 }
 
@@ -72,7 +73,7 @@ pub enum Protocol {
     Udp,
     /// A stream.
     Tcp {
-        /// The size of its IP packets. Joined segments are split to this size.
+        /// The size of its IP packets. Segments that offload has joined are split to this size.
         packet: Size,
     },
 }
@@ -92,9 +93,9 @@ pub struct EmulatorReport {
     pub lost_at_sockets: u64,
     /// Packets still in flight at the end.
     pub in_flight: u64,
-    /// How much later than its ideal time each packet left; `None` if no packet left.
+    /// How late packets left, compared with their ideal times; `None` if no packet left.
     pub lateness: Option<Lateness>,
-    /// Source of arrival times; user space if that holds for any of the sockets.
+    /// Source of arrival times; user space if any of the sockets has no kernel timestamps.
     pub timestamps: TimestampSource,
 }
 
@@ -120,7 +121,7 @@ impl Emulator {
     ///
     /// # Errors
     /// [`NetError::Link`] and [`NetError::UnknownLink`] for an invalid network, [`NetError::NoStream`] for a route that
-    /// is not UDP; as [`Socket::bind`], and [`NetError::Spawn`] if no thread can be started.
+    /// is not UDP, the errors of [`Socket::bind`], and [`NetError::Spawn`] if no thread can be started.
     pub fn start(clock: &Clock, config: EmulatorConfig) -> Result<Self, NetError> {
         if let Some(route) = config.routes.iter().position(|route| route.protocol != Protocol::Udp) {
             return Err(NetError::NoStream { route });
@@ -171,13 +172,13 @@ impl Emulator {
         Ok(Self { worker, routes, addresses, load })
     }
 
-    /// The address that the sender of `route` sends to and gets its reports from; `None` if there is no such route.
+    /// The address that the sender of `route` sends to and receives its reports from; `None` if there is no such route.
     pub fn entrance(&self, route: usize) -> Option<SocketAddr> {
         self.addresses.chunks(2).nth(route).and_then(|pair| pair.first()).copied()
     }
 
-    /// The address that the receiver of `route` gets its datagrams from and reports to; `None` if there is no such
-    /// route.
+    /// The address that the receiver of `route` receives its datagrams from and sends its reports to; `None` if there
+    /// is no such route.
     pub fn exit(&self, route: usize) -> Option<SocketAddr> {
         self.addresses.chunks(2).nth(route).and_then(|pair| pair.last()).copied()
     }
@@ -204,7 +205,7 @@ impl Emulator {
 }
 
 impl Route {
-    /// What identifies the packets of this route, which has this number.
+    /// What identifies the packets of this route; `number` is its index in the list of routes.
     fn known(&self, number: u64) -> (Known, (u64, Size)) {
         let (protocol, longest) = match self.protocol {
             Protocol::Udp => (UDP, Size::from_bytes(u64::MAX)),

@@ -9,14 +9,14 @@ use crate::engine::{Arrival, BACK, Departure, Manner, Medium, Packet};
 use crate::lateness::LatenessMeter;
 use crate::{HostClock, Time};
 
-/// Maximum bytes in flight, each packet counted with [`OVERHEAD`]. Ours: ten times the queue and propagation delay of a
-/// link of 1 Gbit/s and 100 ms.
+/// Maximum bytes in flight, each packet counted with [`OVERHEAD`]. Our choice: ten times the bandwidth-delay product of
+/// 1 Gbit/s and 100 ms.
 const MEMORY: usize = 128 << 20;
 
 /// Upper bound of a packet's memory in addition to its bytes.
 const OVERHEAD: usize = 128;
 
-/// Number of passed links for an out-of-band packet: more than there are.
+/// Value of [`Hop::passed`] for an out-of-band packet: more than there are links.
 const BESIDE: usize = usize::MAX;
 
 /// The links and the packets on them, in virtual time, without sockets.
@@ -29,7 +29,7 @@ pub(super) struct Network {
     ways: Vec<[Vec<usize>; 2]>,
     /// Bytes offered to each link so far.
     offered: Arc<[AtomicU64]>,
-    /// Packets between two links, before the first, or after the last.
+    /// Packets before their first link, between two links, or after their last link.
     between: Agenda<HostClock, Hop>,
     /// Bytes in flight, including overhead.
     held: usize,
@@ -64,7 +64,7 @@ pub(super) struct Hop {
     direction: usize,
     /// Number of links passed; [`BESIDE`] for an out-of-band packet.
     passed: usize,
-    /// IP bytes.
+    /// Size of the IP packet.
     size: Size,
     /// Queueing time in the links passed so far.
     waited: Span,
@@ -126,7 +126,7 @@ impl Network {
         self.sampling.take().map(|sampling| sampling.samples).unwrap_or_default()
     }
 
-    /// How much later than its ideal time each packet left.
+    /// How late packets left, compared with their ideal times.
     pub(super) const fn lateness(&self) -> &LatenessMeter {
         &self.lateness
     }
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(network.offered[0].load(Relaxed), 5000, "dropped packets were offered, too");
     }
 
-    /// If it fails, the hosts' address resolution waits behind the traffic.
+    /// If it fails, the hosts' address resolution waits in the queue of the traffic.
     #[test]
     fn what_goes_beside_the_traffic_takes_no_link() {
         let mut network = network(1, vec![vec![0]]);
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(network.offered[0].load(Relaxed), 0);
     }
 
-    /// A sample has the values of its nominal time, however late it is taken.
+    /// If it fails, a sample that is taken late has the values of a later time.
     #[test]
     fn samples_are_of_their_moment_and_not_of_the_look() {
         let mut network = network(1, vec![vec![0]]);
@@ -376,8 +376,7 @@ mod tests {
         assert_eq!(found, expected.map(|(at, share, dropped)| (micros(at), Some(share), dropped)));
     }
 
-    /// If it fails, live results show waiting times other than those in the emulated queues, or those of another
-    /// packet.
+    /// If it fails, live results show wrong queueing times, or the times of another packet.
     #[test]
     fn a_watcher_is_told_what_each_packet_waited_before_it_leaves() {
         let mut network = network(2, vec![vec![0, 1]]);
@@ -394,7 +393,8 @@ mod tests {
         let beside = Arrival { at: micros(1), manner: Manner::Beside, client: 0, header: HEADER };
         network.stage(FORWARD, beside, &PACKET);
         assert_eq!(drain(&mut network).len(), 4);
-        // A second link of the same rate has no queue: a packet that waited 1 ms at the first reaches it 1 ms later.
+        // The second link has the same rate, so it has no queue: a packet that waited 1 ms at the first link reaches it
+        // 1 ms later.
         let found: Vec<_> = heard.try_iter().collect();
         let expected = [(12_000, 0, 1), (13_000, 1000, 2), (14_000, 2000, 3)];
         let size = Size::from_bytes(1000);

@@ -16,14 +16,15 @@ pub struct Passed<'a> {
     pub is_back: bool,
     /// Size of the IP packet.
     pub size: Size,
-    /// Total waiting time in the queues of its route, without propagation, jitter, and its own transmission times.
+    /// Total waiting time in the queues of its route, without propagation delay, jitter, and the packet's own
+    /// transmission times.
     pub waited: Span,
     /// The payload of a UDP datagram; `None` for other packets.
     pub datagram: Option<&'a [u8]>,
 }
 
-/// Called for each packet that leaves an emulator, on the emulator's thread and before the packet is sent; a slow one
-/// delays packets.
+/// Called for each packet that leaves an emulator, on the emulator's thread and before the packet is sent; a slow
+/// watcher delays packets.
 #[derive(Clone)]
 pub struct Watcher(Arc<dyn Fn(&Passed<'_>) + Send + Sync>);
 

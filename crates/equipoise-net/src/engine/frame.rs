@@ -26,7 +26,7 @@ const ICMP_ERRORS: [u8; 4] = [3, 5, 11, 12];
 const ICMPV6: u8 = 58;
 /// The largest type of an error message (RFC 4443, Sec. 2.1).
 const LAST_ICMPV6_ERROR: u8 = 127;
-/// Bytes before the quoted packet, in either version.
+/// Bytes of the ICMP header before the quoted packet, in both versions.
 const ICMP_HEADER: usize = 8;
 /// Router and neighbour solicitations and advertisements, and redirects (RFC 4861, Sec. 4).
 const NEIGHBOUR_DISCOVERY: RangeInclusive<u8> = 133..=137;
@@ -36,7 +36,8 @@ const NEIGHBOUR_DISCOVERY: RangeInclusive<u8> = 133..=137;
 pub(crate) struct Ip {
     /// Offset of its first byte.
     pub(crate) start: usize,
-    /// Its length from the header, or up to the frame's end if that is shorter or the header gives no length.
+    /// Its length as given in the header, or up to the end of the frame if that is shorter or the header gives no
+    /// length.
     pub(crate) len: usize,
     /// Length of its header.
     pub(crate) header: usize,

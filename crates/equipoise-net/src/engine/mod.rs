@@ -4,8 +4,8 @@
 //!   ports ──▶ medium ──▶ ports        a medium: the pipes of a bridge, or the network of an emulator
 //! ```
 //!
-//! Departure times are computed from the kernel's receive timestamps and the medium's own recursion, so a thread that
-//! is late for one packet does not delay the next.
+//! Departure times are computed from the kernel's receive timestamps and the medium's state, not from the time when the
+//! thread runs. So a thread that is late for one packet does not delay the next.
 
 mod frame;
 mod interface;
@@ -26,21 +26,21 @@ pub(crate) use packet::{Known, PacketPorts, Traffic};
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError, Time, TimestampSource};
 
-/// With `spin`, how long before a packet is due the thread stops sleeping. Ours: longer than nearly every wake-up
-/// takes.
+/// If `spin` is set, the thread stops sleeping this long before a packet is due. Our choice: longer than almost every
+/// wake-up takes.
 const SPIN: Span = Span::from_micros(200);
 
-/// A sleep ends this long before the shortest delay, so that no packet is due during it. Ours: longer than nearly every
-/// wake-up takes.
+/// A sleep is shorter than the shortest delay by this time, so that no packet becomes due during it. Our choice: longer
+/// than almost every wake-up takes.
 const MARGIN: Span = Span::from_micros(200);
 
-/// The longest sleep, because receive buffers are finite. Ours: 125 kB at 1 Gbit/s.
+/// The longest sleep, because receive buffers are finite. Our choice: in this time 125 kB arrive at 1 Gbit/s.
 const LONGEST_SLEEP: Span = Span::from_millis(1);
 
-/// Length of a header (RFC 768).
+/// Length of a UDP header in bytes (RFC 768).
 const UDP_HEADER: usize = 8;
 
-/// The sides, and the directions that begin at them.
+/// The two sides, and the directions that begin at these sides.
 pub(crate) const FORWARD: usize = 0;
 pub(crate) const BACK: usize = 1;
 
@@ -58,7 +58,7 @@ pub(crate) struct Packet {
 pub(crate) enum Header {
     /// In the packet's bytes, at this offset.
     Inside(usize),
-    /// Not in the bytes: the kernel makes it, with this ECN field.
+    /// Not in the bytes: the kernel makes the header, with this ECN field.
     Apart(Ecn),
 }
 
@@ -150,7 +150,7 @@ pub struct PortStats {
     pub taken_apart: u64,
     /// Checksums left to hardware offload that were computed here.
     pub checksums: u64,
-    /// Source of arrival times; user space if that holds for any of the sockets.
+    /// Source of arrival times; user space if any of the sockets has no kernel timestamps.
     pub timestamps: TimestampSource,
 }
 
@@ -186,9 +186,9 @@ pub(crate) trait Ports {
 
 /// The path in virtual time, without sockets.
 pub(crate) trait Medium {
-    /// Stages a packet that arrived at the start of `direction`; not always in order of arrival.
+    /// Stages a packet that arrived at the start of `direction`. Packets need not be staged in the order of arrival.
     fn stage(&mut self, direction: usize, arrival: Arrival, bytes: &[u8]);
-    /// All packets that arrived until `horizon` are staged; they now enter the path.
+    /// Called when all packets that arrived until `horizon` are staged: they now enter the path.
     fn enter(&mut self, horizon: Time);
     /// The time of the next event; `None` if no packet is in flight.
     fn next(&self) -> Option<Time>;
@@ -228,8 +228,8 @@ impl<P: Ports, M: Medium> Engine<P, M> {
         Ok(self)
     }
 
-    /// How long no unread packet can be due: in that time arrivals may wait in the sockets, so that the thread need not
-    /// wake for each. `None` if there is no such time, or if packets have no arrival timestamps.
+    /// How long arrivals may wait unread in the sockets, because none of them can become due in this time. The thread
+    /// then need not wake for each packet. `None` if there is no such time, or if packets have no arrival timestamps.
     fn sleep(&self) -> Option<Span> {
         let sleep = (self.medium.least_delay() - MARGIN).min(LONGEST_SLEEP);
         (self.ports.stamped() && sleep > Span::ZERO).then_some(sleep)

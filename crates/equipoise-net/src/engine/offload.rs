@@ -1,5 +1,6 @@
-//! Software replacement for hardware offload: a packet socket receives packets with open checksums and with TCP
-//! segments still joined. A veth pair completes neither, and its far end may be in a namespace of another user.
+//! Software replacement for hardware offload: a packet socket receives packets with incomplete checksums and with TCP
+//! segments still joined. A veth pair completes neither, and its far end may be in a namespace of another user, where
+//! offload cannot be turned off.
 
 use super::frame::{IPV6_HEADER, Ip, u16_at};
 
@@ -26,7 +27,7 @@ const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
 /// Completes a checksum that holds only the sum of the pseudo-header, as a sender with checksum offload leaves it.
-/// Returns whether there was one.
+/// Returns whether the checksum was incomplete.
 ///
 /// If a complete checksum happens to have that value, the result is the same.
 pub(super) fn complete_checksum(frame: &mut [u8], ip: Ip) -> bool {
@@ -163,7 +164,7 @@ mod tests {
     use super::super::frame::ip_in;
     use super::*;
 
-    /// A frame with an open checksum, as a sender with offload leaves it.
+    /// A frame with an incomplete checksum, as a sender with offload leaves it.
     fn packet(v6: bool, protocol: u8, payload: usize) -> Vec<u8> {
         let l4_header = if protocol == TCP { 20 } else { 8 };
         let l4 = l4_header + payload;

@@ -16,7 +16,7 @@ use super::{Arrival, BACK, FORWARD, Header, Manner, Medium, Packet, PortStats, P
 use crate::socket::{Message, RECEIVE_BUFFER, control_buffer, recv_stamped, wait_readable};
 use crate::{Clock, NetError, Time, TimestampSource};
 
-/// Bytes of the longest frame. Ours: twice the default limit of offloads.
+/// Bytes of the longest frame. Our choice: twice the default limit of segmentation offload.
 const MAX_FRAME: usize = 128 << 10;
 
 /// Types of packets that this host itself sends (Linux's `PACKET_OUTGOING`, `PACKET_LOOPBACK`).
@@ -25,18 +25,18 @@ const OWN_KINDS: [u8; 2] = [4, 5];
 /// Which packets may use the path.
 #[derive(Debug)]
 pub(crate) enum Traffic {
-    /// All; packets are limited by the interfaces' MTU.
+    /// All packets, up to the interfaces' MTU.
     Any,
     /// Only these flows, each with its client number; all others are counted as foreign.
     Known(BTreeMap<Known, (u64, Size)>),
 }
 
-/// What identifies a flow. The map holds its number and the size of its longest IP packets.
+/// What identifies a flow. [`Traffic::Known`] maps it to the flow's number and the size of its longest IP packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Known {
     /// The number of the protocol above IP.
     pub(crate) protocol: u8,
-    /// The ports at the first and the second side; one of them may be 0 for any.
+    /// The ports at the first and the second side; one of them may be 0 for any port.
     pub(crate) ports: [u16; 2],
 }
 
@@ -81,7 +81,7 @@ impl PacketSocket {
         let fd = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).map_err(failed)?;
         bind(fd.as_raw_fd(), &interface.address).map_err(failed)?;
         let kernel = setsockopt(&fd, sockopt::ReceiveTimestampns, &true).is_ok();
-        // Optional: the socket also works without them.
+        // These options are not necessary: the socket also works without them.
         if setsockopt(&fd, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
             let _ = setsockopt(&fd, sockopt::RcvBuf, &RECEIVE_BUFFER);
         }
@@ -113,11 +113,11 @@ impl PacketSocket {
 }
 
 impl Traffic {
-    /// The number and the longest packet, at most `mtu`, of the flow that a packet from `side` belongs to; `None` if
-    /// there is no such flow.
+    /// The number of the flow that a packet from `side` belongs to, and the length of its longest packet, at most
+    /// `mtu`; `None` if there is no such flow.
     ///
     /// An ICMP error belongs to the flow of the packet that it quotes, which went in the other direction. For example,
-    /// the kernel answers with one if a report arrives after its session has ended.
+    /// the kernel sends an ICMP error if a report arrives after its session has ended.
     fn flow(&self, side: usize, frame: &[u8], ip: Ip, mtu: usize) -> Option<(u64, usize)> {
         let known = match self {
             Self::Any => return Some((0, mtu)),
@@ -240,7 +240,7 @@ mod tests {
         frame
     }
 
-    /// If it fails, a flow uses another flow's links, or a foreign packet uses any.
+    /// If it fails, a flow uses another flow's links, or a foreign packet uses a flow's links.
     #[test]
     fn a_flow_is_known_by_its_ports_in_both_directions_and_nobody_else_is() {
         let known = |protocol| Known { protocol, ports: [1000, 2000] };

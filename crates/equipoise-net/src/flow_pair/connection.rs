@@ -15,7 +15,8 @@ use crate::tcp::diagnosis::{Diagnosis, Progress};
 use crate::tcp::{failed, is_gone};
 use crate::{NetError, Time};
 
-/// Number of round trips for which the preset window is paced. Ours: by then acknowledgements clock the sender.
+/// Number of round trips for which the preset window is paced. Our choice: after these, acknowledgements clock the
+/// sender.
 const PACED_ROUND_TRIPS: i64 = 4;
 /// Whether the host resets TCP's window after an idle time.
 const AFTER_IDLE: &str = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
@@ -55,7 +56,8 @@ impl Connection {
     pub(super) fn new(stream: TcpStream, control: Option<WindowControl>) -> Result<Self, NetError> {
         let (local, peer) = (stream.local_addr().map_err(failed("open"))?, stream.peer_addr().map_err(failed("open"))?);
         let headers = if peer.is_ipv4() { 40 } else { 60 };
-        // Removing a window that was never set has no effect, and shows whether setting one is possible.
+        // Setting a window of 0 removes a preset window. No window is set yet, so this changes nothing, but shows
+        // whether windows can be set.
         let can_set = |control: &WindowControl| control.set(stream.as_fd(), 0).is_ok();
         let preset = match (&control, MaxPacingRate.set(&stream, &UNLIMITED)) {
             (Some(control), _) if can_set(control) => WindowPreset::Set,
@@ -76,7 +78,7 @@ impl Connection {
         name.to_string_lossy().trim_end_matches('\0').to_owned()
     }
 
-    /// Its state; `None` if the kernel no longer has the connection.
+    /// The state of the connection; `None` if the kernel no longer has the connection.
     pub(super) fn look(&mut self) -> Result<Option<TcpState>, NetError> {
         let Some(found) = self.diagnosis.progress()? else { return Ok(None) };
         let lost = found.is_reducing || found.retransmissions != self.last.retransmissions;
@@ -124,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// Limits each of the first round trips to `window`, by the means that the host allows.
+    /// Limits each of the first round trips to `window`, by the means that the host permits.
     fn preset_window(&mut self, now: Time, window: Size) {
         match self.preset {
             WindowPreset::Set => {
@@ -138,7 +140,7 @@ impl Connection {
         }
     }
 
-    /// Paces to one `window` per round trip, for the first round trips.
+    /// Paces the first round trips to one `window` per round trip.
     fn pace(&mut self, now: Time, window: Size) {
         let round_trip = self.last.round_trip;
         if round_trip <= Span::ZERO {
@@ -164,11 +166,11 @@ impl Connection {
         }
     }
 
-    /// What to poll for: the peer's end, and, if `awaited` is set, fewer unsent bytes than that.
+    /// What to poll for: the end of the peer's stream, and, if `awaited` is set, fewer than `awaited` unsent bytes.
     pub(super) fn poll(&mut self, awaited: Option<u64>) -> PollFd<'_> {
         if awaited.is_some() && awaited != self.awaited {
             let least = u32::try_from(awaited.unwrap_or(0)).unwrap_or(u32::MAX).clamp(1, i32::MAX as u32);
-            // If it fails, the pair's periodic checks take its place.
+            // If this fails, the pair's periodic checks replace it.
             let _ = SockRef::from(&self.stream).set_tcp_notsent_lowat(least);
             self.awaited = awaited;
         }
@@ -195,7 +197,7 @@ pub(super) fn idle_window() -> IdleWindow {
     }
 }
 
-/// The address of a peer in the form used in datagrams.
+/// The same address with another port.
 pub(super) fn at_port(address: SocketAddr, port: u16) -> SocketAddr {
     let mut address = address;
     address.set_port(port);

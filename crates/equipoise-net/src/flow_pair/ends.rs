@@ -22,7 +22,7 @@ use crate::testbed::Namespace;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{Clock, NetError, Observer, Socket, TcpHosts, TestBed, TestHost, Time};
 
-/// Both ends of a flow pair between the hosts of a test bed, before it is opened.
+/// Both ends of a flow pair between the hosts of a test bed, before the flow is opened.
 #[derive(Debug)]
 pub struct PairEnds {
     clock: Clock,
@@ -53,7 +53,7 @@ pub struct PairHosts {
 pub struct PairPlan {
     /// When the sender connects and starts to send.
     pub start: Time,
-    /// Size of the ADUs; the application always has another one ready.
+    /// Size of the ADUs; the application always has another ADU ready.
     pub adu: Size,
     /// Configuration of the sending end.
     pub near: SenderConfig,
@@ -74,7 +74,7 @@ impl PairEnds {
     ///
     /// # Errors
     /// [`NetError::NoCongestionControl`] if the kernel has none of this name, [`NetError::Tcp`] and [`NetError::Bind`]
-    /// if a socket cannot be opened, and as [`TestBed::inside`].
+    /// if a socket cannot be opened, and the errors of [`TestBed::inside`].
     pub fn open(bed: &TestBed, clock: &Clock, hosts: PairHosts) -> Result<Self, NetError> {
         let PairHosts { port, tcp, window_control } = hosts;
         let window_name = window_control.as_ref().map(WindowControl::congestion_control);
@@ -220,8 +220,8 @@ struct Door {
 }
 
 impl Door {
-    /// The connection and the SSRC of the sender's packets, once both hellos are exchanged; `None` if it is stopped
-    /// before.
+    /// Returns the connection and the SSRC of the sender's packets when both hellos are exchanged; `None` if it is
+    /// stopped before that.
     fn meet(self, stop: &AtomicBool) -> Result<Option<(TcpStream, u32)>, NetError> {
         let mut opening: Option<Opening> = None;
         while !stop.load(Ordering::Relaxed) {

@@ -10,7 +10,7 @@ use super::{PairConfig, WindowControl};
 use crate::tcp::{failed, set_congestion_control, set_packet_size};
 use crate::{Clock, NetError, Socket};
 
-/// Idle time of a connection before TCP keep-alive probes it. Ours, as is the pause between probes.
+/// Idle time of a connection before TCP keep-alive probes it, and time between two probes. Our choice.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_PAUSE: Duration = Duration::from_secs(5);
 
@@ -22,7 +22,7 @@ pub(super) struct Link {
     pub(super) window_control: Option<WindowControl>,
     pub(super) local: Option<SocketAddr>,
     pub(super) patience: Span,
-    /// Size of TCP's IP packets with full segments; `None` for the path's.
+    /// Size of TCP's IP packets with full segments; `None` for the size that fits the path.
     pub(super) packet: Option<Size>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Opened {
 /// Connects to a receiver, for packets of this SSRC, and reads its hello.
 ///
 /// # Errors
-/// [`NetError::NoPair`] if there is none, [`NetError::NoCongestionControl`], and the system's errors.
+/// [`NetError::NoPair`] if there is no receiver, [`NetError::NoCongestionControl`], and the system's errors.
 pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> Result<Opened, NetError> {
     let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let socket = Socket::bind(link.local.unwrap_or((any, 0).into()), clock)?;
@@ -83,7 +83,7 @@ pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> R
 /// Enables keep-alive, so that the kernel notices a dead peer even if nothing is sent.
 pub(super) fn keep_alive(stream: &TcpStream) {
     let how = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE_PAUSE).with_retries(3);
-    // If it fails, a host that lost its power is never noticed.
+    // If this fails, the loss of a host without power is never noticed.
     let _ = SockRef::from(stream).set_tcp_keepalive(&how);
 }
 

@@ -18,11 +18,11 @@ use crate::tcp::failed;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{Clock, NetError, Time};
 
-/// Flows that may wait to be accepted. Ours: the usual backlog of a listening socket.
+/// Maximum number of flows that wait to be accepted. Our choice: the usual backlog of a listening socket.
 const BACKLOG: usize = 128;
-/// Connections whose hello has not arrived; further ones wait in the kernel. Ours.
+/// Maximum number of connections whose hello has not arrived; further connections wait in the kernel. Our choice.
 const OPENING: usize = 64;
-/// How long a connection may take to send its hello. Ours: a silent connection does not block others for long.
+/// How long a connection may take to send its hello. Our choice: a silent connection does not block others for long.
 pub(super) const PATIENCE: Span = Span::from_secs(5);
 
 /// Accepts flow pairs.
@@ -37,10 +37,10 @@ pub struct PairListener {
 }
 
 impl PairListener {
-    /// Listens at `address`; port 0 takes any free one.
+    /// Listens at `address`; port 0 means any free port.
     ///
-    /// TCP listens there. The first flow receives its datagrams at the same UDP port if that is free; others at any
-    /// port.
+    /// TCP listens at this address. The first flow receives its datagrams at the same UDP port if that port is free;
+    /// the other flows use any free ports.
     ///
     /// # Errors
     /// [`NetError::Tcp`] if the address is not available, [`NetError::Spawn`] if no thread can be started.
@@ -80,7 +80,8 @@ impl PairListener {
         self.arriving.poll_recv(context)
     }
 
-    /// Connections closed because they were not flow pairs, sent no hello, or found 128 others waiting to be accepted.
+    /// Number of connections closed because they were not flow pairs, sent no hello, or found 128 others waiting to be
+    /// accepted.
     pub fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }
@@ -114,7 +115,7 @@ pub(super) struct Opening {
     give_up: Time,
 }
 
-/// Result of reading from such a connection.
+/// Result of reading the hello of a connection.
 pub(super) enum Heard {
     NotYet,
     Pair(PairHello),
@@ -144,13 +145,13 @@ impl Door {
                     self.opening.push(Opening::new(stream, self.clock.now() + PATIENCE));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // It was closed before it was accepted.
+                // The connection was closed before it was accepted.
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
                 Err(source) if self.opening.is_empty() && self.queue.is_closed() => {
                     return Err(failed("accept")(source));
                 }
                 Err(_) => {
-                    // Out of descriptors or memory for now: others may release theirs.
+                    // The system has no descriptors or memory at the moment; other flows may release some.
                     self.clock.sleep_until(self.clock.now() + STOP_CHECK);
                     break;
                 }
@@ -159,7 +160,7 @@ impl Door {
         Ok(())
     }
 
-    /// Reads from all connections, and removes the finished ones.
+    /// Reads from all connections, and removes the finished connections.
     fn hear(&mut self) {
         let now = self.clock.now();
         for mut opening in std::mem::take(&mut self.opening) {

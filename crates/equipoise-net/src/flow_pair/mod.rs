@@ -28,8 +28,8 @@
 //! each end that serves them, and queues between that thread and the application. Every blocking call also has a form
 //! for tasks, `…_async`, which uses the same thread: timers and sockets of the async runtime carry no data.
 //!
-//! TCP is the host's own. Its unsent bytes are bounded with `TCP_NOTSENT_LOWAT`, and its acknowledgements are read from
-//! the kernel's connection state. [`PairState`] shows what the host does not permit.
+//! TCP is the host's own implementation. Its unsent bytes are bounded with `TCP_NOTSENT_LOWAT`, and its
+//! acknowledgements are read from the kernel's connection state. [`PairState`] shows what the host permits.
 
 mod adu;
 mod connection;
@@ -62,13 +62,13 @@ use crate::Closed;
 /// Configuration of the sending end of a flow pair.
 #[derive(Clone, Debug)]
 pub struct PairConfig {
-    /// When it probes and when it runs.
+    /// Lengths and ends of the probing periods (TCP) and running periods (RTP).
     pub tpba: TpbaConfig,
     /// The control law of running periods.
     pub running: RunningConfig,
-    /// Largest size of the RTP half's IP packets, headers included.
+    /// Largest size of RTP's IP packets, headers included.
     pub packet_size: Size,
-    /// Time between two requests for a report on the RTP half.
+    /// Time between two requests for a report on RTP.
     pub report_interval: Span,
     /// The name of the kernel's congestion control for TCP; `None` for the host's default.
     pub congestion_control: Option<String>,
@@ -81,7 +81,8 @@ pub struct PairConfig {
 }
 
 impl Default for PairConfig {
-    /// A flow as in the paper, with packets of 1200 bytes: 1 s between reports (Tobe 1999, Sec. 6.1), 5 s of patience (ours).
+    /// A flow as in the paper, with packets of 1200 bytes: 1 s between reports (Tobe 1999, Sec. 6.1) and 5 s of
+    /// patience (our choice).
     fn default() -> Self {
         Self {
             tpba: TpbaConfig::PAPER,
@@ -101,7 +102,7 @@ impl Default for PairConfig {
 pub struct PairState {
     /// The transport that carries ADUs now.
     pub period: Period,
-    /// The last rate of IP packets that was measured or set; `None` before the first.
+    /// The last rate of IP packets that was measured or set; `None` before the first rate.
     pub rate: Option<Rate>,
     /// TCP's congestion window, in bytes of the stream.
     pub window: Size,

@@ -32,11 +32,11 @@ pub struct PairReceiver {
 }
 
 impl PairReceiver {
-    /// Number of ADUs that may wait to be taken, in addition to those held for reordering. Ours, as is
+    /// Maximum number of ADUs that wait to be taken, in addition to those held for reordering. Our choice, as is
     /// [`MOST`](Self::MOST).
     pub const MOST_ADUS: usize = 4096;
-    /// Maximum bytes of ADUs that wait to be taken. Beyond that, nothing more is accepted: TCP is held up, and in a running
-    /// period ADUs are finally dropped.
+    /// Maximum bytes of ADUs that wait to be taken. Beyond that, nothing more is accepted: TCP has to wait, and in a
+    /// running period ADUs are finally dropped.
     pub const MOST: usize = Shared::MOST;
 
     /// Receives the flow whose sender connected with `stream` and sent `hello`. Returns the hello to answer with.

@@ -19,7 +19,7 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Observer, Socket, Time};
 
-/// Datagrams, and reads of the stream, in a row before others have their turn.
+/// Maximum number of datagrams, and of reads of the stream, in a row before other work.
 const BATCH: usize = 64;
 /// Bytes per read of the stream.
 const PIECE: usize = 64 << 10;
@@ -30,7 +30,7 @@ pub(super) struct Shared {
     /// Bytes in the queue.
     pub(super) waiting: AtomicUsize,
     pub(super) end: OnceLock<PairEnd>,
-    /// Whether the thread waits for room; then it is woken when there may be some.
+    /// Whether the thread waits for room in the queue. If so, it is woken when the application takes an ADU.
     held: AtomicBool,
     wakeup: EventFd,
 }
@@ -49,7 +49,7 @@ impl Shared {
     pub(super) fn taken(&self, bytes: usize) {
         self.waiting.fetch_sub(bytes, Ordering::SeqCst);
         if self.held.swap(false, Ordering::SeqCst) {
-            // It fails only if its counter overflows, and then it is already readable.
+            // The write fails only if the counter would overflow; then the descriptor is already readable.
             let _ = self.wakeup.write(1);
         }
     }
@@ -60,15 +60,15 @@ pub(super) struct Receiving<O> {
     end: Receiver,
     stream: TcpStream,
     socket: Socket,
-    /// The sender's TCP address, and the source of its datagrams once one has arrived.
+    /// The sender's TCP address, and the source address of its datagrams once a datagram has arrived.
     peer: SocketAddr,
     reports_to: Option<SocketAddr>,
     source: u32,
-    /// The queue for ADUs; without it they are dropped once the observer has seen them.
+    /// The queue for ADUs; if it is `None`, ADUs are dropped after the observer has seen them.
     queue: Option<mpsc::Sender<Adu>>,
     shared: Arc<Shared>,
     observe: O,
-    /// Bytes read from the stream; the first `used` ones have been passed to the pair.
+    /// Bytes read from the stream; the first `used` bytes have been passed to the pair.
     piece: Vec<u8>,
     used: usize,
     /// Why the stream has ended.
@@ -98,7 +98,7 @@ impl<O: Observer> Receiving<O> {
             if stop.load(Ordering::Relaxed) || self.queue.as_ref().is_some_and(mpsc::Sender::is_closed) {
                 return self.handle(self.now(), Input::Stop);
             }
-            // Datagrams first, with their arrival times, so that after a stall no datagram is taken for late.
+            // Datagrams are handled first, with their arrival times, so that after a stall no datagram counts as late.
             if self.take_datagrams()? {
                 self.take_stream()?;
             }
@@ -108,7 +108,7 @@ impl<O: Observer> Receiving<O> {
             let all_given = self.give();
             if self.ended && all_given {
                 let end = self.over.unwrap_or(PairEnd::Lost);
-                // It is set only once.
+                // The end is set only once.
                 let _ = self.shared.end.set(end);
                 return Ok(());
             }
@@ -116,7 +116,7 @@ impl<O: Observer> Receiving<O> {
         }
     }
 
-    /// Handles waiting datagrams; returns whether none is left.
+    /// Handles waiting datagrams; returns whether all of them are handled.
     fn take_datagrams(&mut self) -> Result<bool, NetError> {
         for _ in 0..BATCH {
             let Some(received) = self.socket.recv(&mut self.buffer)? else { return Ok(true) };
@@ -141,7 +141,7 @@ impl<O: Observer> Receiving<O> {
                     self.observe.on_stream(now, Size::from_bytes(read as u64));
                 }
                 self.obey(now)?;
-                // Delivered at once if possible, so that there is room for more.
+                // ADUs are delivered at once if possible, so that there is room for more.
                 self.give();
             }
             if self.used < self.piece.len() || self.over.is_some() || !self.end.wants_tcp() {
@@ -176,7 +176,7 @@ impl<O: Observer> Receiving<O> {
             match output {
                 Output::Transmit(transmit) => {
                     if let Some(to) = self.reports_to {
-                        // The output is a complete report.
+                        // The receiving end transmits only reports.
                         self.socket.answer(to, &transmit);
                     }
                 }
@@ -195,7 +195,7 @@ impl<O: Observer> Receiving<O> {
         Ok(())
     }
 
-    /// Delivers ADUs while there is room in the queue; returns whether none is left.
+    /// Delivers ADUs while there is room in the queue; returns whether all of them are delivered.
     fn give(&mut self) -> bool {
         loop {
             let has_room = self.shared.waiting.load(Ordering::SeqCst) < Shared::MOST;
@@ -208,7 +208,7 @@ impl<O: Observer> Receiving<O> {
                 Ok(place) if has_room => {
                     let Some(adu) = self.end.take_adu() else { return true };
                     self.observe.on_event(self.socket.clock().now(), &delivered(&adu));
-                    // Counted before the application can take it.
+                    // The ADU is counted before the application can take it.
                     self.shared.waiting.fetch_add(adu.data.len(), Ordering::SeqCst);
                     let data = adu.data.to_vec();
                     place.send(Adu { number: adu.number, missing: adu.missing, over: adu.over, data });
@@ -216,7 +216,8 @@ impl<O: Observer> Receiving<O> {
                 // The application has dropped the queue.
                 Err(TrySendError::Closed(())) => return true,
                 Ok(_) | Err(TrySendError::Full(())) => {
-                    // There is room if the application took an ADU in the meantime.
+                    // After `held` is set, the queue is tried once more: the application may have taken an ADU in the
+                    // meantime.
                     if self.shared.held.swap(true, Ordering::SeqCst) {
                         return false;
                     }

@@ -20,7 +20,7 @@ use crate::{Clock, NetError, PayloadSender, Time};
 
 /// A dynamic payload type (RFC 3551, Sec. 3).
 const PAYLOAD_TYPE: u8 = 96;
-/// The longest ADU.
+/// The longest ADU, in bytes.
 const LONGEST: usize = AduHeader::LONGEST as usize;
 
 /// The sending end of a flow pair.
@@ -77,16 +77,16 @@ impl PairSender {
         blocking(move || Self::connect(peer, &config)).await
     }
 
-    /// Sends the last bytes of an ADU, or all of it, and blocks while there is no room for them.
+    /// Sends a whole ADU, or the last bytes of the current ADU. Blocks while there is no room for them.
     ///
     /// # Errors
-    /// [`SendError::TooLong`] if the ADU would be too long; then nothing is taken. [`SendError::Closed`] if the flow is
-    /// over; [`close`](Self::close) returns the reason.
+    /// [`SendError::TooLong`] if the ADU would be too long; then no byte is accepted. [`SendError::Closed`] if the flow
+    /// is over; [`close`](Self::close) returns the reason.
     pub fn send(&mut self, data: &[u8]) -> Result<(), SendError> {
         self.send_as(data, true)
     }
 
-    /// As [`send`](Self::send), for bytes after which the ADU continues.
+    /// As [`send`](Self::send), for a part of an ADU that is not its end.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -110,8 +110,8 @@ impl PairSender {
 
     /// As [`send`](Self::send), for a task.
     ///
-    /// If the future is dropped before it completes, some first part of the data belongs to the ADU; nothing if the
-    /// data is 64 kB or shorter.
+    /// If the future is dropped before it completes, a first part of the data may already belong to the ADU; none of it
+    /// if the data is 64 kB or shorter.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -146,7 +146,7 @@ impl PairSender {
         if found > LONGEST { Err(SendError::TooLong { found, most: LONGEST }) } else { Ok(()) }
     }
 
-    /// Bytes passed to `send` that neither transport has taken yet.
+    /// Bytes passed to `send` that neither TCP nor RTP has accepted yet.
     pub fn waiting(&self) -> usize {
         self.payloads.waiting()
     }
@@ -189,7 +189,7 @@ impl PairSender {
     }
 }
 
-/// Splits data into all but the last part, and the last part, which ends the ADU if `end` is set.
+/// Splits off the last part of the data, which ends the ADU. If `end` is not set, the last part is empty.
 fn split(data: &[u8], end: bool) -> (&[u8], &[u8]) {
     let before =
         if end { data.len().saturating_sub(1) / PayloadSender::PART * PayloadSender::PART } else { data.len() };

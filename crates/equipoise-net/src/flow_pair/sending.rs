@@ -18,16 +18,16 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Socket, Time};
 
-/// Datagrams, or rounds of TCP, in a row before others have their turn.
+/// Maximum number of datagrams, and of writes to TCP, in a row before other work.
 const BATCH: usize = 64;
-/// Time between two checks of TCP while RTP runs. Ours: its state is needed only when TCP begins again.
+/// Time between two checks of TCP while RTP runs. Our choice: TCP's state is needed only when TCP starts again.
 const IDLE_LOOK: Span = Span::from_millis(1);
 
 /// The data to send.
 pub(super) enum Supply {
-    /// From an application; `message` holds data that the pair had no room for yet.
+    /// From an application; `message` holds data for which the pair had no room yet.
     Application { queue: PayloadReceiver, message: Option<(Vec<u8>, bool)> },
-    /// Always another ADU with these bytes.
+    /// An endless sequence of ADUs with these bytes.
     Endless(Vec<u8>),
 }
 
@@ -117,11 +117,11 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
                     let Some((bytes, end)) = message.take_if(|(bytes, _)| room > 0 && bytes.len() <= room) else {
                         return Ok(());
                     };
-                    // It cannot fail: there is room, and the application's side has checked the length of the ADU.
+                    // This cannot fail: there is room, and the application's side has checked the length of the ADU.
                     let _ = self.end.push(now.assume_clock(), &bytes, end);
                 }
                 Supply::Endless(adu) => {
-                    // One ADU more than the transports have taken, as in the simulator.
+                    // One ADU always waits in addition to those that the transports have taken, as in the simulator.
                     if self.end.waiting() >= adu.len().max(1) || self.end.push(now.assume_clock(), adu, true).is_err() {
                         return Ok(());
                     }

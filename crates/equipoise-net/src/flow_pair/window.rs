@@ -47,8 +47,8 @@ impl IdleWindow {
     }
 }
 
-/// Sets a TCP connection's congestion window. Linux does not let applications do that, so it takes a special congestion
-/// control, such as `equipoise_kernel::PresetWindow`.
+/// Sets a TCP connection's congestion window. Linux does not let applications do that, so this needs a special
+/// congestion control, such as `equipoise_kernel::PresetWindow`.
 #[derive(Clone)]
 pub struct WindowControl {
     congestion_control: String,
@@ -58,8 +58,8 @@ pub struct WindowControl {
 type SetWindow = dyn Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync;
 
 impl WindowControl {
-    /// For connections with the congestion control of this name. `set` is called with a connection and a window in
-    /// segments, to apply from the next segment on; no data is in flight at that time.
+    /// A control for connections with the congestion control of this name. `set` is called with a connection and a
+    /// window in segments. The window has to apply from the next segment on; no data is in flight at that time.
     pub fn new(
         congestion_control: impl Into<String>,
         set: impl Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync + 'static,

@@ -6,9 +6,9 @@ use equipoise_session::Event;
 use super::news::Publisher;
 use crate::{HostStats, Observer, Time};
 
-/// What a sender knows of its path by the receiver's last report.
+/// A sender's measurements of its path, from the receiver's last report.
 ///
-/// `None` is what is not known: before the first report, and where a report had too few packets to say it.
+/// A value is `None` if it is not known: before the first report, or if a report had too few packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measurement {
     /// Reports so far.
@@ -16,52 +16,53 @@ pub struct Measurement {
     /// Mean of the delay that the session uses ([`SendConfig::delays`](crate::SendConfig::delays)), over the last
     /// report's interval.
     pub delay_mean: Option<Span>,
-    /// Its standard deviation.
+    /// Standard deviation of this delay.
     pub delay_deviation: Option<Span>,
-    /// From a request for a report to the report, less the time that the receiver held it (RFC 3550, Sec. 6.4.1).
+    /// Round-trip time: from the request for a report to its arrival, less the time that the receiver held it (RFC
+    /// 3550, Sec. 6.4.1).
     pub round_trip: Option<Span>,
     /// Share of the interval's packets that were lost, 0 to 1.
     pub fraction_lost: Option<f64>,
-    /// Packets that were sent and have not arrived, since the session began.
+    /// Packets that were sent and have not arrived since the session began.
     pub lost: Option<u64>,
-    /// How far the receiver's clock is ahead, with its uncertainty.
+    /// How far the receiver's clock is ahead of the sender's clock, with the uncertainty of this value.
     pub offset: Option<Offset>,
-    /// Why the rate is what it is; `None` before the first decision.
+    /// Why the controller chose the current rate; `None` before its first decision.
     pub reason: Option<Reason>,
 }
 
-/// What a receiver knows of a session.
+/// A receiver's measurements of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reception {
-    /// Packets that came, each counted once.
+    /// Packets received, each counted once.
     pub packets: u64,
     /// Bytes of their IP packets.
     pub bytes: u64,
-    /// Packets that did not arrive in time: their payload is missing.
+    /// Packets that did not arrive in time, so that their payload is missing.
     pub missing: u64,
-    /// Mean of the delay over the interval of the last report that was sent, as the two clocks show it, less that of the
-    /// session's first packet. `None` before the first, and where it had too few packets.
+    /// Mean delay over the interval of the last report sent, as the two clocks show it, less the delay of the session's
+    /// first packet. `None` before the first report, or if its interval had too few packets.
     pub delay_mean: Option<Span>,
-    /// Its standard deviation.
+    /// Standard deviation of this delay.
     pub delay_deviation: Option<Span>,
 }
 
-/// What a sender's session came to.
+/// Summary of a sender's session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Media packets that were sent.
+    /// Media packets sent.
     pub packets: u64,
     /// Bytes of their IP packets.
     pub bytes: u64,
-    /// What was known of the path in the end.
+    /// The last measurements of the path.
     pub measurement: Measurement,
-    /// The receiver ended the session; otherwise this end did.
+    /// Whether the receiver ended the session; otherwise this end did.
     pub ended_by_peer: bool,
-    /// What the session's host counted.
+    /// The counters of the session's host.
     pub host: HostStats,
 }
 
-/// Adds up what a sender's session tells, on its thread, and passes it on.
+/// Collects the events of a sender's session, on the session's thread, and publishes the results.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) packets: u64,
@@ -73,7 +74,7 @@ pub(super) struct Tally {
     publishers: Option<Publishers>,
 }
 
-/// What it passes on.
+/// The values that are published.
 #[derive(Debug)]
 pub(super) struct Publishers {
     pub(super) rate: Publisher<Rate>,

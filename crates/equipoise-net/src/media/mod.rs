@@ -18,13 +18,14 @@
 //! # }
 //! ```
 //!
-//! Sessions live on the same threads as those of [`send`](crate::send) and [`Server`](crate::Server), which are the form
-//! for applications that want to be called: an [`Observer`](crate::Observer) or a [`SessionObserver`](crate::SessionObserver) sees every
-//! event and every packet, on the session's own thread. What is here never runs there. A task hands payload over through
-//! the same [`PayloadSender`](crate::PayloadSender), and observes the session by [`tokio::sync::watch`], where only the latest value
-//! counts. No session ever waits for an application: neither pacing nor the times of arrivals hang on the runtime.
+//! Sessions run on the same threads as those of [`send`](crate::send) and [`Server`](crate::Server). These two are for
+//! applications with callbacks: an [`Observer`](crate::Observer) or a [`SessionObserver`](crate::SessionObserver) sees
+//! every event and every packet, on the session's own thread. This module never runs application code on that thread. A
+//! task passes payload through the same [`PayloadSender`](crate::PayloadSender), and observes the session with
+//! [`tokio::sync::watch`], which keeps only the latest value. No session ever waits for an application: neither pacing
+//! nor arrival times depend on the runtime.
 //!
-//! All of it wants to be called within a tokio runtime, of any kind; timers and sockets of the runtime need not be enabled.
+//! Call this module within a tokio runtime of any kind. The timers and sockets of the runtime need not be enabled.
 
 mod measurement;
 mod news;

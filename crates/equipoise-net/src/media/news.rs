@@ -3,10 +3,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
-/// Tells the latest value from a thread that must not wait.
+/// Publishes the latest value from a thread that must not wait.
 ///
-/// Who borrows from a [`watch::Receiver`] makes the [`watch::Sender`] wait, for as long as he likes. So that this is not a
-/// session's thread, a task stands between: the thread leaves the value with it and goes on.
+/// While a task borrows from a [`watch::Receiver`], the [`watch::Sender`] has to wait, for as long as the task likes. A
+/// session's thread must not wait, so another task forwards the value: the thread only stores the value and continues.
 #[derive(Debug)]
 pub(super) struct Publisher<T> {
     shared: Arc<Shared<T>>,
@@ -20,12 +20,13 @@ struct Shared<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    /// What is not told yet.
+    /// The value that is not forwarded yet.
     latest: Option<T>,
     over: bool,
 }
 
-/// A publisher, and where its values are watched, `first` before all; that is closed when the publisher is dropped.
+/// A publisher, and the receiver of its values, which begins with `first`. The receiver is closed when the publisher is
+/// dropped.
 pub(super) fn publisher<T>(runtime: &Handle, first: T) -> (Publisher<T>, watch::Receiver<T>)
 where
     T: Copy + PartialEq + Send + Sync + 'static,
@@ -38,7 +39,7 @@ where
 }
 
 impl<T> Publisher<T> {
-    /// Tells `value`, unless a later one comes before anybody looks.
+    /// Publishes `value`, unless a later value replaces it before it is forwarded.
     pub(super) fn tell(&self, value: T) {
         self.shared.state().latest = Some(value);
         self.shared.news.notify_one();
@@ -53,7 +54,7 @@ impl<T> Drop for Publisher<T> {
 }
 
 impl<T> Shared<T> {
-    /// Held for no longer than it takes to copy a value.
+    /// Locks the state, for no longer than it takes to copy a value.
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,7 +88,7 @@ mod tests {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime")
     }
 
-    /// If it fails, an application that looks at the rate for long holds up the packets.
+    /// If it fails, an application that borrows the rate for long delays packets.
     #[test]
     fn who_tells_never_waits_for_who_looks() {
         let runtime = runtime();

@@ -14,12 +14,12 @@ use super::news::{Publisher, publisher};
 use crate::leaving::{Leaving, blocking};
 use crate::{Clock, End, HostStats, KeyFrames, NetError, Server, ServerConfig, Session, SessionObserver, Socket, Time};
 
-/// Sessions that may wait to be accepted. Ours: as many as wait at a listening socket by long custom.
+/// Maximum number of sessions that wait to be accepted. Our choice: the usual backlog of a listening socket.
 const BACKLOG: usize = 128;
 
 /// The receiving end of many sessions, for tasks.
 ///
-/// Dropping it ends them all.
+/// Dropping it ends all sessions.
 #[derive(Debug)]
 pub struct MediaReceiver {
     server: Leaving<Server<Porter>>,
@@ -30,14 +30,14 @@ pub struct MediaReceiver {
 }
 
 impl MediaReceiver {
-    /// Receives at `address`; port 0 takes any free one.
+    /// Receives at `address`; port 0 means any free port.
     ///
     /// # Errors
     /// [`NetError::PortInUse`] and [`NetError::Bind`] if the socket cannot be opened, [`NetError::Spawn`] if no thread
     /// can be started.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// If called outside of a tokio runtime.
     pub async fn bind(address: SocketAddr, config: ServerConfig) -> Result<Self, NetError> {
         let runtime = Handle::current();
         let socket = Socket::bind(address, &Clock::new())?;
@@ -50,47 +50,50 @@ impl MediaReceiver {
         Ok(Self { server: Leaving::new(server), arriving, unaccepted, local, key_frames })
     }
 
-    /// Where it receives, with the port that was chosen.
+    /// The address at which it receives, with the actual port.
     pub const fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// The next session that a sender has opened; `None` where the receiver failed, and [`close`](Self::close) tells why.
+    /// Waits for the next session that a sender opens; `None` if the receiver failed. [`close`](Self::close) returns
+    /// the reason.
     pub async fn accept(&mut self) -> Option<Incoming> {
         self.arriving.recv().await
     }
 
-    /// The form of [`accept`](Self::accept) for event loops of one's own: while it is pending, the context's waker is woken when a session was
-    /// opened. That of the latest call counts.
+    /// As [`accept`](Self::accept), for custom event loops: while it is pending, the context's waker is woken when a
+    /// session was opened. Only the waker of the latest call counts.
     pub fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<Option<Incoming>> {
         self.arriving.poll_recv(context)
     }
 
-    /// Sessions that were opened while 128 others waited to be accepted: nobody sees what they send.
+    /// Number of sessions that were opened while 128 others waited to be accepted; their payload is dropped.
     pub fn unaccepted(&self) -> u64 {
         self.unaccepted.load(Ordering::Relaxed)
     }
 
-    /// Asks senders for key frames, where a decoder cannot go on without one, from any thread or task.
+    /// Handle that requests key frames from senders, if a decoder cannot continue without a key frame; from any thread
+    /// or task.
     pub const fn key_frames(&self) -> &KeyFrames {
         &self.key_frames
     }
 
-    /// Says goodbye to all sessions and gives the port back.
+    /// Says goodbye to all sessions and releases the port.
     ///
     /// # Errors
-    /// What made the receiver fail, if something did.
+    /// The error that ended the receiver early, if any.
     pub async fn close(self) -> Result<HostStats, NetError> {
         self.server.end(|server| server.stop().map(|(_, stats)| stats)).await
     }
 }
 
-/// Payload that came.
+/// Received payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Packets whose payload is missing before it: what was lost on the way, and what was not taken in time.
+    /// Number of packets whose payload is missing before this payload: they were lost on the path or not taken in time.
     pub missing: u64,
-    /// When the session gave it out, which is its arrival unless it waited for packets that it had overtaken.
+    /// When the session delivered it. This is its arrival time, unless it had to wait for packets that it had
+    /// overtaken.
     pub at: Time,
     /// The next bytes of the stream, or one RTP packet.
     pub payload: Vec<u8>,
@@ -98,7 +101,7 @@ pub struct Received {
 
 /// A session at a [`MediaReceiver`].
 ///
-/// Dropping it throws its payload away; the session itself goes on until its sender ends it.
+/// Dropping it discards its payload; the session itself continues until its sender ends it.
 #[derive(Debug)]
 pub struct Incoming {
     session: Session,
@@ -108,24 +111,24 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Bytes of payload that may wait to be taken; what comes then is dropped. Ours: a file system may stall for 0.4 s at
-    /// 20 Mbit/s, and many sessions still fit into memory.
+    /// Maximum number of bytes of payload that wait to be taken; payload beyond this is dropped. Our choice: a file
+    /// system may stall for 0.4 s at 20 Mbit/s, and many sessions still fit into memory.
     pub const MOST: usize = 1 << 20;
-    /// Packets that may wait. Ours: of fewer than 256 bytes each, these are the limit.
+    /// Maximum number of packets that wait. Our choice: this limits packets of fewer than 256 bytes.
     pub const MOST_PACKETS: usize = 4096;
 
-    /// Which one it is, and where it came from when it was opened.
+    /// The session, with the peer's address when it was opened.
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// The next payload, in order; `None` when the session is over and all has been taken.
+    /// Waits for the next payload, in order; `None` when the session is over and all payload has been taken.
     pub async fn recv(&mut self) -> Option<Received> {
         poll_fn(|context| self.poll_recv(context)).await
     }
 
-    /// The form of [`recv`](Self::recv) for event loops of one's own: while it is pending, the context's waker is woken when there is
-    /// payload. That of the latest call counts.
+    /// As [`recv`](Self::recv), for custom event loops: while it is pending, the context's waker is woken when there is
+    /// payload. Only the waker of the latest call counts.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<Received>> {
         let received = ready!(self.queue.poll_recv(context));
         let taken = received.as_ref().map_or(0, |received| received.payload.len());
@@ -133,24 +136,24 @@ impl Incoming {
         Poll::Ready(received)
     }
 
-    /// Packets whose payload was not taken in time: it was dropped.
+    /// Number of packets whose payload was dropped because it was not taken in time.
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// What is known of the session, told with every report to its sender. Closed when the session is over, or
-    /// nobody is left to take its payload.
+    /// Measurements of the session, updated with every report to its sender. Closed when the session is over, or when
+    /// this value is dropped.
     pub fn measurements(&self) -> watch::Receiver<Reception> {
         self.measurements.clone()
     }
 
-    /// Why it is over; `None` while it is not, and where the receiver failed.
+    /// Why the session ended; `None` while it runs, and if the receiver failed.
     pub fn end(&self) -> Option<End> {
         self.shared.end.get().copied()
     }
 }
 
-/// What both ends of a session's queue know.
+/// State shared by both ends of a session's queue.
 #[derive(Debug, Default)]
 struct Shared {
     /// Bytes in the queue.
@@ -159,13 +162,13 @@ struct Shared {
     end: OnceLock<End>,
 }
 
-/// Carries payload from the server's thread into queues, and waits for nobody.
+/// Moves payload from the server's thread into the queues, and never waits.
 #[derive(Debug)]
 struct Porter {
     runtime: Handle,
     door: mpsc::Sender<Incoming>,
     unaccepted: Arc<AtomicU64>,
-    /// By number, those whose payload somebody may still take.
+    /// The sessions by number, until their [`Incoming`] is dropped.
     sessions: BTreeMap<u64, Delivery>,
 }
 
@@ -180,7 +183,7 @@ struct Delivery {
 }
 
 impl Delivery {
-    /// Puts payload into the queue or drops it. False where nobody is left to take any.
+    /// Puts payload into the queue or drops it. Returns false if the [`Incoming`] was dropped.
     fn deliver(&mut self, at: Time, missing: u64, payload: &[u8]) -> bool {
         self.missing = self.missing.saturating_add(missing);
         self.reception.missing = self.reception.missing.saturating_add(missing);
@@ -188,7 +191,7 @@ impl Delivery {
         match self.queue.try_reserve() {
             Err(mpsc::error::TrySendError::Closed(())) => return false,
             Ok(place) if waiting.saturating_add(payload.len()) <= Incoming::MOST => {
-                // Counted before it can be taken.
+                // The payload is counted before it can be taken.
                 self.shared.waiting.fetch_add(payload.len(), Ordering::Relaxed);
                 let missing = std::mem::take(&mut self.missing);
                 place.send(Received { missing, at, payload: payload.to_vec() });
@@ -205,7 +208,7 @@ impl Delivery {
 impl SessionObserver for Porter {
     fn on_open(&mut self, _now: Time, session: &Session) {
         if session.is_sent_to {
-            // There is nothing to take.
+            // The server sends in this session, so there is no payload to take.
             return;
         }
         let (sender, queue) = mpsc::channel(Incoming::MOST_PACKETS);
@@ -245,7 +248,7 @@ impl SessionObserver for Porter {
 
     fn on_end(&mut self, _now: Time, session: &Session, why: End) {
         if let Some(delivery) = self.sessions.remove(&session.number) {
-            // It ends once.
+            // A session ends only once.
             let _ = delivery.shared.end.set(why);
             delivery.publisher.tell(delivery.reception);
         }

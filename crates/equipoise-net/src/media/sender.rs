@@ -13,7 +13,7 @@ use crate::{Clock, Closed, NetError, PayloadSender, Running, SendConfig, Socket,
 
 /// The sending end of a session, for tasks.
 ///
-/// Dropping it ends the session with a goodbye and without what still waits to be sent; [`close`](Self::close) sends that
+/// Dropping it ends the session with a goodbye and discards waiting payload; [`close`](Self::close) sends that payload
 /// first.
 #[derive(Debug)]
 pub struct MediaSender {
@@ -29,27 +29,28 @@ pub struct MediaSender {
 impl MediaSender {
     /// Opens a session to `config.peer` from any free port.
     ///
-    /// Where it is given up before it is ready, a session that is open by then ends.
+    /// If the future is dropped before it completes, a session that is already open is ended.
     ///
     /// # Errors
-    /// [`NetError::NothingToCarry`] for generated media, [`NetError::NoAnswer`] and [`NetError::Refused`] where the receiver
-    /// gives no session, [`NetError::Session`] for a packet size or payload type that cannot be, and what the system says.
+    /// [`NetError::NothingToCarry`] for generated media, [`NetError::NoAnswer`] and [`NetError::Refused`] if the
+    /// receiver opens no session, [`NetError::Session`] for an invalid packet size or payload type, and the system's
+    /// errors.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// If called outside of a tokio runtime.
     pub async fn open(config: SendConfig, controller: BoxedController) -> Result<Self, NetError> {
         let any: IpAddr =
             if config.peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         Self::open_on(Socket::bind((any, 0).into(), &Clock::new())?, config, controller).await
     }
 
-    /// Opens a session to `config.peer` on a socket of one's own choice, as [`open`](Self::open) does.
+    /// Opens a session to `config.peer` on the given socket; otherwise as [`open`](Self::open).
     ///
     /// # Errors
-    /// As [`open`](Self::open), except for a port that is taken.
+    /// As [`open`](Self::open), except for errors of opening a socket.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// If called outside of a tokio runtime.
     pub async fn open_on(socket: Socket, config: SendConfig, controller: BoxedController) -> Result<Self, NetError> {
         if config.payload == Payload::Generated {
             return Err(NetError::NothingToCarry);
@@ -60,7 +61,7 @@ impl MediaSender {
         let (tell_wanted, key_frames_wanted) = publisher(&runtime, 0);
         let tally =
             Tally::new(Publishers { rate: tell_rate, measurement: tell_measurement, key_frames_wanted: tell_wanted });
-        // The handshake waits for an answer.
+        // The handshake blocks until an answer arrives.
         blocking(move || {
             let (running, payloads) = send(socket, &config, controller, tally)?;
             let (running, payloads) = (Leaving::new(running), payloads.ok_or(NetError::NothingToCarry)?);
@@ -69,71 +70,71 @@ impl MediaSender {
         .await
     }
 
-    /// Sends the next bytes of the stream, of any length, or one RTP packet, and waits while there is no room for it:
-    /// while [`PayloadSender::MOST`] bytes wait already, besides as many in the session itself.
+    /// Sends the next bytes of the stream, of any length, or one RTP packet. Waits while there is no room: while
+    /// [`PayloadSender::MOST`] bytes wait in the channel, in addition to as many in the session itself.
     ///
-    /// Where it is given up before it ends, some part of the payload from its beginning is sent; of 64 kB or less, nothing.
+    /// If the future is dropped before it completes, a first part of the payload may be sent; none of it if the payload
+    /// is 64 kB or shorter.
     ///
     /// # Errors
-    /// [`Closed`] where the session is over.
+    /// [`Closed`] if the session is over.
     pub async fn send(&self, payload: &[u8]) -> Result<(), Closed> {
         self.payloads.push_async(payload).await
     }
 
-    /// Sends payload where there is room for all of it at once; false where there is not, and nothing is sent. For live
-    /// media, which would be late.
+    /// Sends payload if there is room for all of it now; otherwise returns false and sends nothing. For live media,
+    /// which must not wait.
     ///
     /// # Errors
-    /// [`Closed`] where the session is over.
+    /// [`Closed`] if the session is over.
     pub fn try_send(&self, payload: &[u8]) -> Result<bool, Closed> {
         self.payloads.try_push(payload)
     }
 
-    /// Where its payload goes, for another thread or task that gives some or waits for room. The session does not end by
-    /// [`close`](Self::close) while there is a clone of it.
+    /// The payload channel, for another thread or task that passes payload or waits for room. [`close`](Self::close)
+    /// does not end the session while a clone of the channel exists.
     pub const fn payloads(&self) -> &PayloadSender {
         &self.payloads
     }
 
-    /// Bytes that were given and have not left; divided by the rate, how late the next ones leave. Live media has to keep this
-    /// small itself, by giving less than the rate for a while.
+    /// Bytes passed and not yet sent. This number divided by the rate is the delay of the next bytes. Live media has to
+    /// keep it small itself, by passing less than the rate for a while.
     pub fn waiting(&self) -> usize {
         self.payloads.waiting()
     }
 
-    /// The rate that the controller allows, of IP packets; see [`payload_rate`](Self::payload_rate). Closed when the session
-    /// is over.
+    /// The controller's rate of IP packets; see [`payload_rate`](Self::payload_rate). Closed when the session is over.
     pub fn target_rate(&self) -> watch::Receiver<Rate> {
         self.rate.clone()
     }
 
-    /// What a rate of IP packets leaves for payload: what an encoder may give.
+    /// The payload rate that remains of a rate of IP packets: the rate for an encoder.
     pub fn payload_rate(&self, rate: Rate) -> Rate {
         self.config.payload_rate(rate)
     }
 
-    /// What the receiver's reports tell, from one to the next. Closed when the session is over.
+    /// Measurements from the receiver's reports, updated with each report. Closed when the session is over.
     pub fn measurements(&self) -> watch::Receiver<Measurement> {
         self.measurement.clone()
     }
 
-    /// How often the receiver has wanted a key frame of the encoder, since the session began. Closed when the session is over.
+    /// Number of key frames that the receiver has requested since the session began. Closed when the session is over.
     pub fn key_frames_wanted(&self) -> watch::Receiver<u64> {
         self.key_frames_wanted.clone()
     }
 
-    /// Where it sends from; the port is the one that was chosen.
+    /// The local address, with the actual port.
     pub const fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// Sends what waits, says goodbye, and waits for that.
+    /// Sends waiting payload, says goodbye, and waits until both are done.
     ///
-    /// That lasts as long as the rate makes it, and without end where the receiver fell silent: put a limit to it. Given up
-    /// before it ends, it ends the session all the same, without what still waits.
+    /// How long this takes depends on the rate. It never ends if the receiver fell silent, so set a time limit. If the
+    /// future is dropped before it completes, the session still ends, but waiting payload is discarded.
     ///
     /// # Errors
-    /// What made the session fail, if something did.
+    /// The error that ended the session early, if any.
     pub async fn close(self) -> Result<Summary, NetError> {
         let Self { running, payloads, mut measurement, .. } = self;
         drop(payloads);

@@ -14,16 +14,15 @@ use crate::Time;
 pub(crate) struct Association {
     dtls: Dtls,
     began: Time,
-    /// The last time passed in, and the library's time for it.
+    /// The last time that the caller passed, and the library's time at that moment.
     clock: (Time, StdInstant),
-    /// When the library's timer expires, in its time and in ours.
+    /// When the library's timer expires, in the library's time and in the caller's time.
     alarm: Option<StdInstant>,
     wake: Time,
     buffer: Vec<u8>,
     peer: Option<Fingerprint>,
     with: With,
-    /// Whether this end has asked for a cookie, or received nothing yet. Until the cookie arrives, its clock and timers
-    /// are stopped.
+    /// Whether this end still waits for the peer's cookie. Until it arrives, this end's clock and timers are stopped.
     awaits_cookie: bool,
     is_connected: bool,
     has_keys: bool,
@@ -60,16 +59,19 @@ pub(crate) enum Step<'a> {
     Done(Fingerprint, Keys),
 }
 
-/// Maximum bytes of a datagram. Between our own ends, with our header and those of IPv6, it stays below 1280.
+/// Maximum bytes of a datagram of DTLS records. Between two ends of Equipoise, with their own header and those of IPv6
+/// and UDP, a packet stays below 1280 bytes.
 const LARGEST: usize = 1120;
-/// A flight is sent again after this pause; the pause doubles each time up to a maximum. Ours: up to a third of all
-/// packets may be lost, and the user waits. A flight is one or two datagrams, so it cannot congest a path.
+/// A flight is sent again after this pause; the pause doubles each time up to a maximum. Our choice: the pauses are
+/// short, because up to a third of all packets may be lost, and the user waits. A flight is one or two datagrams, so it
+/// cannot congest a path.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Span = Span::from_millis(400);
 const RETRIES: usize = 30;
 /// A handshake that takes longer has failed.
 const PATIENCE: Span = Span::from_secs(10);
-/// The library's own limit. Its pauses are not bounded as ours are, so with its default it would give up too early.
+/// The library's own limit of a handshake. It must not end a handshake: in the library's time the pauses have no
+/// maximum, so its default limit would expire too early.
 const WITHOUT_END: Duration = Duration::from_hours(24);
 
 /// The library tests its ciphers whenever a configuration is created, which takes milliseconds, so this is done once
@@ -84,14 +86,14 @@ fn config(with: With) -> Arc<Config> {
         Arc::new(config.unwrap_or_else(|error| unreachable!("a configuration of few wishes: {error}")))
     };
     match with {
-        // Addresses are proved before an association is created.
+        // The peer has proved its address before an association is created.
         With::Ours => OURS.get_or_init(|| made(|builder| builder.use_server_cookie(false))).clone(),
         With::Foreign => FOREIGN.get_or_init(|| made(|builder| builder.use_server_cookie(true))).clone(),
     }
 }
 
 impl Association {
-    /// One end of an association between our own ends, starting at `now`.
+    /// One end of an association between two ends of Equipoise, starting at `now`.
     pub(crate) fn new(role: Role, identity: &Identity, now: Time) -> Self {
         Self::with(With::Ours, role, identity, now)
     }
@@ -130,7 +132,7 @@ impl Association {
     /// Handles a datagram of records.
     pub(crate) fn handle(&mut self, now: Time, records: &[u8]) {
         self.on_timer(now);
-        // Before a client knows the version, any other record than an answer to its hello would end it.
+        // Until a client knows the version, any record that does not answer its ClientHello would end the association.
         let is_undecided = self.dtls.is_active() && self.dtls.protocol_version().is_none();
         if is_undecided && !record::answers_hello(records) {
             return;
@@ -146,7 +148,7 @@ impl Association {
         if !self.awaits_cookie {
             std += Duration::from_nanos(passed);
             if now >= self.wake {
-                // Skips the rest of a pause that is longer than our maximum.
+                // Skips the rest of a pause that is longer than `LONGEST_PAUSE`.
                 std = self.alarm.map_or(std, |alarm| alarm.max(std));
             }
         }
@@ -177,7 +179,7 @@ impl Association {
             if self.failure.is_some() {
                 return None;
             }
-            // Converted before the loop continues, because the borrow would last as long as the loop.
+            // Only the length is kept here, because a borrow of the buffer would last as long as the loop.
             let (carried, keys) = match self.dtls.poll_output(&mut self.buffer) {
                 Output::Packet(records) => {
                     self.awaits_cookie &= record::asks_for_cookie(records);
@@ -190,7 +192,7 @@ impl Association {
                 Output::Timeout(at) => {
                     self.set_alarm(at);
                     if self.is_connected && !self.has_keys {
-                        // The keys come with the end of the handshake, or not at all.
+                        // The library returns the keys together with the end of the handshake, or not at all.
                         self.failure = Some(Failure::NoKeys);
                     }
                     return None;
@@ -227,7 +229,7 @@ impl Association {
     }
 
     fn set_alarm(&mut self, at: StdInstant) {
-        // An event during a pause does not make it longer.
+        // An event during a pause must not make the pause longer.
         if self.awaits_cookie {
             self.wake = self.began + PATIENCE;
         } else if self.alarm != Some(at) {

@@ -6,14 +6,14 @@ use subtle::ConstantTimeEq as _;
 use super::Nonce;
 use super::message::Open;
 
-/// Creates and verifies cookies without state for each of them.
+/// Creates and verifies cookies without keeping state for each cookie.
 #[derive(Debug)]
 pub(crate) struct CookieJar {
     secret: hmac::Key,
 }
 
 impl CookieJar {
-    /// How long a cookie is valid, in seconds; at most twice that.
+    /// Length of a period in seconds. A cookie is valid in the period in which it was made and in the next period.
     const PERIOD_S: u64 = 60;
 
     pub(crate) fn new(secret: &[u8; 32]) -> Self {

@@ -39,47 +39,47 @@ struct Half {
     from: SocketAddr,
     association: Association,
     began: Time,
-    /// The Accept message once its session is open, sent again for each further Open.
+    /// The Accept message once its session is open. It is sent again for each further message of the sender.
     accept: Option<Vec<u8>>,
 }
 
-/// What the server knows about the session of a source.
+/// What the server knows about the session with an SSRC.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
-    /// The number of the Open that last opened it.
+    /// The number in the Open that last opened the session.
     pub(crate) number: Nonce,
-    /// Fingerprint of the certificate that it belongs to.
+    /// Fingerprint of the sender's certificate.
     pub(crate) owner: Fingerprint,
     pub(crate) several: bool,
     /// Whether its sender asked to receive media.
     pub(crate) is_sent_to: bool,
-    /// The key that further paths join with; `None` without encryption.
+    /// The key with which further paths join; `None` without encryption.
     pub(crate) join: Option<&'a hmac::Key>,
 }
 
 /// Result of handling a message.
 pub(crate) enum Visit {
-    /// Nothing, or the handshake continues.
+    /// Nothing to do, or the handshake continues.
     Nobody,
     /// The datagram is not a message.
     Malformed,
-    /// A request for a session without keys, or for a further path of one.
+    /// A request for a session without keys, or for a further path of such a session.
     Plain(Open),
-    /// A path has proved that it belongs to the session of this source.
+    /// A path has proved that it belongs to the session with this SSRC.
     Joins(u32),
     /// A handshake is complete: there are keys for a session, which is open once it is accepted.
     Opened { open: Open, from: SocketAddr, keys: Keys },
 }
 
-/// Maximum handshakes in total, and from one source. Ours: an observer can replay recorded Opens, but few of them have
-/// a valid cookie.
+/// Maximum number of handshakes in total, and for one SSRC. Our choice: an observer can replay recorded Opens, but few
+/// of them have a valid cookie.
 const MOST: usize = 256;
 const MOST_OF_SOURCE: usize = 8;
 /// How long a handshake is kept.
 const PATIENCE: Span = Span::from_secs(10);
 
 impl Door {
-    /// A door that requires this key, or none.
+    /// The receiver's side with this key; with `None`, sessions are not encrypted.
     pub(crate) fn new(key: Option<Key>) -> Self {
         Self {
             key,
@@ -90,8 +90,8 @@ impl Door {
         }
     }
 
-    /// Handles a message. `known` returns what is known of the session of a source; there is `room` for this number of
-    /// further sessions.
+    /// Handles a message. `known` returns what is known about the session with an SSRC; `room` is the number of further
+    /// sessions that may be opened.
     pub(crate) fn handle<'a>(
         &mut self,
         now: Time,
@@ -107,8 +107,8 @@ impl Door {
             }
             Some(Message::Up { number, records }) => {
                 let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
-                // Only from the address that had the cookie. Otherwise a copy sent from elsewhere would redirect the
-                // answers.
+                // Records must come from the address that returned the cookie. Otherwise a copy sent from elsewhere
+                // would redirect the answers.
                 match self.half.iter().position(|half| half.open.number == number && half.from == from) {
                     Some(at) if is_right => self.on_records(now, at, records),
                     _ => Visit::Nobody,
@@ -119,7 +119,7 @@ impl Door {
         }
     }
 
-    /// Answers a message of another version with our own version.
+    /// Answers a message of another version with a message of this version.
     fn on_other_version(&mut self, from: SocketAddr, datagram: &[u8]) -> Visit {
         let number = datagram.get(8..24).and_then(|bytes| Nonce::try_from(bytes).ok());
         match (other_version(datagram), number) {
@@ -141,7 +141,7 @@ impl Door {
     ) -> Visit {
         let at_s = now.as_nanos() / 1_000_000_000;
         if !self.jar.knows(from, &open, at_s) {
-            // No state is kept for an address that is not proved.
+            // No state is kept for an address that has not returned a cookie.
             let cookie = self.jar.bake(from, &open, at_s);
             self.say(from, &Message::Retry { number: open.number, cookie }, None);
             return Visit::Nobody;
@@ -153,7 +153,8 @@ impl Door {
         }
         let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
         if let Some(reason) = self.refusal(&open, is_right, known, room) {
-            // Signed only if the request was. A request altered in transit must not end the sender's attempt.
+            // The refusal is authenticated only if the request was. Otherwise an attacker could alter a request to end
+            // the sender's attempt.
             let code = self.key.as_ref().filter(|_| is_right).map(|key| key.handshake().clone());
             self.say(from, &Message::Refuse { number: open.number, reason }, code.as_ref());
             return Visit::Nobody;
@@ -185,8 +186,8 @@ impl Door {
                 let others = |half: &&Half| half.accept.is_none() && half.open.number != open.number;
                 (self.half.iter().filter(others).count() >= room).then_some(Refusal::Full)
             }
-            // The sender reopens its session after receiving nothing for a while. Another certificate with the same key
-            // is another sender.
+            // The sender reopens its session after receiving nothing for a while. A sender with another certificate is
+            // another sender, even if it has the same key.
             Some(known) => {
                 let is_same = known.several == open.several && known.is_sent_to == open.wanted.is_some();
                 (!is_same || known.owner != open.fingerprint).then_some(Refusal::SourceInUse)
@@ -194,7 +195,7 @@ impl Door {
         }
     }
 
-    /// Starts a handshake and returns its index; removes the oldest if there are too many.
+    /// Starts a handshake and returns its index. If there are too many handshakes, the oldest is removed.
     fn admit(&mut self, now: Time, from: SocketAddr, open: Open) -> usize {
         self.expire(now);
         let is_same = |half: &Half| half.open.ssrc == open.ssrc;
@@ -245,13 +246,13 @@ impl Door {
         visit
     }
 
-    /// Removes the handshake of this number: its session has proved to have the keys, or was refused.
+    /// Removes the handshake of this number: the sender has proved that it has the keys, or its session was refused.
     pub(crate) fn on_proved(&mut self, number: &Nonce) {
         self.half.retain(|half| half.open.number != *number);
     }
 
-    /// Sends Accept for an open session or a joined path. `ssrc` is the source of our reports. Signed with the
-    /// session's key if there is one.
+    /// Sends Accept for an open session or a joined path. `ssrc` is the SSRC of this end's packets. If there is a
+    /// session key, Accept is authenticated with it.
     pub(crate) fn accept(&mut self, to: SocketAddr, number: Nonce, ssrc: u32, join: Option<&hmac::Key>) {
         let accept = Message::Accept { number, ssrc }.encode(join);
         if let Some(half) = self.half.iter_mut().find(|half| half.open.number == number) {
@@ -274,7 +275,7 @@ impl Door {
     /// Handles all expired timers.
     pub(crate) fn on_timer(&mut self, now: Time) {
         self.expire(now);
-        // Backwards, because failed handshakes are removed.
+        // The loop runs backwards, because failed handshakes are removed.
         for at in (0..self.half.len()).rev() {
             if let Some(half) = self.half.get_mut(at).filter(|half| half.association.wake() <= now) {
                 half.association.on_timer(now);

@@ -16,7 +16,7 @@ use zeroize::Zeroize as _;
 pub struct Fingerprint(pub(super) [u8; 32]);
 
 impl Fingerprint {
-    /// Stands for no certificate.
+    /// Placeholder if there is no certificate.
     pub(super) const NONE: Self = Self([0; 32]);
 
     /// The fingerprint of a certificate in DER.
@@ -84,7 +84,7 @@ pub enum IdentityError {
     /// It contains no private key.
     #[error("there is no private key in PEM; the file needs a certificate and its key")]
     NoKey,
-    /// The certificate is of another kind.
+    /// The certificate's key is not over P-256.
     #[error("the certificate's key is not over P-256; make one with `openssl ecparam -name prime256v1 -genkey`")]
     Curve,
     /// The key does not belong to the certificate.
@@ -105,11 +105,12 @@ impl Identity {
         Self::new(signed.der().to_vec(), pair.serialize_der())
     }
 
-    /// Reads a certificate and its key, one after the other, in PEM (RFC 7468); if there are several certificates, the
-    /// first.
+    /// Reads a certificate and its key, one after the other, in PEM (RFC 7468). If there are several certificates, the
+    /// first is used.
     ///
     /// # Errors
-    /// [`IdentityError`] if one is missing or of another kind, or if they do not belong together.
+    /// [`IdentityError`] if the certificate or the key is missing, if the key is not over P-256, or if they do not
+    /// belong together.
     pub fn from_pem(text: &str) -> Result<Self, IdentityError> {
         let certificate = CertificateDer::from_pem_slice(text.as_bytes()).map_err(|_| IdentityError::NoCertificate)?;
         let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| IdentityError::NoKey)?;

@@ -10,8 +10,8 @@ use super::random;
 
 /// A random secret shared by both hosts.
 ///
-/// It authenticates the opening of sessions and encrypts nothing: every session has its own keys, which cannot be
-/// derived from this one if it leaks later. Its bytes are wiped on drop.
+/// It authenticates the opening of sessions and encrypts nothing. Every session has its own keys, which cannot be
+/// derived from this key, even if this key leaks later. Its bytes are wiped on drop.
 #[derive(Clone)]
 pub struct Key {
     secret: Zeroizing<Vec<u8>>,
@@ -103,7 +103,7 @@ impl KeyType for Length {
 }
 
 pub(super) fn expand(secret: &Prk, info: &[&[u8]], out: &mut [u8]) {
-    // HKDF returns at most 255 hashes; these are shorter.
+    // HKDF can return up to 255 hash lengths (RFC 5869, Sec. 2.3); the keys here are shorter.
     let filled = secret.expand(info, Length(out.len())).and_then(|okm| okm.fill(out));
     debug_assert!(filled.is_ok());
 }
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(format!("{key:?}"), "Key(..)");
     }
 
-    /// Compared with another implementation of RFC 5869: Python's hmac and hashlib.
+    /// The expected value comes from another implementation of RFC 5869, with Python's hmac and hashlib.
     #[test]
     fn the_derivation_is_that_of_rfc_5869() {
         let mut out = [0; 32];

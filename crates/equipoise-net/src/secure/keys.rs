@@ -13,12 +13,12 @@ use zeroize::Zeroizing;
 use super::key::expand;
 use super::protection::MOST_REPORTS;
 
-/// The DTLS role of an end. Between our own ends the client sends media.
+/// The DTLS role of an end. Between two ends of Equipoise, the client is the end that opens the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Starts the handshake.
     Client,
-    /// Answers.
+    /// Answers the handshake.
     Server,
 }
 
@@ -60,7 +60,7 @@ impl Profile {
         }
     }
 
-    /// `None` for a profile that DTLS may support in the future.
+    /// `None` for a profile that a later version of the DTLS library may support.
     const fn of(agreed: SrtpProfile) -> Option<Self> {
         match agreed {
             SrtpProfile::AES128_CM_SHA1_80 => Some(Self::Aes128CmSha1),
@@ -138,8 +138,8 @@ impl Keys {
     }
 }
 
-/// A replay window for reports that starts at 0, as their numbers do: the one of `rtc-srtp` starts at the first packet,
-/// even a forged one.
+/// A replay window for reports that starts at 0, as report numbers do. The default window of `rtc-srtp` starts at the
+/// first packet, even a forged one.
 fn reports_come_once() -> ContextOption {
     let window = || SlidingWindowDetector::new(ReplayWindow::LENGTH.into(), MOST_REPORTS.into());
     Box::new(move || -> Box<dyn ReplayDetector> { Box::new(window()) })

@@ -16,35 +16,35 @@ pub(crate) enum Message<'a> {
     Open(Open, &'a [u8]),
     /// The sender has to prove its address.
     Retry {
-        /// The sender's number.
+        /// The sender's random number for this attempt.
         number: Nonce,
-        /// To be returned in the next Open.
+        /// The sender has to return it in its next Open.
         cookie: Nonce,
     },
-    /// A session without keys is open, or a further path belongs to a session.
+    /// The session is open, or a further path belongs to it.
     Accept {
-        /// The sender's number.
+        /// The sender's random number for this attempt.
         number: Nonce,
         /// SSRC of the receiver's packets: its reports, or the media that was requested.
         ssrc: u32,
     },
     /// The session is refused.
     Refuse {
-        /// The sender's number.
+        /// The sender's random number for this attempt.
         number: Nonce,
-        /// Why.
+        /// The reason.
         reason: Refusal,
     },
-    /// Further records from the sender.
+    /// Further DTLS records from the sender.
     Up {
-        /// The sender's number.
+        /// The sender's random number for this attempt.
         number: Nonce,
         /// The records.
         records: &'a [u8],
     },
-    /// Records from the receiver.
+    /// DTLS records from the receiver.
     Down {
-        /// The sender's number.
+        /// The sender's random number for this attempt.
         number: Nonce,
         /// Fingerprint of the receiver's certificate.
         fingerprint: Fingerprint,
@@ -56,13 +56,13 @@ pub(crate) enum Message<'a> {
 /// Contents of an Open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Open {
-    /// The sender's number.
+    /// The sender's random number for this attempt.
     pub(crate) number: Nonce,
     /// The receiver's cookie; zeros if there is none yet.
     pub(crate) cookie: Nonce,
     /// SSRC of the sender's packets.
     pub(crate) ssrc: u32,
-    /// What they carry.
+    /// What these packets carry.
     pub(crate) payload: Payload,
     /// The per-packet feedback requested from the receiver.
     pub(crate) reporting: Option<Reporting>,
@@ -70,10 +70,10 @@ pub(crate) struct Open {
     pub(crate) secure: bool,
     /// Whether it may have several paths.
     pub(crate) several: bool,
-    /// Whether the session of this number is already open, and this path joins it.
+    /// Whether the session with this number is already open, and this path joins it.
     pub(crate) joins: bool,
-    /// The media that the requester wants to receive. Then its packets are reports, and the roles of sender and
-    /// receiver are exchanged.
+    /// The media that the requester wants to receive. If it is set, the requester sends only reports, and the other end
+    /// sends media.
     pub(crate) wanted: Option<Wanted>,
     /// Fingerprint of the sender's certificate; zeros without encryption.
     pub(crate) fingerprint: Fingerprint,
@@ -86,7 +86,7 @@ pub enum Refusal {
     NeedsKey,
     /// It has no key.
     HasNoKey,
-    /// The keys differ.
+    /// The two ends have different keys.
     OtherKey,
     /// It has reached its maximum number of sessions.
     Full,
@@ -149,16 +149,17 @@ const HEAD: usize = 80;
 const CODE: usize = 16;
 /// Flag of an Open: the requested media follows its common part.
 const WANTS: u8 = 32;
-/// The length of a message without records. An answer to a peer without a cookie is never longer than its request.
+/// Length of a message without records, in bytes. An answer to a peer without a cookie is never longer than its
+/// request, so that it amplifies no attack.
 pub(crate) const LENGTH: usize = HEAD + CODE;
 
-/// Whether a datagram is such a message, of any version. The first byte distinguishes it from RTP, RTCP, STUN, DTLS and
-/// TURN on one port (RFC 7983, Sec. 7).
+/// Whether a datagram is a message of this protocol, of any version. The first byte distinguishes it from RTP, RTCP,
+/// STUN, DTLS and TURN on one port (RFC 7983, Sec. 7).
 pub(crate) fn is_message(datagram: &[u8]) -> bool {
     datagram.starts_with(&MAGIC)
 }
 
-/// The version of a message, if it is not ours.
+/// The version of a message, if it is not [`VERSION`].
 pub(crate) fn other_version(datagram: &[u8]) -> Option<u8> {
     datagram.get(2).copied().filter(|version| is_message(datagram) && *version != VERSION)
 }
@@ -285,7 +286,7 @@ fn feedback(reporting: Option<Reporting>) -> [u8; 4] {
     [format, 0, high, low]
 }
 
-/// Parses these four bytes.
+/// Parses the four bytes of `feedback`.
 fn reporting([format, zero, high, low]: [u8; 4]) -> Result<Option<Reporting>, ()> {
     let interval = Span::from_millis(i64::from(u16::from_be_bytes([high, low])));
     let format = match (format, zero) {
@@ -364,7 +365,7 @@ mod tests {
         assert!(messages()[1..4].iter().all(|answer| answer.encode(None).len() == LENGTH));
     }
 
-    /// If it fails, a request for media is not understood, or the requester receives what it did not ask for.
+    /// If it fails, a request for media is not understood, or the requester receives other media than requested.
     #[test]
     fn what_is_wanted_stands_before_the_records_and_goes_with_zeros_over_one_path() {
         let [min, max] = [100_000, 2_000_000].map(Rate::from_bps);
@@ -388,7 +389,7 @@ mod tests {
         }
     }
 
-    /// If it fails, a stranger makes a server report every millisecond, or never.
+    /// If it fails, a stranger can make a server report every millisecond, or never.
     #[test]
     fn feedback_by_packet_is_none_or_in_its_limits() {
         let right = Reporting { format: Format::TransportWide, interval: Span::from_millis(50) };

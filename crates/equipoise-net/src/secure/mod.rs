@@ -1,7 +1,8 @@
 //! Authentication and encryption of sessions: opening, keys, SRTP.
 //!
-//! [`opening`] and [`door`] are the two ends of the exchange before a session has keys, and [`message`] its wire
-//! format. An `association` is the DTLS within it, and [`protection`] applies the keys. None of them has a socket.
+//! [`opening`] and [`door`] are the two ends of the exchange before a session has keys, and [`message`] is its wire
+//! format. An `association` is the DTLS handshake within this exchange, and [`protection`] applies the keys. None of
+//! them has a socket.
 
 pub(crate) mod association;
 mod cookie;
@@ -26,7 +27,7 @@ pub(crate) use keys::{Keys, Role};
 pub use message::Refusal;
 pub use wanted::{Wanted, WantedError};
 
-/// A random number.
+/// A random number that is used once.
 pub(crate) type Nonce = [u8; 16];
 
 /// Random bytes that cannot be predicted.

@@ -39,9 +39,9 @@ pub(crate) struct Opening {
     /// The number of the attempt.
     number: Nonce,
     asking: Vec<(PathId, Asking)>,
-    /// The handshake, until the peer has proved to have the keys, and the path that carries it.
+    /// The handshake, until the peer has proved that it has the keys, and the path that carries it.
     handshake: Option<(Association, PathId)>,
-    /// Fingerprint of the receiver's certificate, once it has answered a record.
+    /// Fingerprint of the receiver's certificate, once the receiver has answered a record.
     receiver: Option<Fingerprint>,
     state: State,
     outbox: VecDeque<(PathId, Vec<u8>)>,
@@ -49,7 +49,7 @@ pub(crate) struct Opening {
     hints: Hints,
 }
 
-/// Unauthenticated information. It is reported if no authenticated answer comes.
+/// Unauthenticated information. It is reported if no authenticated answer arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hints {
     pub(crate) refusal: Option<Refusal>,
@@ -59,9 +59,9 @@ pub(crate) struct Hints {
 
 enum State {
     Asking,
-    /// There are keys; whether the receiver has them, too, is not known yet.
+    /// There are keys, but it is not known yet whether the receiver has them, too.
     Agreed(Agreed),
-    /// Open. With keys, it holds the key that further paths join with.
+    /// Open; holds the key with which further paths join, or `None` without encryption.
     Open(Option<hmac::Key>),
 }
 
@@ -70,7 +70,7 @@ struct Agreed {
     keys: Keys,
     join: hmac::Key,
     path: PathId,
-    /// When to ask again for an answer under them, and when to stop.
+    /// When to ask again for an answer under the new keys, the pause after that, and when to stop.
     next: Time,
     pause: Span,
     until: Time,
@@ -81,7 +81,7 @@ struct Asking {
     cookie: Option<Nonce>,
     next: Time,
     pause: Span,
-    /// Whether a cookie was already returned at once.
+    /// Whether a cookie has already been returned without a pause.
     was_prompt: bool,
 }
 
@@ -101,7 +101,7 @@ pub(crate) enum Told {
     Refused(Refusal),
 }
 
-/// The first pause between two attempts; each pause is twice as long as the one before.
+/// The first pause between two attempts; each further pause is twice as long as the previous pause.
 const FIRST_PAUSE: Span = Span::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Span = Span::from_millis(500);
@@ -130,13 +130,13 @@ impl Opening {
         }
     }
 
-    /// Requests a new session on these paths. Existing keys stay valid until the new ones.
+    /// Requests a new session on these paths. Existing keys stay in use until there are new keys.
     pub(crate) fn ask_for_session(&mut self, now: Time, paths: impl Iterator<Item = PathId>) {
         (self.number, self.state, self.handshake, self.receiver) = (random(), State::Asking, None, None);
         self.asking = paths.map(|path| (path, Asking::new(now))).collect();
     }
 
-    /// Requests the session on a further path, or again.
+    /// Requests the session on a further path, or once more on the same path.
     pub(crate) fn ask_on(&mut self, now: Time, path: PathId) {
         self.forget(path);
         self.asking.push((path, Asking::new(now)));
@@ -154,7 +154,7 @@ impl Opening {
         matches!(self.state, State::Open(_))
     }
 
-    /// Whether a path still waits to join or open.
+    /// Whether a path still waits to open or join the session.
     pub(crate) fn is_asking(&self, path: PathId) -> bool {
         self.asking.iter().any(|(asking, _)| *asking == path)
     }
@@ -164,7 +164,7 @@ impl Opening {
         self.hints
     }
 
-    /// The peer has proved to have the keys: the handshake is complete.
+    /// The peer has proved that it has the keys: the handshake is complete.
     pub(crate) fn on_proved(&mut self) {
         if self.is_open() {
             self.handshake = None;
@@ -180,7 +180,7 @@ impl Opening {
         let key = self.asked.key.as_ref();
         let has_code = key.is_some_and(|key| is_authentic(datagram, key.handshake()));
         match message {
-            // Only the receiver, and attackers on the path, can know its number.
+            // Only the receiver, and attackers on the path, can know the number of the request.
             Message::Retry { number, cookie } if number == self.number && is_peer => self.on_retry(now, path, cookie),
             Message::Accept { number, ssrc } if number == self.number => {
                 return self.on_accept(now, path, is_peer, ssrc, datagram);
@@ -208,7 +208,7 @@ impl Opening {
         let (_, asking) = &mut self.asking[at];
         asking.cookie = Some(cookie);
         // Only the first cookie of an attempt is returned at once. If a path changes its address with every datagram,
-        // every cookie is invalid, and two ends that answer each other at once would never stop.
+        // every cookie is invalid, and two ends that always answer at once would never stop.
         if !std::mem::replace(&mut asking.was_prompt, true) {
             asking.next = now + asking.pause;
             self.ask(now, at);
@@ -251,7 +251,7 @@ impl Opening {
                 self.handshake = Some((association, path));
                 self.drive(now);
             }
-            // Records are sent by the handshake's own timers; the other paths wait for its end.
+            // The handshake's own timers send its records; the other paths wait for the end of the handshake.
             (State::Asking | State::Agreed(_), Some(_)) if has_cookie => {}
             _ => self.say_open(path, &[]),
         }
@@ -339,7 +339,7 @@ impl Opening {
         self.ask_for_word(now);
     }
 
-    /// Asks again for an answer under the new keys if it is due: the last one may have been lost.
+    /// If it is time, asks again for an answer under the new keys: the last answer may have been lost.
     fn ask_for_word(&mut self, now: Time) {
         let State::Agreed(agreed) = &mut self.state else { return };
         if now >= agreed.until {

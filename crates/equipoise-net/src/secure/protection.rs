@@ -6,7 +6,7 @@ use super::{Keys, Role};
 
 /// Protection of all datagrams of a session.
 pub(crate) enum Protection {
-    /// None: anybody can read and forge.
+    /// No protection: anybody can read and forge packets.
     None,
     /// SRTP and SRTCP with AES-GCM (RFC 3711, RFC 7714), with the RTP packet inside another one.
     Srtp(Box<Contexts>),
@@ -29,8 +29,9 @@ pub(crate) enum Protection {
 /// | | what follows its SSRC | |
 /// | 128 | AES-GCM tag | |
 ///
-/// The outer sequence number determines the nonce (RFC 7714, Sec. 8.1). Two packets with one nonce would reveal both
-/// and the authentication key. So it is counted here, and no layer above can choose or repeat it.
+/// The outer sequence number determines the nonce (RFC 7714, Sec. 8.1). Two packets with the same nonce would reveal
+/// their contents and the authentication key. So the number is counted here, and no layer above can choose or repeat
+/// it.
 pub(crate) struct Contexts {
     outward: Context,
     /// The extended sequence number of the next media packet.
@@ -38,8 +39,8 @@ pub(crate) struct Contexts {
     /// Number of reports protected.
     reports: u32,
     inward: Context,
-    /// Sequence numbers received. This window is our own, because the library's starts at the first packet, even a
-    /// forged one.
+    /// Replay window of received sequence numbers. The library's window is not used, because it starts at the first
+    /// packet, even a forged one.
     window: ReplayWindow,
     /// A packet before encryption.
     plain: Vec<u8>,
@@ -205,9 +206,9 @@ mod tests {
         }
     }
 
-    /// After a session is reopened, packets under the earlier keys still arrive, and anybody who knows its source can
-    /// forge some. If this fails, one of them makes all later packets look like replays, for as many packets as its
-    /// number is ahead.
+    /// After a session is reopened, packets under the earlier keys still arrive, and anybody who knows its SSRC can
+    /// forge packets. If this fails, one such packet with a high number makes valid packets with lower numbers look
+    /// like replays.
     #[test]
     fn what_is_not_authentic_moves_no_window() {
         let (mut sender, mut receiver) = ends();

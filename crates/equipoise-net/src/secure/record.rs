@@ -9,9 +9,9 @@ const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 const HELLO_VERIFY_REQUEST: u8 = 3;
-/// Type, version, epoch, number, length.
+/// Bytes of a record's header: type, version, epoch, number, length.
 const HEADER: usize = 13;
-/// Type, length, sequence number, and fragment offset and length.
+/// Bytes of a handshake message's header: type, length, sequence number, fragment offset and length.
 const HANDSHAKE_HEADER: usize = 12;
 /// A ServerHello with this random value asks for the cookie (RFC 8446, Sec. 4.1.3).
 const RETRY: [u8; 32] = [
@@ -19,7 +19,7 @@ const RETRY: [u8; 32] = [
     0x16, 0x7A, 0xBB, 0x8C, 0x5E, 0x07, 0x9E, 0x09, 0xE2, 0xC8, 0xA8, 0x33, 0x9C,
 ];
 
-/// The random value of a ClientHello, which is the same when it is sent again with the cookie.
+/// The random value of a ClientHello. The second ClientHello, which has the cookie, repeats it.
 pub(crate) type ClientRandom = [u8; 32];
 
 /// A fragment of a ClientHello.
@@ -27,11 +27,11 @@ pub(crate) type ClientRandom = [u8; 32];
 pub(crate) struct Hello {
     /// `None` if this is not its first fragment.
     pub(crate) random: Option<ClientRandom>,
-    /// Whether it has, or may have, the cookie.
+    /// Whether it is the second ClientHello, which has the cookie.
     pub(crate) is_second: bool,
 }
 
-/// The unencrypted records at the front of a datagram: all bytes, type and content.
+/// The unencrypted records at the front of a datagram: for each, its type, all its bytes, and its content.
 fn clear(datagram: &[u8]) -> impl Iterator<Item = (u8, &[u8], &[u8])> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
@@ -51,7 +51,7 @@ fn first_message(datagram: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((header[0], header, body))
 }
 
-/// The random value after the version.
+/// The random value of a hello, which follows the version.
 fn random_of(body: &[u8]) -> Option<[u8; 32]> {
     body.get(2..34)?.try_into().ok()
 }
@@ -77,7 +77,8 @@ pub(crate) fn asks_for_cookie(datagram: &[u8]) -> bool {
     }
 }
 
-/// Removes unencrypted alerts, which anybody may have written, from a datagram. Also returns the last of them.
+/// Removes unencrypted alerts, which anybody may have written, from a datagram. Also returns the description of the
+/// last alert (RFC 5246, Sec. 7.2).
 pub(crate) fn without_clear_alerts(datagram: &[u8]) -> (Cow<'_, [u8]>, Option<u8>) {
     let mut alert = None;
     let mut kept = Vec::new();

@@ -51,10 +51,12 @@ impl Live {
     }
 }
 
-/// A datagram: arrival time, order among those of the same time, whether to the receiver, path, bytes.
+/// A datagram in flight: arrival time, order among datagrams of the same time, whether it goes to the receiver, path,
+/// bytes.
 type UnderWay = (Time, u64, bool, u16, Vec<u8>);
 
-/// Both ends, and a network that decides for each datagram how much later than the shortest path its copies arrive.
+/// Both ends, and a network that decides which copies of each datagram arrive, and their delays beyond the shortest
+/// path.
 struct Ends<F> {
     now: Time,
     opening: Opening,
@@ -167,7 +169,7 @@ impl<F: FnMut(bool, &[u8]) -> Vec<(Span, Vec<u8>)>> Ends<F> {
         self.now = end;
     }
 
-    /// Whether both have the same keys, and when the second end got them.
+    /// If both ends have the same keys, the time until the second end had them.
     fn opened(&self) -> Option<Span> {
         let (Some((one, Some(sender))), Some((other, Some(receiver)))) = (&self.sender, &self.receiver) else {
             return None;
@@ -205,8 +207,8 @@ fn both_ends_have_the_same_keys_and_know_it_three_round_trips_after_the_first_wo
     let [sender, receiver] = [&ends.sender, &ends.receiver].map(|end| end.as_ref().map(|(at, _)| *at));
     assert!(receiver < sender, "media leaves when the receiver has the keys, and not before");
     assert!(ends.refused.is_none());
-    // Another session has other keys, though the shared key is the same: an attacker who learns it later can read
-    // nothing.
+    // Another session has other keys, though the shared key is the same. So an attacker who learns the shared key later
+    // can read nothing.
     let mut later = Ends::new(asked(Some(key()), false), Some(key()), 1, straight);
     later.run(Span::from_secs(2));
     let (Some((_, Some(first))), Some((_, Some(second)))) = (&ends.sender, &later.sender) else { panic!("both open") };
@@ -257,8 +259,8 @@ fn a_bad_path_delays_an_opening_and_does_not_prevent_it() {
     assert!(late <= 1, "{late} of 100 took more than 5 s");
 }
 
-/// An attacker who sees the datagrams but has no key: before each one come an altered copy, an earlier one, and a
-/// reflected one.
+/// If it fails, an attacker without the key can prevent an opening. Before each datagram arrive an altered copy, an
+/// earlier datagram, and a truncated copy.
 #[test]
 fn altered_replayed_and_reflected_copies_prevent_no_opening() {
     for seed in 0..500 {
@@ -269,7 +271,7 @@ fn altered_replayed_and_reflected_copies_prevent_no_opening() {
             let place = random.next_u32() as usize % altered.len();
             altered[place] ^= 1 << (random.next_u32() % 8);
             recorded.push(bytes.to_vec());
-            // From either direction.
+            // The earlier datagram may be from either direction, so it may be reflected to its sender.
             let earlier = recorded[random.next_u32() as usize % recorded.len()].clone();
             let mut cut = bytes.to_vec();
             cut.truncate(random.next_u32() as usize % bytes.len());
@@ -301,19 +303,20 @@ fn who_has_another_key_or_none_is_told_by_a_word_that_is_not_believed_at_once() 
     }
 }
 
-/// If it fails, any holder of the shared key takes over another's session by its SSRC, which is in the clear.
+/// If it fails, any holder of the shared key can take over the session of another sender by its SSRC, which is in the
+/// clear.
 #[test]
 fn a_session_belongs_to_the_certificate_that_opened_it() {
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, straight);
     ends.run(Span::from_secs(2));
     let first = ends.live.as_ref().map(|live| live.number).expect("it is open");
-    // The same sender, after receiving nothing for a while.
+    // The same sender requests its session again, as after receiving nothing for a while.
     let now = ends.now;
     ends.opening.ask_for_session(now, std::iter::once(PathId(0)));
     ends.run(Span::from_secs(2));
     let second = ends.live.as_ref().map(|live| live.number).expect("it is open");
     assert_ne!(first, second);
-    // Another sender with the same key.
+    // Another sender with the same key requests the session.
     let mut thief = Opening::new(asked(Some(key()), false));
     thief.ask_for_session(ends.now, std::iter::once(PathId(3)));
     std::mem::swap(&mut ends.opening, &mut thief);
@@ -386,7 +389,7 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
             wanted: None,
             fingerprint: Fingerprint([1; 32]),
         };
-        // Every third one is from a holder of the key, with arbitrary records.
+        // Every third request carries records; every second one is from a holder of the key.
         let records = [0; 1000];
         let question = Message::Open(open, if count % 3 == 0 { &records } else { &[] });
         let question = question.encode((count % 2 == 0).then(key).as_ref().map(Key::handshake));
@@ -402,7 +405,7 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
     assert_eq!((door.half_open(), door.wake()), (0, None));
 }
 
-/// Two ends that answer each other at once would never stop.
+/// If it fails, two ends that answer each other at once never stop.
 #[test]
 fn nothing_is_said_again_without_a_pause() {
     // A path that changes its address with every datagram: no cookie is ever valid.

@@ -2,9 +2,9 @@ use equipoise::units::{Rate, Size, Span};
 use equipoise_session::Ecn;
 use thiserror::Error;
 
-/// The media that the end that opens a session asks the other end to send.
+/// The media that a client requests from its server when it opens a session.
 ///
-/// It is already checked: its rates are in order, and every value fits into its field of the request.
+/// The values are already checked: the rates are in order, and every value fits into its field of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     min: Rate,
@@ -18,7 +18,7 @@ pub struct Wanted {
 /// The requested media is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WantedError {
-    /// The rates are not in order, or the lowest is zero, at which a session would never get feedback again.
+    /// The rates are not in order, or the lowest rate is zero. A session at rate zero would never get feedback again.
     #[error(
         "the rates requested from the peer are {min} to {max}; the lowest must be above zero and not above the highest"
     )]
@@ -54,8 +54,8 @@ impl Wanted {
     /// Bytes of its wire format.
     pub(crate) const LENGTH: usize = 20;
 
-    /// Media in packets of 1200 bytes with a report every second. The sender's controller chooses a rate between these
-    /// two; if they are equal, the rate is constant.
+    /// Media in packets of 1200 bytes with a report every second. The sender's controller chooses a rate from `min` to
+    /// `max`; if they are equal, the rate is constant.
     ///
     /// # Errors
     /// [`WantedError::Rates`], and [`WantedError::TooLarge`] above 4.29 Gbit/s.
@@ -68,7 +68,7 @@ impl Wanted {
         Ok(Self { min, start: None, max, packet_size, report_interval, ecn: Ecn::NotCapable })
     }
 
-    /// Sets the start rate. Without it, the controller uses its own.
+    /// Sets the start rate. Without it, the controller uses its default.
     ///
     /// # Errors
     /// [`WantedError::Start`] if it is outside the limits.
@@ -110,7 +110,7 @@ impl Wanted {
         self.min
     }
 
-    /// The start rate; `None` for the controller's own.
+    /// The start rate; `None` for the controller's default.
     pub const fn start(&self) -> Option<Rate> {
         self.start
     }
@@ -158,7 +158,7 @@ impl Wanted {
     pub(crate) fn parse(bytes: &[u8; Self::LENGTH]) -> Option<Self> {
         let rate = |at: usize| Some(Rate::from_bps(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?).into()));
         let number = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-        // A request can make packets ECN-capable, but not CE-marked.
+        // A request may ask for ECN-capable packets, but not for CE-marked packets.
         if bytes[16] >= Ecn::Marked.bits() || bytes[17..] != [0; 3] {
             return None;
         }
@@ -178,7 +178,7 @@ fn fits(what: &'static str, found: u64, most: u64) -> Result<(), WantedError> {
     if found > most { Err(WantedError::TooLarge { what, found, most }) } else { Ok(()) }
 }
 
-/// The largest values of four bytes and of two.
+/// The largest values of a field of four bytes and of a field of two bytes.
 const LONG: u64 = u32::MAX as u64;
 const SHORT: u64 = u16::MAX as u64;
 

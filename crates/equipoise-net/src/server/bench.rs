@@ -13,36 +13,36 @@ use crate::secure::opening::{Asked, Opening};
 use crate::secure::protection::source_of;
 use crate::{Clock, NetError, Socket, Time, Wanted};
 
-/// A server in the caller's time, for what must hold of any datagrams: whatever it answers, its kernel refuses to send.
+/// A server in the caller's time, to test what must hold for any datagrams. Its kernel refuses to send any answer.
 pub struct ServerBench {
     state: State<Nobody>,
     now: Time,
-    /// Senders who have opened a session, or tried to, by their sources.
+    /// Senders that have opened a session, or tried to, with their SSRCs.
     callers: Vec<(u32, Caller)>,
-    /// Sessions that were deserved.
+    /// Number of sessions with a valid request.
     deserved: u64,
-    /// Datagrams that it has heard.
+    /// Number of datagrams received.
     heard: u64,
-    /// Time that went by.
+    /// Time that has passed.
     elapsed: Span,
 }
 
-/// What it sends of its own, in all sessions together.
+/// The highest total rate of the media that it sends.
 const SENT: Rate = Rate::from_bps(200_000);
 
-/// Sees nothing.
+/// Ignores all events.
 struct Nobody;
 
 impl SessionObserver for Nobody {}
 
 impl ServerBench {
-    /// Sessions at once.
+    /// Maximum number of sessions at a time.
     pub const MOST: usize = 3;
 
-    /// A server that nobody has asked for anything.
+    /// A server without sessions.
     ///
     /// # Errors
-    /// [`NetError::Bind`] where there is no socket to be had.
+    /// [`NetError::Bind`] if the socket cannot be opened.
     pub fn new(is_secure: bool) -> Result<Self, NetError> {
         let mut socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new())?;
         socket.kernel_says = Some(Errno::EPERM);
@@ -54,12 +54,12 @@ impl ServerBench {
         Ok(Self { state, now, callers, deserved: 0, heard: 0, elapsed: Span::ZERO })
     }
 
-    /// What time it is there.
+    /// The server's current time.
     pub const fn now(&self) -> Time {
         self.now
     }
 
-    /// What the kernel says from now on.
+    /// Sets the error that the kernel returns from now on if the server sends.
     pub fn refuse_with(&mut self, errno: u8) {
         self.state.socket.kernel_says = Some(Errno::from_raw(i32::from(errno)));
     }
@@ -71,23 +71,24 @@ impl ServerBench {
         self.state.ring(self.now);
     }
 
-    /// A datagram comes.
+    /// The server receives a datagram.
     ///
     /// # Errors
-    /// What would end the server, and with it all sessions.
+    /// The error that would end the server and all its sessions.
     pub fn hear(&mut self, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
         self.heard += 1;
         self.deserved += u64::from(self.is_plain_question(from, datagram));
         self.state.hear(self.now, from, datagram)
     }
 
-    /// Whether somebody asks a server without a key, with the cookie of its address.
+    /// Whether this is a session request to a server without a key, with the cookie of its address.
     fn is_plain_question(&self, from: SocketAddr, datagram: &[u8]) -> bool {
         let Some(Message::Open(open, _)) = Message::parse(datagram) else { return false };
         self.state.config.key.is_none() && self.state.door.knows(self.now, from, &open)
     }
 
-    /// Somebody who has the key opens a session in one of a few variants, or opens it again. Gives its words in order.
+    /// A sender with the key opens a session in one of several variants, or opens it again. Returns its messages in
+    /// order.
     pub fn call(&mut self, from: SocketAddr, ssrc: u32, variant: u8) -> Vec<Vec<u8>> {
         let payload = [Payload::Generated, Payload::Stream, Payload::Rtp][usize::from(variant % 3)];
         let asked = Asked {
@@ -115,7 +116,7 @@ impl ServerBench {
         caller.said.clone()
     }
 
-    /// A datagram as the sender of its session would protect it; `None` where there is no such session, or it is no RTP.
+    /// Protects a datagram as the sender of its session would; `None` if there is no such session, or if it is not RTP.
     pub fn protected(&mut self, plain: &[u8]) -> Option<Vec<u8>> {
         let source = source_of(plain)?;
         let (_, caller) = self.callers.iter_mut().find(|(ssrc, _)| *ssrc == source)?;
@@ -123,14 +124,14 @@ impl ServerBench {
         caller.protection.protect(plain, &mut wire).then_some(wire)
     }
 
-    /// Adds the message authentication code of the key's owner to a message, and the other records if there are any.
+    /// Replaces a message's authentication code, and its records if `records` is given.
     pub fn sign(&self, message: &mut Vec<u8>, records: Option<&[u8]>) {
         if let Some(key) = &self.state.config.key {
             sign(message, records, key.handshake());
         }
     }
 
-    /// What does not hold of the server that ought to; `None` where all does.
+    /// Describes a violated invariant of the server; `None` if there is none.
     pub fn flaw(&self) -> Option<String> {
         let State { live, timers, opened, socket, .. } = &self.state;
         if live.len() > Self::MOST || *opened > self.deserved {
@@ -155,7 +156,8 @@ impl ServerBench {
             return Some(format!("{granted} bit/s are promised, of {SENT}"));
         }
         let unsent = socket.stats().unsent;
-        // A report may be due beside the answer, and reports that were held back; and what it sends itself, in packets of at least 100 bytes.
+        // In addition to the answer, a report and delayed reports may be due. The server's own media has packets of at
+        // least 100 bytes.
         let media = self.elapsed.as_secs_f64() * SENT.as_bps() as f64 / 800.0;
         let most = 4 * (self.heard + 1) * MAX_PATHS as u64 + media as u64;
         (unsent > most).then(|| format!("{unsent} answers to {} datagrams", self.heard))

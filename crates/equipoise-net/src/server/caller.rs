@@ -10,22 +10,22 @@ use crate::secure::protection::Protection;
 use crate::{NetError, Received, Time};
 
 impl<V: SessionObserver> State<V> {
-    /// A datagram comes from there, of whose IP header nothing is known.
+    /// Handles a datagram from this address; it is not ECN-capable.
     pub(super) fn hear(&mut self, at: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
         self.on_datagram(Received { len: datagram.len(), from, at, ecn: Ecn::NotCapable }, datagram)
     }
 }
 
-/// A sender who talks to a server that has no network: what it is answered is overheard.
+/// A sender that talks to a server without a network: it reads the answers that the server's socket records.
 pub(super) struct Caller {
     opening: Opening,
     pub(super) from: SocketAddr,
     pub(super) protection: Protection,
-    /// The source of the server's reports.
+    /// SSRC of the server's reports.
     pub(super) reports: u32,
     pub(super) refused: Option<Refusal>,
     is_open: bool,
-    /// What it said since it called last.
+    /// The messages that it sent since its last request.
     pub(super) said: Vec<Vec<u8>>,
 }
 
@@ -42,14 +42,14 @@ impl Caller {
         }
     }
 
-    /// Asks for a session, once more if it has one. Returns whether it is open.
+    /// Requests a session, or requests it again. Returns whether it is open.
     pub(super) fn call<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time) -> bool {
         self.begin(now);
-        // A dialogue of some words; one that is not understood ends in silence.
+        // A complete exchange needs fewer than 16 rounds. If it fails, no more answers come.
         self.talk(state, now, 16)
     }
 
-    /// Has its first word to say.
+    /// Prepares the first message.
     pub(super) fn begin(&mut self, now: Time) {
         self.is_open = false;
         self.said.clear();
@@ -57,12 +57,12 @@ impl Caller {
         self.opening.on_timer(now);
     }
 
-    /// Sends what it has to send and takes the answers, `times` times. Returns whether its session is open.
+    /// Sends all waiting messages and handles the answers, `times` times. Returns whether its session is open.
     pub(super) fn talk<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time, times: u32) -> bool {
         state.socket.overheard = Some(Box::default());
         for _ in 0..times {
             while let Some((_, message)) = self.opening.poll() {
-                // A server goes on, whatever it is told.
+                // No message may end the server.
                 assert!(state.hear(now, self.from, &message).is_ok());
                 self.said.push(message);
             }

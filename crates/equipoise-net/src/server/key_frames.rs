@@ -7,7 +7,8 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::NetError;
 
-/// Asks the senders of a server's sessions for key frames, from any thread. It can be cloned, and does nothing when the server is gone.
+/// Requests key frames from the senders of a server's sessions, from any thread. It can be cloned, and does nothing
+/// after the server has ended.
 #[derive(Clone, Debug)]
 pub struct KeyFrames {
     shared: Arc<Shared>,
@@ -15,13 +16,13 @@ pub struct KeyFrames {
 
 #[derive(Debug)]
 struct Shared {
-    /// What is wanted of each source.
+    /// The request for each SSRC.
     wanted: Mutex<BTreeMap<u32, KeyFrameRequest>>,
-    /// Rung when something is.
+    /// Readable if there is a request.
     wakeup: EventFd,
 }
 
-/// Sources that may be asked at a time. Ours: more sessions than a server has by default.
+/// Maximum number of SSRCs with a waiting request. Our choice: more than a server's default maximum of sessions.
 const MOST: usize = 4096;
 
 impl KeyFrames {
@@ -31,8 +32,8 @@ impl KeyFrames {
         Ok(Self { shared: Arc::new(Shared { wanted: Mutex::default(), wakeup }) })
     }
 
-    /// Asks the sender of the session whose packets have the source `ssrc` ([`Session::ssrc`](crate::Session::ssrc)) for a key frame: at
-    /// once, or 0.3 s after the request before. A source that no session has is passed over.
+    /// Requests a key frame from the sender of the session with this SSRC ([`Session::ssrc`](crate::Session::ssrc)): at
+    /// once, or 0.3 s after the previous request. An SSRC without a session is ignored.
     pub fn request(&self, ssrc: u32, request: KeyFrameRequest) {
         let mut wanted = self.wanted();
         if wanted.len() < MOST || wanted.contains_key(&ssrc) {
@@ -40,23 +41,23 @@ impl KeyFrames {
             *most = request.max(*most);
         }
         drop(wanted);
-        // It fails only when its counter overflows, and then it is ringing anyway.
+        // The write fails only if the counter would overflow; then the descriptor is readable anyway.
         let _ = self.shared.wakeup.write(1);
     }
 
-    /// What was wanted since this was asked last.
+    /// Returns and removes all waiting requests.
     pub(super) fn take(&self) -> BTreeMap<u32, KeyFrameRequest> {
         let _ = self.shared.wakeup.read();
         std::mem::take(&mut self.wanted())
     }
 
-    /// Readable when something is wanted.
+    /// Readable if there is a request.
     pub(super) fn wakeup(&self) -> BorrowedFd<'_> {
         self.shared.wakeup.as_fd()
     }
 
     fn wanted(&self) -> MutexGuard<'_, BTreeMap<u32, KeyFrameRequest>> {
-        // Nothing that holds the lock can panic.
+        // No code that holds the lock can panic.
         self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -65,7 +66,7 @@ impl KeyFrames {
 mod tests {
     use super::*;
 
-    /// If it fails, a program on this host that asks without end takes all memory.
+    /// If it fails, a program on this host that sends requests without end uses up all memory.
     #[test]
     fn what_is_wanted_is_bounded_and_of_one_source_one_thing() {
         let key_frames = KeyFrames::new().expect("an event descriptor");

@@ -1,4 +1,4 @@
-//! A session that is open: its keys, its paths, its end here.
+//! An open session: its keys, its paths, and this end's endpoint.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ use crate::secure::door::Known;
 use crate::secure::protection::Protection;
 use crate::secure::{Fingerprint, Nonce};
 
-/// How long packets of a session's earlier keys are still taken.
+/// How long packets under a session's earlier keys are accepted.
 const OLD_KEYS: Span = Span::from_secs(5);
 
 /// The receiving end of a session.
@@ -28,7 +28,7 @@ pub(super) fn receiving(config: ReceiverConfig, several: bool) -> Result<Receivi
 /// This end of a session.
 pub(super) enum Half {
     Receives(Receiving),
-    /// It sends what was wanted, at this rate at most.
+    /// Sends the requested media, at most at this rate.
     Sends(Box<rtp::Sender>, Rate),
 }
 
@@ -54,7 +54,7 @@ impl Half {
         }
     }
 
-    /// The highest rate that was promised to the peer; none where it sends itself.
+    /// The highest rate that was granted to the peer; zero if the peer sends.
     pub(super) const fn granted(&self) -> Rate {
         match self {
             Self::Receives(_) => Rate::ZERO,
@@ -65,38 +65,40 @@ impl Half {
 
 pub(super) struct Live {
     pub(super) session: Session,
-    /// The sender's number that it was opened with, and whose it is.
+    /// The number in the Open that last opened it, and the fingerprint of its sender's certificate.
     pub(super) number: Nonce,
     pub(super) owner: Fingerprint,
     pub(super) keys: Held,
-    /// What takes their place, once a packet shows that the sender has it.
+    /// The number and the keys of a later handshake. They replace the current number and keys as soon as a packet under
+    /// the new keys arrives.
     pub(super) next: Option<(Nonce, Held)>,
     pub(super) earlier: Option<(Protection, Time)>,
     pub(super) half: Half,
-    /// The source of this end's packets.
+    /// SSRC of this end's packets.
     pub(super) own_ssrc: u32,
-    /// Where its paths come from and when each was last heard from, by the number that the endpoint knows it by. The sender's
-    /// own numbers are in its packets; an address may change under them.
+    /// The address of each path and when it was last heard from; the index is the endpoint's path number. The sender's
+    /// path numbers are in its packets, because an address may change.
     pub(super) paths: Vec<(SocketAddr, Time)>,
-    /// When the endpoint wants its timer to ring, as the queue of timers has it.
+    /// When the endpoint's timer expires, as entered in the queue of timers.
     pub(super) wake: Option<Time>,
     pub(super) heard: Time,
     pub(super) has_media: bool,
 }
 
-/// The keys of a session, and the one by which further paths join it.
+/// The keys of a session, and the key with which further paths join the session.
 pub(super) struct Held {
     pub(super) protection: Protection,
     pub(super) join: Option<hmac::Key>,
 }
 
 impl Live {
-    /// The path that comes from there.
+    /// The index of the path from this address.
     pub(super) fn path_from(&self, from: SocketAddr) -> Option<usize> {
         self.paths.iter().position(|(peer, _)| *peer == from)
     }
 
-    /// A path comes from there, as its sender has shown; the one that was silent for longest makes room for it.
+    /// Records that a path has this address, which the sender has proved. If there are too many paths, the path that
+    /// was silent for longest is replaced.
     pub(super) fn comes_from(&mut self, now: Time, from: SocketAddr) -> PathId {
         let most = if self.session.is_multipath { MAX_PATHS } else { 1 };
         let at = self.path_from(from).unwrap_or_else(|| {
@@ -122,14 +124,15 @@ impl Live {
         }
     }
 
-    /// The path that an authentic datagram came on. Of a session that is sent to it is the one whose address was proved, or none: who has
-    /// the keys may not turn media to the address of somebody else.
+    /// The path that an authentic datagram arrived on. If this end sends media, only a path with a proved address
+    /// counts, so that a peer with the keys cannot redirect media to another host.
     pub(super) fn path_of(&mut self, now: Time, from: SocketAddr) -> Option<PathId> {
         let is_proved = !self.session.is_sent_to || self.path_from(from).is_some();
         is_proved.then(|| self.comes_from(now, from))
     }
 
-    /// Puts what a datagram protects into `plain`. False where it is forged, damaged or was seen before.
+    /// Writes the content of a protected datagram to `plain`. Returns false if the datagram is forged, damaged or a
+    /// replay.
     pub(super) fn unprotect(&mut self, now: Time, datagram: &[u8], plain: &mut Vec<u8>) -> bool {
         let ssrc = self.session.ssrc;
         if self.keys.protection.unprotect(datagram, ssrc, plain) {

@@ -1,4 +1,5 @@
-//! One socket that receives many sessions, over one path each or over several, and sends in those that were opened for it.
+//! A server: one socket that receives many sessions, over one path each or over several. It also sends media in
+//! sessions whose peer requests it.
 
 #[cfg(feature = "fuzz")]
 mod bench;
@@ -34,36 +35,36 @@ use crate::{HostStats, NetError, Received, Socket, Time};
 pub use bench::ServerBench;
 pub use key_frames::KeyFrames;
 
-/// What a server is made of.
+/// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// What both hosts know; `None` takes sessions that anybody may read and forge, and no others.
+    /// The key that both hosts share; with `None`, the server accepts only sessions that anybody can read and forge.
     pub key: Option<Key>,
-    /// How payload is given out.
+    /// How payload is put in order before it is delivered.
     pub reorder: ReorderConfig,
-    /// Whether packets that are missing are asked for, if they can still come within [`ReorderConfig::hold`]; of sessions over one path,
-    /// and of no generated media.
+    /// Whether the server asks the sender to repeat missing packets that can still arrive within
+    /// [`ReorderConfig::hold`]. It does so only in sessions over one path, and not for generated media.
     pub repairs: bool,
-    /// Sessions at once; a session takes up to 0.5 MB.
+    /// Maximum number of sessions at a time; a session takes up to 0.5 MB of memory.
     pub most_sessions: usize,
-    /// How long a session may be silent before it is given up.
+    /// How long a session may be silent before the server ends it.
     pub idle: Span,
     /// Canonical name of the receiver (RFC 3550, Sec. 6.5.1).
     pub cname: String,
-    /// The highest rate at which it sends, in all, to those who open sessions to be sent to ([`fetch`](crate::fetch()));
-    /// [`Rate::ZERO`] refuses such sessions.
+    /// The highest total rate of the media that it sends in sessions whose peers request media
+    /// ([`fetch`](crate::fetch())); [`Rate::ZERO`] refuses such sessions.
     pub reverse_limit: Rate,
 }
 
 impl ServerConfig {
-    /// A server with this key, or without security, that receives and does not send.
+    /// A server with this key, or without security for `None`. It receives and does not send.
     pub fn new(key: Option<Key>) -> Self {
         let (reorder, cname) = (ReorderConfig::default(), "receiver@equipoise".to_owned());
         let (most_sessions, idle) = (1000, Span::from_secs(30));
         Self { key, reorder, repairs: false, most_sessions, idle, cname, reverse_limit: Rate::ZERO }
     }
 
-    /// The receiving end of a session of generated media: its own source, and the sender's.
+    /// Configuration of the receiving end of a session of generated media: `ssrc` is its own SSRC.
     fn receiver(&self, ssrc: u32, sender_ssrc: u32) -> ReceiverConfig {
         let overhead = if self.key.is_some() { Protection::OVERHEAD } else { 0 };
         ReceiverConfig {
@@ -79,21 +80,21 @@ impl ServerConfig {
 /// A session at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// Counts the server's sessions, from 0.
+    /// Number of the session at this server, counted from 0.
     pub number: u64,
-    /// Where it comes from; where one of its paths does, if it has several.
+    /// The peer's address; if there are several paths, the address of the first path.
     pub peer: SocketAddr,
-    /// The source of the peer's packets.
+    /// SSRC of the peer's packets.
     pub ssrc: u32,
     /// What media packets carry.
     pub payload: Payload,
-    /// It comes on several paths.
+    /// Whether the session may have several paths.
     pub is_multipath: bool,
-    /// The peer wanted to be sent to: the server sends, and the peer reports.
+    /// Whether the peer requested media: then the server sends, and the peer reports.
     pub is_sent_to: bool,
 }
 
-/// Why a session is over.
+/// Why a session has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The peer said goodbye.
@@ -104,26 +105,26 @@ pub enum End {
     Stopped,
 }
 
-/// Sees what a server's sessions do, on the server's thread.
+/// Observes the sessions of a server, on the server's thread.
 pub trait SessionObserver {
-    /// A session is open.
+    /// A session was opened.
     fn on_open(&mut self, _now: Time, _session: &Session) {}
-    /// A session did or saw something.
+    /// A session emitted an event.
     fn on_event(&mut self, _now: Time, _session: &Session, _event: &Event) {}
-    /// A session of several paths did or saw something on one of them, by the sender's number. Where nobody asks which one, it
-    /// is an event like any other.
+    /// A session of several paths emitted an event on one of them, with the sender's path number. By default the path
+    /// is ignored and [`on_event`](Self::on_event) is called.
     fn on_path_event(&mut self, now: Time, session: &Session, _path: PathId, event: &Event) {
         self.on_event(now, session, event);
     }
-    /// A session delivers payload, in order; `missing` packets before it are missing.
+    /// A session delivers payload, in order; `missing` is the number of packets lost before it.
     fn on_payload(&mut self, _now: Time, _session: &Session, _missing: u64, _payload: &[u8]) {}
-    /// A session is over.
+    /// A session has ended.
     fn on_end(&mut self, _now: Time, _session: &Session, _why: End) {}
-    /// A datagram belongs to no session, or is not what it seems.
+    /// A datagram was dropped: it belongs to no session or is invalid.
     fn on_ignored(&mut self, _now: Time, _reason: DropReason) {}
 }
 
-/// A server on its thread. It is told to stop, at the latest, when this is dropped.
+/// A server that runs on its own thread. It is asked to stop, at the latest, when this value is dropped.
 #[derive(Debug)]
 pub struct Server<V> {
     worker: Worker<Result<(V, HostStats), NetError>>,
@@ -135,11 +136,11 @@ impl<V: SessionObserver + Send + 'static> Server<V> {
     /// Starts to receive at `socket`.
     ///
     /// # Errors
-    /// [`NetError::Session`] if the canonical name is too long, [`NetError::Spawn`] and [`NetError::Wait`] if there is no thread or event
-    /// descriptor to be had.
+    /// [`NetError::Session`] if the canonical name is too long, [`NetError::Spawn`] or [`NetError::Wait`] if the system
+    /// cannot start a thread or create an event descriptor.
     pub fn start(socket: Socket, config: ServerConfig, visitor: V) -> Result<Self, NetError> {
         let address = socket.address();
-        // Found now rather than with the first session.
+        // An invalid configuration is reported now, not when the first session opens.
         receiving(config.receiver(0, 0), false)?;
         let key_frames = KeyFrames::new()?;
         let (state, wanted) = (State::new(socket, config, visitor), key_frames.clone());
@@ -148,17 +149,17 @@ impl<V: SessionObserver + Send + 'static> Server<V> {
 }
 
 impl<V> Server<V> {
-    /// Where it receives.
+    /// The address at which it receives.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Asks senders for key frames, from any thread.
+    /// Handle that requests key frames from senders, from any thread.
     pub const fn key_frames(&self) -> &KeyFrames {
         &self.key_frames
     }
 
-    /// Whether it has ended, by itself or not.
+    /// Whether it has ended, for any reason.
     pub fn is_finished(&self) -> bool {
         self.worker.is_finished()
     }
@@ -166,7 +167,7 @@ impl<V> Server<V> {
     /// Says goodbye to all sessions and stops.
     ///
     /// # Errors
-    /// What made the server fail, if something did.
+    /// The error that ended the server early, if any.
     pub fn stop(self) -> Result<(V, HostStats), NetError>
     where
         V: Send + 'static,
@@ -176,9 +177,10 @@ impl<V> Server<V> {
     }
 }
 
-/// How often silent sessions are looked for.
+/// Time between two checks for silent sessions.
 const SWEEP: Span = Span::from_secs(1);
-/// How long a session may take to its first packet. Ours: an address that opens sessions and leaves them holds none for long.
+/// How long a session may wait for its first packet. Our choice: sessions that are opened and never used are soon
+/// removed.
 const FIRST_PACKET: Span = Span::from_secs(5);
 
 struct State<V> {
@@ -186,7 +188,7 @@ struct State<V> {
     config: ServerConfig,
     visitor: V,
     door: Door,
-    /// By source.
+    /// Open sessions by SSRC.
     live: HashMap<u32, Live>,
     timers: BTreeSet<(Time, u32)>,
     opened: u64,
@@ -225,7 +227,7 @@ impl<V: SessionObserver> State<V> {
             }
             self.ring(self.socket.clock().now());
             if batch.received.len() == Batch::MOST {
-                // There is probably more; a flood keeps nobody from asking.
+                // More datagrams probably wait. A flood of them must not delay key frame requests.
                 self.ask(key_frames);
                 continue;
             }
@@ -246,7 +248,7 @@ impl<V: SessionObserver> State<V> {
         Ok((self.visitor, HostStats { foreign: self.foreign + socket.unanswerable, socket, timestamps }))
     }
 
-    /// Tells sessions what their applications want.
+    /// Passes the applications' requests for key frames to the sessions.
     fn ask(&mut self, key_frames: &KeyFrames) {
         let now = self.socket.clock().now();
         for (ssrc, request) in key_frames.take() {
@@ -273,7 +275,7 @@ impl<V: SessionObserver> State<V> {
         }
         let mut plain = std::mem::take(&mut self.plain);
         if live.unprotect(now, datagram, &mut plain) {
-            // The peer's address may change under it; who has the keys is the peer.
+            // The peer's address may change. A sender that has the keys is the peer.
             match live.path_of(now, from) {
                 Some(path) => {
                     (live.heard, live.has_media) = (now, true);
@@ -315,14 +317,14 @@ impl<V: SessionObserver> State<V> {
         Ok(())
     }
 
-    /// Sends what the door wants said.
+    /// Sends the waiting messages of the session opening.
     fn say(&mut self) {
         while let Some((to, message)) = self.door.poll() {
             self.socket.answer(to, &Transmit::datagram(&message));
         }
     }
 
-    /// Makes a session without keys, or lets a further path in.
+    /// Opens a session without keys, or adds a path to an open session.
     fn open_plain(&mut self, now: Time, from: SocketAddr, open: &Open) -> Result<(), NetError> {
         let Some(live) = self.live.get_mut(&open.ssrc) else {
             match self.make(now, from, open, Held { protection: Protection::None, join: None })? {
@@ -331,8 +333,8 @@ impl<V: SessionObserver> State<V> {
             }
             return Ok(());
         };
-        // A further path, or the answer was lost: only the sender knows the number, or who can read all that it sends. Or the sender
-        // has not heard from us for a while.
+        // The sender uses a further path, missed the answer, or has received nothing for a while. Only the sender, and
+        // those who can read its packets, know the number.
         if live.number != open.number && live.path_from(from).is_none() {
             self.door.refuse(from, open.number, Refusal::SourceInUse);
             return Ok(());
@@ -345,12 +347,12 @@ impl<V: SessionObserver> State<V> {
         Ok(())
     }
 
-    /// A handshake has ended: makes the session, or holds its new keys ready where it lives already.
+    /// A handshake is complete: opens the session, or keeps the new keys ready if it is already open.
     fn open_secure(&mut self, now: Time, from: SocketAddr, open: &Open, keys: &Keys) -> Result<(), NetError> {
         let join = keys.join();
         let held = Held { protection: Protection::new(keys, Role::Server), join: Some(join.clone()) };
         let own = match self.live.get_mut(&open.ssrc) {
-            // While the handshake went on, somebody else's has ended.
+            // Another sender completed its handshake for this SSRC first.
             Some(live) if live.owner != open.fingerprint => {
                 self.door.refuse(from, open.number, Refusal::SourceInUse);
                 return Ok(());
@@ -358,7 +360,7 @@ impl<V: SessionObserver> State<V> {
             Some(live) => {
                 live.next = Some((open.number, held));
                 if live.session.is_sent_to {
-                    // The cookie and the handshake went there and came back.
+                    // The cookie and the handshake have proved this address.
                     live.comes_from(now, from);
                 }
                 Ok(live.own_ssrc)
@@ -372,13 +374,13 @@ impl<V: SessionObserver> State<V> {
         Ok(())
     }
 
-    /// Makes a session. Gives the source of this end's packets, or why there is none.
+    /// Opens a session. Returns the SSRC of this end's packets, or the reason for a refusal.
     fn make(&mut self, now: Time, from: SocketAddr, open: &Open, keys: Held) -> Result<Result<u32, Refusal>, NetError> {
         let own_ssrc = u32::from_be_bytes(random());
         let Open { payload, reporting, several: is_multipath, wanted, .. } = *open;
         let is_transport_wide = reporting.is_some_and(|reporting| reporting.format == Format::TransportWide);
         let half = match &wanted {
-            // Packets of several paths have no such numbers.
+            // Packets of a multipath session have no transport-wide sequence numbers.
             None if is_multipath && is_transport_wide => return Ok(Err(Refusal::Impossible)),
             None => {
                 let config = ReceiverConfig { payload, reporting, ..self.config.receiver(own_ssrc, open.ssrc) };
@@ -408,14 +410,14 @@ impl<V: SessionObserver> State<V> {
         self.opened += 1;
         self.visitor.on_open(now, &session);
         if is_sent_to {
-            // It waits for no packet of the peer's to begin, but the word that the session is open goes first.
+            // The server sends without waiting for a packet from the peer, but the Accept message is sent first.
             self.timers.insert((now, open.ssrc));
         }
         self.live.insert(open.ssrc, live);
         Ok(Ok(own_ssrc))
     }
 
-    /// Rings what is due, and gives up who is silent.
+    /// Handles all expired timers, and ends silent sessions.
     fn ring(&mut self, now: Time) {
         self.door.on_timer(now);
         self.say();
@@ -434,7 +436,7 @@ impl<V: SessionObserver> State<V> {
         }
     }
 
-    /// One turn of a session.
+    /// One step of a session: handles an input, then all outputs of the endpoint.
     fn step(&mut self, now: Time, ssrc: u32, input: Input<'_>) {
         let Some(live) = self.live.get_mut(&ssrc) else { return };
         live.half.handle(now, input);

@@ -1,4 +1,4 @@
-//! Sessions in which the server sends, as the peer that opened them wants it.
+//! Sessions in which the server sends the media that the peer requested.
 
 use std::net::SocketAddr;
 
@@ -13,11 +13,11 @@ use crate::Time;
 use crate::secure::{Refusal, Wanted, random};
 use crate::send::{PAYLOAD_TYPE, SendConfig};
 
-/// The law by which a server sends: the one that needs no setting for a path.
+/// The control law of a server's media: it needs no settings for a particular path.
 const LAW: &str = "equipoise";
 
 impl<V: SessionObserver> State<V> {
-    /// The sending end of a session, within what the server may send.
+    /// Creates the sending end of a session, within the server's total limit.
     pub(super) fn sending(
         &self,
         now: Time,
@@ -39,7 +39,7 @@ impl<V: SessionObserver> State<V> {
         Ok(Half::Sends(Box::new(sender), most))
     }
 
-    /// The highest rate that a new session may have: what is wanted, or what is left.
+    /// The highest rate of a new session: the requested maximum, or the rest of the total limit if that is lower.
     fn grant(&self, wanted: &Wanted) -> Result<Rate, Refusal> {
         let limit = self.config.reverse_limit;
         if limit == Rate::ZERO {
@@ -51,8 +51,8 @@ impl<V: SessionObserver> State<V> {
     }
 }
 
-/// A constant rate as long as it is proved to arrive. A fixed rate alone goes on for many seconds after its receiver is gone, which is for
-/// who sends himself to say, and not for others.
+/// A constant rate that falls if no feedback arrives. [`Cbr`] alone continues for many seconds after its receiver is
+/// gone: a sender may choose this for its own session, but a peer may not choose it for a server.
 #[derive(Debug)]
 struct Steady(Cbr);
 
@@ -63,7 +63,7 @@ impl Controller for Steady {
         self.0.allowance()
     }
 
-    /// A hundredth: from there it comes back within seven reports. Ours.
+    /// A hundredth of the rate. Our choice: from there, the rate recovers within seven reports.
     fn lowest_rate(&self) -> Rate {
         self.0.allowance().rate.map_or(Rate::ZERO, |rate| Rate::from_bps((rate.as_bps() / 100).max(1)))
     }
@@ -73,7 +73,7 @@ impl Controller for Steady {
     }
 }
 
-/// What decides on the rate, up to `most`; `None` where the law cannot live with it.
+/// The controller of the rate, up to `most`; `None` if the control law does not accept these rates.
 fn controller(wanted: &Wanted, most: Rate) -> Option<BoxedController> {
     if wanted.is_constant() {
         return Some(Box::new(Steady(Cbr::new(wanted.max()))));

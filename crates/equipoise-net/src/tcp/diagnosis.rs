@@ -48,9 +48,10 @@ const TIMESTAMPS: u8 = 1;
 /// From this congestion state on the window is being reduced (`TCP_CA_CWR`).
 const REDUCING: u8 = 2;
 
-/// The kernel's threshold before one is set, or any larger value (`TCP_INFINITE_SSTHRESH`).
+/// The threshold that the kernel reports before a threshold is set; any larger value means the same
+/// (`TCP_INFINITE_SSTHRESH`).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
-/// The kernel's round-trip time before one is measured.
+/// The round-trip time that the kernel reports before the first measurement.
 const NO_ROUND_TRIP: u32 = u32::MAX;
 
 /// The values needed by an application that derives its rate from TCP.
@@ -65,11 +66,11 @@ pub(crate) struct Progress {
     pub(crate) segment: u32,
     /// Whether segments carry timestamps.
     pub(crate) has_timestamps: bool,
-    /// Whether it is recovering from a loss or a mark.
+    /// Whether the connection is recovering from a loss or a mark.
     pub(crate) is_reducing: bool,
     /// Segments retransmitted so far.
     pub(crate) retransmissions: u32,
-    /// Smoothed; zero before the first measurement.
+    /// Smoothed round-trip time; zero before the first measurement.
     pub(crate) round_trip: Span,
 }
 
@@ -82,7 +83,7 @@ pub(crate) struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// For the connection from `local` to `peer` in this thread's network namespace.
+    /// A monitor of the connection from `local` to `peer` in this thread's network namespace.
     pub(crate) fn open(local: SocketAddr, peer: SocketAddr) -> Result<Self, NetError> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let fd = socket(AddressFamily::Netlink, SockType::Datagram, flags, SockProtocol::NetlinkSockDiag);
@@ -157,7 +158,7 @@ fn question(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
     bytes.extend(REQUEST.to_ne_bytes());
     bytes.extend([0; 8]);
     bytes.extend([if local.is_ipv4() { IPV4 } else { IPV6 }, TCP, 1 << (INFO - 1), 0]);
-    // In any state.
+    // The connection may be in any state.
     bytes.extend(u32::MAX.to_ne_bytes());
     bytes.extend(local.port().to_be_bytes());
     bytes.extend(peer.port().to_be_bytes());

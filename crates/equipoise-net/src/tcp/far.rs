@@ -12,7 +12,7 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError};
 
-/// Bytes per read. Ours: some milliseconds of 1 Gbit/s.
+/// Bytes per read. Our choice: what 1 Gbit/s carries in some milliseconds.
 const READ: usize = 256 << 10;
 
 /// The receiving application: it reads and counts.

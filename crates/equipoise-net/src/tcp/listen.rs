@@ -46,7 +46,7 @@ impl ReceiveWindow {
     }
 }
 
-/// A listening socket at a host of a test bed; port 0 takes any free one. Its connections start with this window.
+/// A listening socket at a host of a test bed; port 0 means any free port. Its connections start with this window.
 pub(crate) fn listen(bed: &TestBed, host: TestHost, port: u16, window: ReceiveWindow) -> Result<TcpListener, NetError> {
     bed.inside(host.place(), || {
         let listener = TcpListener::bind((host.address(), port)).map_err(failed("listen"))?;

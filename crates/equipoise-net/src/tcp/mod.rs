@@ -36,7 +36,7 @@ pub(crate) use socket::{check_congestion_control, failed, is_gone, set_congestio
 pub use state::TcpState;
 pub use web::{WebEnds, WebFetched, WebLook, WebPlan};
 
-/// Both ends of a connection before it is opened.
+/// Both ends of a connection before the connection is opened.
 #[derive(Debug)]
 pub struct TcpEnds {
     near: NearEnd,
@@ -57,7 +57,7 @@ impl TcpEnds {
     ///
     /// # Errors
     /// [`NetError::NoCongestionControl`] if the kernel has none of this name, [`NetError::Tcp`] if another system call
-    /// fails, and as [`TestBed::inside`].
+    /// fails, and the errors of [`TestBed::inside`].
     pub fn open(bed: &TestBed, hosts: &TcpHosts) -> Result<Self, NetError> {
         let listener = listen(bed, hosts.sender.peer(), 0, hosts.window())?;
         let receiver = listener.local_addr().map_err(failed("listen"))?;
@@ -105,7 +105,7 @@ impl RunningTcp {
         self.near.is_finished() || self.far.is_finished()
     }
 
-    /// Ends it, after a last sample if one is due.
+    /// Ends the connection, after a last sample if a sample is due.
     ///
     /// # Errors
     /// The error that ended it early, if any.

@@ -17,12 +17,12 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError, Time};
 
-/// Bytes per write. Ours: half a millisecond of 1 Gbit/s.
+/// Bytes per write. Our choice: what 1 Gbit/s carries in half a millisecond.
 pub(super) const WRITE: usize = 64 << 10;
 pub(super) static ZEROS: [u8; WRITE] = [0; WRITE];
 
-/// The shortest time between two writes at a given rate, and between two checks for a transfer's end. Ours: far below
-/// any round-trip time of interest.
+/// The shortest time between two writes at a given rate, and between two checks for a transfer's end. Our choice: far
+/// below any round-trip time of interest.
 pub(super) const TICK: Span = Span::from_millis(1);
 
 /// The sending application's socket and its parameters.
@@ -52,7 +52,7 @@ pub(super) struct Near<O> {
 enum Phase {
     /// The connection is not opened yet.
     Early,
-    /// It accepts data, or will.
+    /// The connection accepts data, or will when it is established.
     Open,
     /// The application has sent its last data.
     Over,
@@ -94,13 +94,13 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
     fn end(&mut self) -> Result<bool, NetError> {
         self.phase = Phase::Over;
         match self.end.socket.shutdown(Shutdown::Write) {
-            // The connection never opened, because the path lost too much.
+            // The connection was never established, because the path lost too many packets.
             Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
             ended => ended.map(|()| false).map_err(failed("close")),
         }
     }
 
-    /// Writes the available data as far as the kernel accepts it; returns whether it accepted less.
+    /// Writes the available data as far as the kernel accepts it; returns whether some data was not accepted.
     fn write(&mut self, now: Time) -> Result<bool, NetError> {
         let supplied = self.supplied(now);
         while self.written < supplied && self.clock.now() < self.next_look {
@@ -116,7 +116,7 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         Ok(false)
     }
 
-    /// Bytes that the application had supplied by `now`; if it sends at a rate, in full segments.
+    /// Bytes that the application has supplied by `now`; at a given rate, only full segments.
     fn supplied(&self, now: Time) -> u64 {
         match &self.plan.supply {
             TcpSupply::Unlimited => u64::MAX,
@@ -165,7 +165,7 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         match self.phase {
             Phase::Early => until = until.min(self.plan.start),
             Phase::Open if blocked => until = self.plan.stop.map_or(until, |stop| until.min(stop)),
-            // To send at a rate, or until the last data is acknowledged.
+            // Wakes up often, to send at a rate or to notice when the last data is acknowledged.
             Phase::Open => until = until.min(now + TICK),
             Phase::Over => {}
         }

@@ -7,7 +7,7 @@ use crate::Time;
 pub struct TcpState {
     /// Congestion window, in segments.
     pub window: u32,
-    /// Slow start threshold, in segments; `None` before there is one.
+    /// Slow start threshold, in segments; `None` before it is set.
     pub slow_start_threshold: Option<u32>,
     /// Segments sent and not acknowledged in order.
     pub in_flight: u32,

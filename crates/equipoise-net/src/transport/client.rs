@@ -14,57 +14,59 @@ use crate::secure::protection::{Protection, source_of};
 use crate::socket::Sent;
 use crate::{NetError, Received, Socket, Time};
 
-/// The side of a session that opened it, over one path or several.
+/// The end that opened a session, over one path or several.
 ///
-/// It sends, as a rule. Where reports stay away on all paths it asks for the session again, so that a receiver that was started again, or
-/// an address that changed, ends no session. Where they do on one of several, that path joins once more.
+/// Usually this end sends. If no reports arrive on any path, it requests the session again, so that a restarted
+/// receiver or a changed address does not end the session. If no reports arrive on one of several paths, that path
+/// joins again.
 ///
-/// Where the server sends, it asks again when nothing comes, so that media finds an address that changed. What a server that was
-/// started again would send is another stream: then the session is over.
+/// If the server sends, this end requests the session again when nothing arrives, so that media finds an address that
+/// changed. A restarted server would send another stream: then the session is over.
 pub(crate) struct Client {
     links: Links,
     peer: SocketAddr,
     is_secure: bool,
     opening: Opening,
-    /// Paths on which reports stay away.
+    /// Paths on which no reports arrive.
     silent: Vec<PathId>,
-    /// Where the server is to send: when it was heard from last, and asked again.
+    /// If the server sends: when a packet last arrived, and when the session was last requested again.
     listening: Option<Listening>,
     protection: Protection,
-    /// The keys before these, by which the peer speaks until it has heard by the new ones.
+    /// The previous keys. The peer uses them until it has received a packet under the new keys.
     earlier: Option<Protection>,
     peer_ssrc: u32,
     buffer: Vec<u8>,
     plain: Vec<u8>,
     whole: Vec<u8>,
     wire: Vec<u8>,
-    /// The last report, which a goodbye is.
+    /// The last report; at the end of the session, this is the goodbye.
     last_report: Vec<u8>,
 }
 
-/// How a server that sends is listened to.
+/// Times of a session in which the server sends.
 #[derive(Clone, Copy, Debug)]
 struct Listening {
     heard: Time,
-    /// When it was asked for the session once more.
+    /// When the session was last requested again.
     asked: Time,
-    /// How long it may be silent.
+    /// How long the server may be silent.
     idle: Span,
 }
 
-/// How long a server that sends is silent before it is asked for the session once more. Ours: two report intervals of a second.
+/// How long a sending server may be silent before the session is requested again. Our choice: two report intervals of 1
+/// s.
 const SILENT: Span = Span::from_secs(2);
 
-/// How often a goodbye is said, and the time between: ours, to outlast a short burst of losses.
+/// Number of goodbyes, and the time between two of them. Our choice: they outlast a short burst of losses.
 const FAREWELLS: u32 = 3;
 const FAREWELL_PAUSE: Span = Span::from_millis(30);
 
 impl Client {
-    /// Opens the session that is asked for with `peer`, whose first answer is waited for as long as `patience` says.
+    /// Opens the requested session with `peer`, and waits for its first answer for at most `patience`.
     ///
     /// # Errors
-    /// [`NetError::NoAnswer`] where nobody answers, or only somebody without the key; [`NetError::Refused`] where the
-    /// receiver wants no session; [`NetError::OtherVersion`] where it speaks another version; what the socket says.
+    /// [`NetError::NoAnswer`] if nobody answers, or only a peer without the key; [`NetError::Refused`] if the receiver
+    /// refuses the session; [`NetError::OtherVersion`] if it uses another version; and the errors of the socket.
     pub(crate) fn open(links: Links, peer: SocketAddr, asked: Asked, patience: Span) -> Result<Self, NetError> {
         let now = links.clock().now();
         let give_up = now + patience;
@@ -104,18 +106,18 @@ impl Client {
         }
     }
 
-    /// The source of the peer's packets.
+    /// SSRC of the peer's packets.
     pub(crate) const fn peer_ssrc(&self) -> u32 {
         self.peer_ssrc
     }
 
-    /// The server sends; it is given up after so long a silence.
+    /// Prepares for a server that sends: the session fails if it is silent for `idle`.
     pub(crate) fn listen(&mut self, idle: Span) {
         let now = self.links.clock().now();
         self.listening = Some(Listening { heard: now, asked: now, idle });
     }
 
-    /// Asks a server that sends nothing any more for the session once more, or gives it up.
+    /// Requests the session again if the server is silent; fails if it was silent for too long.
     fn tend_silence(&mut self, now: Time) -> Result<(), NetError> {
         let Some(listening) = &mut self.listening else { return Ok(()) };
         if now - listening.heard >= listening.idle {
@@ -128,7 +130,8 @@ impl Client {
         Ok(())
     }
 
-    /// Why there was no answer: the kernel let no question out, nobody heard it, or somebody said so who may be anybody.
+    /// Why there was no answer: the kernel refused to send, an unauthenticated message gave a reason, or nothing
+    /// arrived.
     fn unanswered(&self, patience: Span) -> NetError {
         let (peer, hints) = (self.peer, self.opening.hints());
         match (self.links.refusal(), hints.refusal, hints.version) {
@@ -139,7 +142,7 @@ impl Client {
         }
     }
 
-    /// Takes the message in the buffer. Gives why there is to be no session, where it says so.
+    /// Handles the message in the buffer. Returns the reason if the receiver refuses the session.
     fn on_message(&mut self, path: PathId, received: Received) -> Result<Option<Refusal>, NetError> {
         let (now, is_peer) = (received.at, received.from == self.peer);
         let told = self.opening.handle(now, path, is_peer, &self.buffer[..received.len]);
@@ -167,11 +170,11 @@ impl Client {
 
     fn use_path(&mut self, path: PathId) {
         self.links.up(path);
-        // What was said before the receiver was there is out of date.
+        // ICMP errors from before the receiver's answer are out of date.
         self.links.socket(path).map(Socket::take_unreachable);
     }
 
-    /// Sends what the opening wants said.
+    /// Sends the waiting messages of the opening.
     fn say(&mut self) -> Result<(), NetError> {
         while let Some((path, message)) = self.opening.poll() {
             if let Some(socket) = self.links.socket(path) {
@@ -182,11 +185,12 @@ impl Client {
         Ok(())
     }
 
-    /// Puts what a datagram of the session protects into `plain`. False where it is forged, damaged or was seen before.
+    /// Writes the content of a protected datagram to `plain`. Returns false if the datagram is forged, damaged or a
+    /// replay.
     fn unprotect(&mut self, length: usize) -> bool {
         let datagram = &self.buffer[..length];
         if self.protection.unprotect(datagram, self.peer_ssrc, &mut self.plain) {
-            // It has the keys: nothing more is to be heard by those before, nor of how these were made.
+            // The peer has the new keys, so the earlier keys and the handshake are no longer needed.
             self.earlier = None;
             self.opening.on_proved();
             return true;
@@ -195,7 +199,7 @@ impl Client {
         earlier.as_mut().is_some_and(|earlier| earlier.unprotect(datagram, *peer_ssrc, plain))
     }
 
-    /// Sends a whole datagram in its protected form on a path, or loses it where it cannot be protected.
+    /// Protects a whole datagram and sends it on a path; it is lost if it cannot be protected.
     fn send_protected(&mut self, path: PathId, transmit: &Transmit<'_>) -> Result<(), NetError> {
         if self.protection.protect(transmit.head, &mut self.wire) {
             return deliver(&mut self.links, path, self.peer, &Transmit { head: &self.wire, ..*transmit });
@@ -204,8 +208,7 @@ impl Client {
     }
 }
 
-/// Sends a datagram on a path. Media whose path is gone, or turns out to be, leaves by another one, which knows its place
-/// as well.
+/// Sends a datagram on a path. If the path is gone, media is sent on another path; reports are not.
 fn deliver(links: &mut Links, path: PathId, peer: SocketAddr, transmit: &Transmit<'_>) -> Result<(), NetError> {
     if let Some(socket) = links.socket(path) {
         if socket.send_to(peer, transmit)? != Sent::NoRoute {
@@ -221,7 +224,7 @@ fn deliver(links: &mut Links, path: PathId, peer: SocketAddr, transmit: &Transmi
 }
 
 impl Listening {
-    /// When the server is to be asked once more, if nothing comes.
+    /// When to request the session again if nothing arrives.
     fn next(&self) -> Time {
         self.heard.max(self.asked) + SILENT
     }
@@ -244,7 +247,7 @@ impl Transport for Client {
         let Received { at, ecn, .. } = received;
         let datagram = &self.buffer[..received.len];
         if is_message(datagram) {
-            // A refusal in the middle of a session is a stranger's, or will be followed by silence.
+            // A refusal during a session is ignored: it comes from a stranger, or the peer falls silent.
             self.on_message(path, received)?;
             return Ok(Some(Arrival::Own));
         }
@@ -342,7 +345,7 @@ mod tests {
     use crate::socket::every_errno;
     use crate::{Clock, Server, ServerConfig, SessionObserver};
 
-    /// Sees nothing.
+    /// Ignores all events.
     struct Nobody;
 
     impl SessionObserver for Nobody {}
@@ -372,8 +375,8 @@ mod tests {
         }
     }
 
-    /// A translator that takes another port for every datagram, or two receivers behind one name. If it fails, sender and receiver
-    /// send as fast as they can.
+    /// If it fails, sender and receiver send without a pause behind a NAT that uses another port for every datagram, or
+    /// if two receivers share one name.
     #[test]
     fn a_path_that_changes_the_port_of_every_datagram_is_asked_a_few_times_a_second() {
         let here = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
@@ -401,11 +404,11 @@ mod tests {
         assert!(matches!(opened, Err(NetError::NoAnswer { .. })), "no cookie is ever right");
         is_over.store(true, Ordering::Relaxed);
         let opens = translator.join().expect("no panic");
-        // One at once, one for its answer, and then after 0.1, 0.3, 0.7 s.
+        // One request at once, one with the first cookie, and then one after 0.1, 0.3 and 0.7 s.
         assert!((3..=6).contains(&opens), "{opens} questions in a second");
     }
 
-    /// If it fails, who is kept from sending by his own host looks for the fault at the other one.
+    /// If it fails, a user whose own host refuses to send looks for the fault at the other host.
     #[test]
     fn where_no_question_leaves_the_kernels_reason_is_said_in_place_of_silence() {
         let (links, peer) = (Links::fixed(vec![refusing(Errno::EPERM)]), (Ipv4Addr::LOCALHOST, 9).into());

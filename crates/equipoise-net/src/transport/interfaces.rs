@@ -11,19 +11,19 @@ use super::via::Via;
 use crate::NetError;
 use crate::socket::address_of;
 
-/// Where a path leaves this host at the moment.
+/// The interface and the address from which a path starts at present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) device: String,
     pub(super) address: IpAddr,
-    /// The interface is up and has a carrier.
+    /// Whether the interface is up and has a carrier.
     pub(super) is_usable: bool,
 }
 
-/// The interfaces of this network namespace and their addresses, as they are at a moment.
+/// The interfaces of this network namespace and their addresses, at one time.
 #[derive(Debug)]
 pub(super) struct Interfaces {
-    /// An interface comes once without an address, and once for each that it has.
+    /// Each interface is listed once without an address, and once for each of its addresses.
     entries: Vec<(String, InterfaceFlags, Option<IpAddr>)>,
 }
 
@@ -37,7 +37,8 @@ impl Interfaces {
         Ok(Self { entries: entries.collect() })
     }
 
-    /// Where `via` leads to `peer` from: by the address that it has `now`, as long as that is one of those it may have.
+    /// The interface and the address of `via` for datagrams to `peer`. The present place `now` is kept as long as `via`
+    /// still permits it.
     pub(super) fn place(&self, via: &Via, peer: SocketAddr, now: Option<&Place>) -> Result<Place, NetError> {
         let fits = |address: IpAddr| match via {
             Via::Device(_) => address.is_ipv4() == peer.is_ipv4() && is_link_local(address) == is_link_local(peer.ip()),
@@ -79,12 +80,12 @@ impl Interfaces {
     }
 }
 
-/// Addresses that say nothing without an interface (RFC 4291, Sec. 2.5.6).
+/// Whether an address is valid only on one interface (RFC 4291, Sec. 2.5.6).
 fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
-/// Rings when something about the interfaces changes (rtnetlink(7)).
+/// Becomes readable when an interface or an address changes (rtnetlink(7)).
 #[derive(Debug)]
 pub(super) struct InterfaceNews {
     socket: OwnedFd,
@@ -106,10 +107,11 @@ impl InterfaceNews {
         self.socket.as_fd()
     }
 
-    /// Takes all notifications and returns whether there were any. Their content is ignored: the caller reads the state itself.
+    /// Takes all notifications and returns whether there were any. Their content is ignored: the caller reads the state
+    /// itself.
     pub(super) fn take(&self) -> bool {
         let (mut buffer, mut found) = ([0; 4096], false);
-        // More than the socket could hold (ENOBUFS) is news as well.
+        // If the socket's buffer has overflowed (ENOBUFS), there were notifications, too.
         while !matches!(recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty()), Err(Errno::EAGAIN)) {
             found = true;
         }

@@ -12,31 +12,32 @@ use crate::{Clock, Dscp, NetError, Received, Socket, SocketStats, Time, Timestam
 
 /// The sockets of a session, one for each path.
 ///
-/// They are given, or they follow the interfaces: then a path's socket is bound to an interface and to its address, as the
-/// address alone would silently take the way that the routes name; and it is bound again as these change, come and go.
+/// The sockets are fixed, or they follow the interfaces. A socket that follows is bound to an interface and to one of
+/// its addresses: with the address alone, the kernel would choose the interface by its routes. It is bound again when
+/// the interface or the address changes.
 #[derive(Debug)]
 pub(crate) struct Links {
     clock: Clock,
     each: Vec<Link>,
-    /// Whose turn it is to be read.
+    /// Index of the socket to read next.
     turn: usize,
     changes: VecDeque<(PathId, PathChange)>,
-    /// `None` where the sockets were given.
+    /// `None` if the sockets are fixed.
     watch: Option<Watch>,
-    /// What sockets lost that are no more.
+    /// The counters of closed sockets.
     stats: SocketStats,
 }
 
 #[derive(Debug)]
 struct Link {
     id: PathId,
-    /// `None` while there is no way.
+    /// `None` while the path cannot be used.
     socket: Option<Socket>,
     place: Option<Place>,
     state: State,
 }
 
-/// What the endpoint knows of a path.
+/// The state of a path as the endpoint knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Unknown,
@@ -47,19 +48,20 @@ enum State {
 #[derive(Debug)]
 struct Watch {
     paths: Paths,
-    /// Of each socket.
+    /// The class of service of each socket.
     dscp: Dscp,
     news: InterfaceNews,
     next_look: Time,
-    /// The next look is to be a close one.
+    /// Whether the next check has to read all interfaces, even without a notification.
     is_due: bool,
 }
 
-/// How often is looked whether interfaces have changed, where no wait says so. Ours: what it costs is one call of the kernel.
+/// Time between two checks for interface changes, if no notification ends a wait. Our choice: a check costs one system
+/// call.
 const LOOK: Span = Span::from_millis(100);
 
 impl Links {
-    /// Sockets that stay.
+    /// Sockets that do not change.
     pub(crate) fn fixed(sockets: Vec<Socket>) -> Self {
         let clock = sockets.first().map_or_else(Clock::new, |socket| socket.clock().clone());
         let ids = (0..).map(PathId);
@@ -89,7 +91,7 @@ impl Links {
         (stats, source)
     }
 
-    /// Why the kernel refused what was sent last, if it did so on every path.
+    /// Why the kernel refused the last datagram, if it did so on every path.
     pub(super) fn refusal(&self) -> Option<io::Error> {
         let mut refusals = self.each.iter().filter_map(|link| link.socket.as_ref()).map(Socket::refusal);
         let first = refusals.next()?;
@@ -106,7 +108,7 @@ impl Links {
         self.each.iter().filter(|link| link.socket.is_some()).map(|link| link.id)
     }
 
-    /// The socket of a path, where there is a way.
+    /// The socket of a path; `None` while the path cannot be used.
     pub(super) fn socket(&mut self, path: PathId) -> Option<&mut Socket> {
         self.each.iter_mut().find(|link| link.id == path)?.socket.as_mut()
     }
@@ -116,12 +118,12 @@ impl Links {
         self.watch.is_some()
     }
 
-    /// What became of a path, in order.
+    /// The next change of a path, in order of time.
     pub(crate) fn change(&mut self) -> Option<(PathId, PathChange)> {
         self.changes.pop_front()
     }
 
-    /// A path can be used from now on.
+    /// Records that a path can be used from now on.
     pub(super) fn up(&mut self, path: PathId) {
         let link = self.each.iter_mut().find(|link| link.id == path && link.state != State::Up);
         if let Some(link) = link {
@@ -130,7 +132,7 @@ impl Links {
         }
     }
 
-    /// There is no way any more; it is looked for again.
+    /// Records that a path cannot be used any more; its interface is checked again.
     pub(super) fn lose(&mut self, path: PathId) {
         let Some(watch) = &mut self.watch else { return };
         watch.is_due = true;
@@ -160,14 +162,15 @@ impl Links {
         Ok(None)
     }
 
-    /// A path whose network said that the peer cannot be reached; once for each time that it was asked.
+    /// A path on which ICMP has reported since the last call that the peer is unreachable.
     pub(super) fn take_unreachable(&mut self) -> Option<PathId> {
         let each = self.each.iter_mut();
         each.filter_map(|link| Some((link.id, link.socket.as_mut()?)))
             .find_map(|(id, socket)| socket.take_unreachable().then_some(id))
     }
 
-    /// Waits for a datagram on any path, for `wakeup`, or until then. Whether there is something to read.
+    /// Waits for a datagram on any path, for `wakeup`, or until the time `until`. Returns whether a datagram can be
+    /// read.
     pub(crate) fn wait(&mut self, wakeup: Option<BorrowedFd<'_>>, until: Time) -> Result<bool, NetError> {
         let sockets = self.each.iter().filter_map(|link| link.socket.as_ref().map(Socket::as_fd));
         let news = self.watch.as_ref().map(|watch| watch.news.as_fd());
@@ -179,12 +182,13 @@ impl Links {
         Ok(found & ((1 << count) - 1) != 0)
     }
 
-    /// When [`look`](Self::look) is to be called.
+    /// When to call [`look`](Self::look).
     pub(super) fn wake(&self) -> Option<Time> {
         self.watch.as_ref().map(|watch| watch.next_look)
     }
 
-    /// Follows what became of the interfaces, where it is time. Calls `opened` for each path that has a new socket.
+    /// Checks for interface changes, if it is time, and opens and closes sockets accordingly. Calls `opened` for each
+    /// path that has a new socket.
     pub(super) fn look(&mut self, now: Time, mut opened: impl FnMut(PathId)) {
         let Self { clock, each: links, changes, watch, stats, .. } = self;
         let Some(watch) = watch.as_mut().filter(|watch| now >= watch.next_look) else { return };
@@ -193,7 +197,7 @@ impl Links {
             return;
         }
         let Ok(interfaces) = Interfaces::read() else {
-            // What there is is used on.
+            // The present sockets stay in use.
             watch.is_due = true;
             return;
         };
@@ -227,7 +231,7 @@ impl Links {
                     (link.socket, link.place) = (Some(socket), Some(place));
                     opened(id);
                 }
-                // An address of IPv6 is there before it may be used (RFC 4862, Sec. 5.4).
+                // An IPv6 address exists before it may be used (RFC 4862, Sec. 5.4).
                 Err(_) => watch.is_due = true,
             }
         }

@@ -1,4 +1,4 @@
-//! Between an endpoint and its socket: whom it hears, and in what form it speaks.
+//! The layer between an endpoint and its sockets: it decides which datagrams are accepted, and protects packets.
 
 mod client;
 mod interfaces;
@@ -20,67 +20,67 @@ pub(crate) use plain::Plain;
 pub(crate) use secured::Secured;
 pub use via::Via;
 
-/// What has arrived.
+/// What a transport has received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrival {
-    /// A datagram of the session; it stands in the transport's [`datagram`](Transport::datagram).
+    /// A datagram of the session; its content is in the transport's [`datagram`](Transport::datagram).
     Datagram {
-        /// On which path.
+        /// The path on which it arrived.
         path: PathId,
         /// When it arrived.
         at: Time,
-        /// What its IP header said of congestion.
+        /// The ECN field of its IP header.
         ecn: Ecn,
     },
-    /// One that was counted and dropped.
+    /// A datagram that was dropped and has to be counted.
     Dropped {
         /// When it arrived.
         at: Time,
-        /// Why.
+        /// Why it was dropped.
         reason: DropReason,
     },
-    /// Word from a path, at this time, that nobody takes what is sent.
+    /// ICMP has reported on a path that the peer is unreachable.
     Unreachable {
-        /// On which path.
+        /// The path.
         path: PathId,
-        /// When it was read.
+        /// When the report was read.
         at: Time,
     },
-    /// One of the transport's own.
+    /// A message for the transport itself.
     Own,
 }
 
-/// The way of an endpoint's datagrams to and from its peer, over one path or several.
+/// Carries an endpoint's datagrams to and from its peer, over one path or several.
 pub(crate) trait Transport {
     /// Its sockets.
     fn links(&self) -> &Links;
 
-    /// The same, to be waited for and used.
+    /// Its sockets, to wait for them and to use them.
     fn links_mut(&mut self) -> &mut Links;
 
-    /// Reads the next datagram; `None` if none is there.
+    /// Reads the next datagram; `None` if no datagram waits.
     fn receive(&mut self) -> Result<Option<Arrival>, NetError>;
 
-    /// The datagram that was received last, as the peer meant it.
+    /// The content of the last received datagram, without its protection.
     fn datagram(&self) -> &[u8];
 
-    /// Sends a datagram on a path, or loses it where that cannot be used.
+    /// Sends a datagram on a path. If the path cannot be used, the datagram is lost.
     fn send(&mut self, path: PathId, transmit: &Transmit<'_>) -> Result<(), NetError>;
 
-    /// When it wants [`on_timer`](Self::on_timer) to be called, if ever.
+    /// When to call [`on_timer`](Self::on_timer); `None` if no timer runs.
     fn wake(&self) -> Option<Time> {
         None
     }
 
-    /// Does what is due.
+    /// Handles all expired timers.
     fn on_timer(&mut self, _now: Time) -> Result<(), NetError> {
         Ok(())
     }
 
-    /// The endpoint did or saw something on a path.
+    /// The endpoint emitted an event on a path.
     fn on_event(&mut self, _now: Time, _path: PathId, _event: &Event) {}
 
-    /// The session is over; the last word may be said again, in case it is lost.
+    /// The session is over. A transport may repeat the goodbye, in case it is lost.
     fn farewell(&mut self) -> Result<(), NetError> {
         Ok(())
     }

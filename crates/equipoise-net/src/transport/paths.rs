@@ -8,10 +8,10 @@ use super::interfaces::Interfaces;
 use super::via::Via;
 use crate::NetError;
 
-/// The paths that a running session has, to add some and to remove some. It can be cloned.
+/// Handle to add and remove paths of a running session. It can be cloned.
 ///
-/// A path whose interface is down, gone, or without an address is part of the session all the same, and used as soon as
-/// there is a way.
+/// A path whose interface is down, gone, or without an address still belongs to the session. It is used as soon as its
+/// interface can reach the peer.
 #[derive(Clone, Debug)]
 pub struct Paths {
     wanted: Arc<Mutex<Wanted>>,
@@ -21,7 +21,7 @@ pub struct Paths {
 #[derive(Debug, Default)]
 struct Wanted {
     list: Vec<(PathId, Via)>,
-    /// The number of the next one; none comes twice.
+    /// The number of the next path; no number is used twice.
     next: u16,
     changed: bool,
 }
@@ -37,11 +37,12 @@ impl Paths {
         Ok(made)
     }
 
-    /// Adds a path, within a tenth of a second. Gives its number.
+    /// Adds a path and returns its number. It takes effect within a tenth of a second.
     ///
     /// # Errors
-    /// [`NetError::NoInterface`], [`NetError::NoAddress`] and [`NetError::NotOurAddress`] where it leads nowhere,
-    /// [`NetError::SamePath`] where the session has it already, [`NetError::Paths`] where it has as many as it may.
+    /// [`NetError::NoInterface`], [`NetError::NoAddress`] and [`NetError::NotOurAddress`] if no interface or address
+    /// fits the path, [`NetError::SamePath`] if the session already has it, [`NetError::Paths`] if the session has the
+    /// maximum number of paths.
     pub fn add(&self, via: Via) -> Result<PathId, NetError> {
         let interfaces = Interfaces::read()?;
         let place = |via: &Via| interfaces.place(via, self.peer, None);
@@ -65,7 +66,7 @@ impl Paths {
         Ok(id)
     }
 
-    /// Takes a path away, within a tenth of a second. False where there is none of that number.
+    /// Removes a path, within a tenth of a second. Returns false if there is no path with this number.
     pub fn remove(&self, path: PathId) -> bool {
         let mut wanted = self.wanted();
         let before = wanted.list.len();
@@ -78,7 +79,7 @@ impl Paths {
         self.peer
     }
 
-    /// Whether there was a change since this was asked last.
+    /// Whether the list has changed since the last call.
     pub(super) fn take_changed(&self) -> bool {
         std::mem::take(&mut self.wanted().changed)
     }
@@ -88,12 +89,12 @@ impl Paths {
     }
 
     fn wanted(&self) -> MutexGuard<'_, Wanted> {
-        // Nothing that holds the lock can panic.
+        // No code that holds the lock can panic.
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Refuses a number of paths that no session can have.
+/// Checks that a session may have this number of paths.
 pub(crate) const fn check_count(found: usize) -> Result<(), NetError> {
     if found == 0 || found > MAX_PATHS { Err(NetError::Paths { found, most: MAX_PATHS }) } else { Ok(()) }
 }

@@ -6,17 +6,17 @@ use super::{Arrival, Links, Transport};
 use crate::datagram::MAX_PAYLOAD;
 use crate::{NetError, Socket};
 
-/// Bare datagrams to and from one address on each path.
+/// Unprotected datagrams to and from one address on each path.
 pub(crate) struct Plain {
     links: Links,
-    /// By the number of the path.
+    /// The peers' addresses by path number.
     peers: Vec<SocketAddr>,
     buffer: Vec<u8>,
     length: usize,
 }
 
 impl Plain {
-    /// Paths of these sockets to these peers, at least one.
+    /// Paths with these sockets and peers; at least one path.
     pub(crate) fn new(paths: Vec<(Socket, SocketAddr)>) -> Self {
         let (sockets, peers): (Vec<_>, Vec<_>) = paths.into_iter().unzip();
         let mut links = Links::fixed(sockets);

@@ -5,7 +5,8 @@ use crate::datagram::MAX_PAYLOAD;
 use crate::dtls_srtp::{self, DtlsSrtp};
 use crate::{NetError, Socket, Time};
 
-/// Datagrams to and from one peer, protected by the keys of a DTLS handshake, which it says again where the peer asks.
+/// Datagrams to and from one peer, protected with the keys of a DTLS handshake. The handshake is repeated if the peer
+/// asks for it.
 pub(crate) struct Secured {
     links: Links,
     association: DtlsSrtp,
@@ -40,7 +41,7 @@ impl Secured {
         self.association
     }
 
-    /// Sends what the association wants said.
+    /// Sends the association's waiting datagrams.
     pub(crate) fn say(&mut self) -> Result<(), NetError> {
         while let Some((peer, datagram)) = self.association.poll() {
             if let Some(socket) = self.links.socket(PATH) {
@@ -82,7 +83,7 @@ impl Transport for Secured {
         whole.clear();
         whole.extend_from_slice(transmit.head);
         whole.resize(transmit.len(), 0);
-        // Of a packet that cannot be protected nothing is sent: it is lost, as what the network loses is.
+        // A packet that cannot be protected is not sent: it is lost, as packets on a network may be.
         match (association.protect(whole, wire), links.socket(path)) {
             (Ok(()), Some(socket)) => {
                 socket.send_to(peer, &Transmit { head: wire.as_slice(), media: 0, ..*transmit }).map(|_| ())
@@ -100,7 +101,7 @@ impl Transport for Secured {
         self.say()
     }
 
-    /// Closes the association behind the endpoint's goodbye.
+    /// Closes the association after the endpoint's goodbye.
     fn farewell(&mut self) -> Result<(), NetError> {
         self.association.close(self.links.clock().now());
         self.say()

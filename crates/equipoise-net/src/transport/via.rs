@@ -3,10 +3,10 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// By what a path leaves this host.
+/// The interface or the address from which a path starts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Via {
-    /// A network interface, by the first of its addresses that can reach the peer.
+    /// A network interface, with the first of its addresses that can reach the peer.
     Device(String),
     /// The interface that has this address.
     Address(IpAddr),
@@ -15,7 +15,7 @@ pub enum Via {
 impl FromStr for Via {
     type Err = Infallible;
 
-    /// What is no address is the name of an interface.
+    /// Text that is not an address is the name of an interface.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(text.parse().map_or_else(|_| Self::Device(text.to_owned()), Self::Address))
     }

@@ -54,7 +54,7 @@ fn every_client_gets_its_own_answers_and_both_delays() {
     assert_eq!(report.forward.punctuality.packets, 2);
 }
 
-/// Also over IPv6, and in both directions.
+/// If it fails, a relay loses the ECN field or does not mark packets, in one direction or over one version of IP.
 #[test]
 fn marks_pass_a_relay_and_its_queue_sets_them() {
     let clock = Clock::new();
@@ -105,7 +105,7 @@ fn a_burst_leaves_at_the_rate_and_in_order_and_what_exceeds_the_queue_is_dropped
     }
     // One in transmission and 50 waiting: 51 transmission times after the rate becomes non-zero.
     assert!(begin.elapsed() >= Duration::from_millis(550), "{:?}", begin.elapsed());
-    // A busy machine may stamp one of them later than those after it; then that one finds the queue full.
+    // A busy machine may stamp a packet later than the packets after it; then that packet finds the queue full.
     let is_first = numbers.windows(2).all(|pair| pair[0] < pair[1]) && numbers.last().is_some_and(|last| *last < 56);
     assert!(is_first, "the first, in order: {numbers:?}");
     let report = bridge.stop().unwrap();
@@ -125,7 +125,7 @@ fn a_share_is_lost_and_the_same_seed_loses_the_same() {
         let bridge = relay(&config, &server);
         for number in 0..100u8 {
             client.send_to(&[number], bridge.address().unwrap()).unwrap();
-            // With a pause, so that only the path loses datagrams.
+            // The pause ensures that only the path loses datagrams.
             thread::sleep(Duration::from_micros(200));
         }
         server.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
@@ -136,7 +136,8 @@ fn a_share_is_lost_and_the_same_seed_loses_the_same() {
         }
         let report = bridge.stop().unwrap();
         assert_eq!(report.forward.path.lost + numbers.len() as u64, 100);
-        // The first may be stamped later than the second, because the kernel is still turning its timestamps on.
+        // The first datagram may be stamped later than the second, because the kernel is still turning its timestamps
+        // on.
         numbers.sort_unstable();
         numbers
     };

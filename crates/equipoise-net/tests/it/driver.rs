@@ -118,7 +118,7 @@ fn what_strangers_send_does_not_reach_the_endpoint() {
     assert!(eventually(&clock, || running.is_finished()));
     let finished = running.join().unwrap();
     assert_eq!(finished.stats.foreign, 1);
-    // The observer holds the other end of the channel.
+    // Dropping the observer closes the channel, so that the loop below ends.
     drop(finished);
     let expected =
         [Event::Ignored(DropReason::Foreign), Event::Ignored(DropReason::Malformed), Event::Ended { by_peer: true }];

@@ -1,4 +1,4 @@
-//! GStreamer as the other end of DTLS-SRTP: we decode its video, and it decodes ours.
+//! GStreamer as the other end of DTLS-SRTP: each end decodes the other end's video.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl Pipeline {
     }
 }
 
-/// Splits at spaces outside of quotation marks, and keeps the marks.
+/// Splits text at spaces outside of quotation marks, and keeps the quotation marks.
 fn words(elements: &str) -> Vec<String> {
     let mut is_quoted = false;
     let at_space = |letter: char| {
@@ -74,7 +74,7 @@ impl Drop for Pipeline {
     }
 }
 
-/// Why the test cannot run with GStreamer here, if it cannot.
+/// What GStreamer lacks on this machine for the test; `None` if nothing.
 fn lacks() -> Option<String> {
     for element in ["dtlssrtpdec", "dtlssrtpenc", "vp8enc", "rtpvp8pay", "rtpjitterbuffer", "jpegenc", "multifilesink"]
     {
@@ -87,7 +87,7 @@ fn lacks() -> Option<String> {
     None
 }
 
-/// A certificate and its key made with OpenSSL, with RSA as in GStreamer's own.
+/// A certificate and its key over P-256, made with OpenSSL.
 fn certificate(folder: &Path) -> Option<String> {
     let mut request = Command::new("openssl");
     request.args(["req", "-x509", "-nodes", "-subj", "/CN=interop", "-days", "2", "-newkey", "ec"]);
@@ -102,8 +102,8 @@ fn free() -> SocketAddr {
     socket.local_addr().expect("bound")
 }
 
-/// Exchanges media in both directions with a GStreamer that is active or passive. Returns what the machine lacks for
-/// it, if anything.
+/// Exchanges media in both directions with GStreamer, which is the active or the passive end. Returns what the machine
+/// lacks for the test; `None` if nothing.
 async fn exchange(setup: Setup) -> Option<String> {
     if let Some(lacks) = lacks() {
         return Some(lacks);
@@ -120,8 +120,8 @@ async fn exchange(setup: Setup) -> Option<String> {
             place.display()
         )
     };
-    // The decoder comes first: in another order this version of GStreamer fails. The sinks do not wait for a first
-    // frame, which comes only after the handshake, which another sink sends.
+    // The decoder comes first: in another order this version of GStreamer fails. The sinks must not wait for a first
+    // frame: it arrives only after the handshake, which needs the other sink.
     let secured = format!(
         "udpsrc address=127.0.0.1 port={} ! dtlssrtpdec name=d connection-id=a pem=\"{pem}\" d.rtp_src ! {CAPS} ! {} \
          {SOURCE} ssrc=77 ! e.rtp_sink_0 dtlssrtpenc name=e connection-id=a is-client={is_client} e.src \
@@ -139,7 +139,7 @@ async fn exchange(setup: Setup) -> Option<String> {
     let log = |name: &str| folder.0.join(name);
     let _pipelines = [Pipeline::start(&secured, &log("secured")), Pipeline::start(&plain, &log("plain"))];
     let clock = Clock::new();
-    // It sends from another port than it receives at.
+    // GStreamer sends from another port than it receives at.
     let peer = PeerConfig { address: theirs, fingerprint, setup };
     let mut session = DtlsSrtp::new(peer, Identity::generate(), clock.now()).expect("a configuration");
     let outer = tokio::net::UdpSocket::bind(ours).await.expect("free a moment ago");

@@ -49,7 +49,7 @@ impl Observer for Log {
     }
 
     fn on_transmit(&mut self, _now: Time, transmit: &Transmit<'_>) {
-        // SR (RFC 3550, Sec. 6.4.1) with one block.
+        // A sender report (RFC 3550, Sec. 6.4.1) with one report block.
         self.reports += usize::from(is_rtcp(transmit.head) && transmit.head[..2] == [0x81, 200]);
     }
 }
@@ -88,7 +88,7 @@ fn second(clock: &Clock, start: Time, [near, far]: [Running<End, Log>; 2]) -> [F
 /// The checks for a second of media in both directions, over any transport.
 fn assert_both_ways(ends: &[Finished<End, Log>; 2]) {
     let [near, far] = ends.each_ref().map(|end| &end.observer);
-    // 375 and 187 packets on a machine that does not stall.
+    // A machine that does not stall sends 375 and 187 packets.
     assert!(near.sent() > 90 && far.sent() > 45, "{} {}", near.sent(), far.sent());
     assert_eq!(far.delays().len(), near.sent(), "what was sent before the goodbye arrives before it");
     assert!(near.delays().len() <= far.sent() && near.delays().len() * 2 > far.sent(), "{}", near.delays().len());
@@ -127,7 +127,7 @@ fn both_ends_of_a_session_send_and_measure_the_emulated_path() {
     let ends = second(&clock, start, [run(0, near, entrance), run(1, far, exit)]);
     emulator.stop().expect("the emulator works");
     assert_both_ways(&ends);
-    // 1000 bytes at 15 Mbit/s take 0.53 ms.
+    // The ideal delay is 10 ms of propagation and 0.53 ms for 1000 bytes at 15 Mbit/s.
     let ideal = Span::from_micros(10_533);
     for Finished { observer, .. } in &ends {
         let median = median(observer.delays());
@@ -174,7 +174,7 @@ fn an_end_whose_peer_is_somebody_else_says_so() {
     let clock = Clock::new();
     let sockets = [socket(&clock), socket(&clock)];
     let [active, _] = associations(&sockets, [Identity::generate(), Identity::generate()]);
-    // The other end has another certificate.
+    // The other end has another certificate than expected.
     let peer = PeerConfig {
         address: sockets[0].address(),
         fingerprint: *active.identity().fingerprint(),

@@ -9,7 +9,7 @@ use equipoise_session::Transmit;
 
 use super::{any_port, eventually, median, receive, socket};
 
-/// With 28 bytes of headers, an IP packet of 1000 bytes.
+/// Bytes of payload: with 28 bytes of headers, an IP packet has 1000 bytes.
 const PAYLOAD: usize = 972;
 
 /// A datagram with this size of payload that begins with `head`.
@@ -29,7 +29,7 @@ fn link(rate_bps: u64, propagation_delay: Span, packets: u32) -> LinkConfig {
     LinkConfig { rate, propagation_delay, queue: QueueLimit::Packets(packets) }
 }
 
-/// One route over one link forward, and back without a link.
+/// One route, with one link forward and no link back.
 struct Bench {
     clock: Clock,
     origin: Time,
@@ -147,7 +147,7 @@ fn routes_that_share_a_link_share_its_queue() {
     assert_eq!(emulator.stop().unwrap().links[0].usage.longest_queue, 1);
 }
 
-/// If the queue is long, ECN-capable packets are marked and leave with the mark; others are not changed.
+/// If it fails, a long queue does not mark ECN-capable packets, or changes other packets.
 #[test]
 fn a_queue_marks_what_may_be_marked() {
     // A queue that marks by its threshold alone, and drops nothing. It does not mark the first and the last packet of

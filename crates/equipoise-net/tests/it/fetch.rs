@@ -1,4 +1,4 @@
-//! Sessions that a server sends in, over real sockets, when the server disappears.
+//! Sessions in which a server sends, over real sockets, if the server disappears.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,7 +108,8 @@ fn a_server_that_falls_silent_is_given_up_and_named() {
     assert!(matches!(ended, NetError::Silent { waited, .. } if waited == Span::from_secs(1)), "{ended}");
 }
 
-/// If it fails, another stream is accepted for the requested one, or no more packets are accepted.
+/// If it fails, a restarted server's new stream is accepted in place of the requested stream, or no more packets are
+/// accepted.
 #[test]
 fn a_server_that_was_started_again_is_named() {
     let other = server();

@@ -1,4 +1,4 @@
-//! Flow pairs on loopback: TCP of this host, UDP, and short periods.
+//! Flow pairs on loopback, with this host's TCP and with short periods.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -44,14 +44,14 @@ fn pair(address: SocketAddr, config: &PairConfig) -> (PairSender, PairReceiver) 
     (sender, listener.accept().expect("it listens"))
 }
 
-/// The bytes of an ADU: 0 to 5000, and 100 kB now and then.
+/// The content of an ADU: 0 to 5000 bytes, and sometimes 100 kB.
 fn content(number: u64) -> Vec<u8> {
     let length = if number % 500 == 499 { 100_000 } else { number.wrapping_mul(7919) % 5001 };
     (0..length).map(|at| (number.wrapping_mul(31) + at % 251) as u8).collect()
 }
 
-/// Sends at least `least` ADUs, each in one or two parts, at about 15 Mbit/s, until there were `running_periods`; then
-/// ends the flow. Returns the number sent.
+/// Sends at least `least` ADUs, each in one or two parts, at about 15 Mbit/s, until there were `running_periods`
+/// running periods. Then ends the flow. Returns the number of ADUs sent.
 fn send_all(mut sender: PairSender, least: u64, running_periods: u64) -> (u64, PairState) {
     let (mut number, start) = (0, Instant::now());
     while number < least || sender.state().running_periods < running_periods {
@@ -103,7 +103,8 @@ fn thousands_of_adus_come_whole_and_in_order_over_many_switches() {
     assert!(state.rate.is_some() && !state.congestion_control.is_empty(), "{state:?}");
 }
 
-/// If TCP's window can be set, the law's windows are set; if setting fails, the first round trips are paced.
+/// If it fails, TCP's window is not set although the host permits it, or the first round trips are not paced if setting
+/// fails.
 #[test]
 fn windows_go_to_whom_can_set_them() {
     let Ok(host) = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control") else {
@@ -229,7 +230,7 @@ fn who_does_not_read_holds_up_tcp_and_loses_nothing() {
         assert!(start.elapsed() < PATIENCE, "{} bytes", receiver.waiting());
         thread::sleep(Duration::from_millis(5));
     }
-    // In this time more would arrive if TCP were not held up.
+    // More data would arrive in this time if TCP did not have to wait.
     thread::sleep(Duration::from_millis(100));
     let waiting = receiver.waiting();
     assert!((PairReceiver::MOST..=PairReceiver::MOST + 50_000).contains(&waiting), "{waiting} bytes");
@@ -272,7 +273,7 @@ fn who_answers_otherwise_or_not_at_all_is_no_receiver() {
     let answering = thread::spawn(move || {
         let (mut stream, _) = server.accept().expect("somebody comes");
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("it is there");
-        // Until the connection is closed.
+        // Waits until the connection is closed.
         let _ = stream.read_to_end(&mut Vec::new());
         let (silent, _) = server.accept().expect("somebody comes");
         ends.recv().expect("the test goes on");
@@ -294,7 +295,7 @@ fn strangers_are_turned_away_and_hold_up_nobody() {
     let mut stranger = TcpStream::connect(to).expect("it listens");
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it is there");
     stranger.set_read_timeout(Some(PATIENCE)).expect("a time");
-    // Closed with unread data, which causes a reset.
+    // The listener closes the connection with unread data, which causes a reset.
     assert!(!matches!(stranger.read(&mut [0; 16]), Ok(1..)));
     let mut sender = PairSender::connect(to, &only_tcp()).expect("somebody listens");
     let mut receiver = listener.accept().expect("it listens");

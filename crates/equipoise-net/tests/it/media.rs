@@ -47,7 +47,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
     timeout(PATIENCE, future).await.expect("it does not last so long")
 }
 
-/// All payload to the end, and the number of missing packets.
+/// Receives all payload until the end. Also returns the number of missing packets.
 async fn drain(incoming: &mut Incoming) -> (Vec<u8>, u64) {
     let (mut all, mut missing) = (Vec::new(), 0);
     while let Some(received) = soon(incoming.recv()).await {
@@ -131,7 +131,7 @@ async fn a_busy_runtime_loses_nothing(kbps: u64, count: u32, away: Duration) {
             sleep(Duration::from_millis(10)).await;
         }
         assert_eq!(sender.try_send(&vec![0; PayloadSender::MOST]), Ok(false));
-        // At 1 MB/s nearly all accepted payload still waits.
+        // At 1 MB/s or less, nearly all accepted payload still waits.
         let waiting = sender.waiting();
         assert!(waiting > 100_000 && waiting < payload.len(), "{waiting} bytes wait");
         sleep(away).await;
@@ -142,7 +142,7 @@ async fn a_busy_runtime_loses_nothing(kbps: u64, count: u32, away: Duration) {
     assert!(received == payload && missing == 0, "{} of {} bytes, {missing} missing", received.len(), payload.len());
 }
 
-/// If it fails, a slow receiver holds up all others, or takes all memory.
+/// If it fails, a slow receiver delays all others, or uses up all memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_taken_in_time_is_dropped_and_counted() {
     let mut receiver = receiver().await;
@@ -153,7 +153,7 @@ async fn what_is_not_taken_in_time_is_dropped_and_counted() {
     soon(other.send(&payload[..100_000])).await.expect("open");
     soon(other.close()).await.expect("no failure");
     assert!(drain(&mut quick).await.0 == payload[..100_000]);
-    // All of it has been sent, and has arrived once the count no longer changes.
+    // Waits until all payload has been sent, and has arrived: then the number of dropped packets no longer changes.
     let mut dropped = 0;
     while sender.waiting() > 0 || slow.dropped() == 0 || slow.dropped() > dropped {
         dropped = slow.dropped();

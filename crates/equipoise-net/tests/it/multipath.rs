@@ -1,4 +1,5 @@
-//! Sessions over several paths, on loopback. The effects of interfaces that come and go are tested with the command.
+//! Sessions over several paths, on loopback. The tests of the command-line program cover interfaces that appear and
+//! disappear.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
@@ -164,7 +165,7 @@ fn a_path_is_exchanged(cases: &[(IpAddr, Option<Key>)], numbers: u32) {
     }
 }
 
-/// Reports on single packets, and the last rate that was decided for all paths together, in bit/s.
+/// Number of per-packet reports, and the last total rate of all paths in bit/s.
 #[derive(Clone, Default)]
 struct Reports(Arc<Mutex<(u64, u64)>>);
 
@@ -195,7 +196,7 @@ fn a_law_of_a_path_goes_by_reports_on_its_packets() {
     let session = session.expect("an open session");
     let start = Instant::now();
     let read = || *reports.0.lock().expect("nobody panics");
-    // Loopback carries whatever is sent: the rate rises with what is reported.
+    // Loopback has no bottleneck, so the rate rises with each report.
     while read().0 < 10 || read().1 < 1_000_000 {
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", read());
         std::thread::sleep(Duration::from_millis(5));

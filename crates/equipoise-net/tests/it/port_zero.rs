@@ -23,7 +23,7 @@ use super::sessions::Book;
 struct PortZero(socket2::Socket);
 
 impl PortZero {
-    /// `None`, with a printed reason, if raw sockets are not permitted.
+    /// Prints the reason and returns `None` if raw sockets are not permitted.
     #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
     fn open() -> Option<Self> {
         match socket2::Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP)) {
@@ -54,7 +54,8 @@ fn open() -> Vec<u8> {
     open
 }
 
-/// A datagram that looks like a handshake, media, a report or nothing known; equal for equal numbers.
+/// A datagram that looks like a handshake, media or a report, or has random bytes; the same number returns the same
+/// datagram.
 fn random_datagram(number: u64) -> Vec<u8> {
     let draw = |at: u64| (number * 1000 + at).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     let mut datagram: Vec<u8> = (0..draw(0) % 200).map(|at| draw(at + 1) as u8).collect();
@@ -112,7 +113,7 @@ fn a_keyed_server_and_its_session_go_on_untouched() {
     assert!(stats.foreign > STRANGE, "{}", stats.foreign);
 }
 
-/// A request for a report, as sent by the RTP half of a flow pair.
+/// A request for a report, as sent over RTP by a flow pair.
 fn request(ssrc: u32) -> Vec<u8> {
     let start = equipoise::units::Instant::<SenderClock>::ZERO;
     let stream = StreamConfig::new(ssrc, 96, Size::from_bytes(1000), "s");
@@ -132,7 +133,7 @@ fn request(ssrc: u32) -> Vec<u8> {
     }
 }
 
-/// If it fails, one datagram ends a flow: its receiver answers to the source of the last request.
+/// If it fails, one datagram from port 0 ends a flow. The receiver sends its reports to the source of the last request.
 #[test]
 fn a_flow_pairs_receiver_goes_on() {
     const SSRC: u32 = 77;
@@ -157,7 +158,7 @@ fn a_flow_pairs_receiver_goes_on() {
     pair.close().expect("the flow did not fail");
 }
 
-/// If it fails, one datagram ends an emulated path.
+/// If it fails, one datagram from port 0 ends an emulated path.
 #[test]
 fn a_relay_goes_on() {
     let Some(port_zero) = PortZero::open() else { return };

@@ -1,6 +1,6 @@
 //! Senders and a server, on loopback.
 
-/// For the slow tests of this binary, together with those of the command.
+/// The lock on the machine that the slow tests of this binary share with those of the command-line program.
 #[expect(dead_code, reason = "none of them needs the machine alone")]
 #[path = "../../../equipoise-cli/tests/it/machine.rs"]
 pub(crate) mod machine;
@@ -129,7 +129,7 @@ fn a_stream_arrives_whole_with_and_without_a_key() {
     }
 }
 
-/// If it fails, no queue marks a session between hosts, or its sender does not learn of the marks.
+/// If it fails, no queue marks packets between hosts, or their sender does not learn of the marks.
 #[test]
 fn packets_that_may_be_marked_say_so_when_they_come_and_reports_tell_of_it() {
     for key in [Some(key(SECRET)), None] {
@@ -217,7 +217,7 @@ fn a_server_serves_no_more_than_it_may_and_forgets_who_is_silent() {
     let open = || send(socket(), &stream(server.address(), Some(key(SECRET))), cbr(1), quiet);
     let (first, payloads) = open().expect("room for one");
     assert!(matches!(open(), Err(NetError::Refused { reason: Refusal::Full, .. })));
-    // Its compound reports are seconds apart, its requests are not: requests keep the session alive.
+    // The session's compound reports are seconds apart, but its requests for reports are not: these keep it alive.
     std::thread::sleep(Duration::from_secs(1));
     assert!(book.read().ended.is_empty(), "a session that asks is not silent");
     // The sender's thread ends, but its goodbye does not arrive.
@@ -265,7 +265,7 @@ fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
     assert!(book.read().ignored.len() >= 200, "{}", book.read().ignored.len());
 }
 
-/// Datagrams that an attacker replays, changes, or makes up have no effect.
+/// If it fails, datagrams that an attacker replays, changes or makes up disturb a session.
 #[test]
 fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     let (server, book) = server(Some(key(SECRET)), |_| {});
@@ -284,7 +284,7 @@ fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
             if from == target {
                 if let Some(sender) = sender {
                     middle.send_to(datagram, sender).expect("sent");
-                    // The receiver's own report again, and then with one bit changed.
+                    // The receiver's report is repeated, and then sent with one bit changed.
                     middle.send_to(datagram, sender).expect("sent");
                     datagram[length - 1] ^= 1;
                     middle.send_to(datagram, sender).expect("sent");
@@ -323,8 +323,8 @@ fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     assert!(finished.stats.foreign >= refused as u64);
 }
 
-/// Two packets with one nonce reveal both and the authentication key: an attacker who sees them can forge packets. If
-/// it fails, a restarted encoder is enough.
+/// Two packets with the same nonce reveal their contents and the authentication key, with which an observer can forge
+/// packets. If this fails, a restarted encoder causes such packets.
 #[test]
 fn a_program_that_repeats_its_numbers_makes_no_two_packets_of_one_nonce() {
     const SSRC: u32 = 0x0102_0304;
@@ -341,7 +341,7 @@ fn a_program_that_repeats_its_numbers_makes_no_two_packets_of_one_nonce() {
             [&[0x80, 96][..], &number.to_be_bytes(), &u32::from(number).to_be_bytes(), &SSRC.to_be_bytes()].concat();
         [head, vec![content; 100]].concat()
     };
-    // Fifty packets, ten of their numbers again with other content, and a program that restarts with distant numbers.
+    // 50 packets, then 20 packets of which 10 repeat earlier numbers, then a restarted program with distant numbers.
     let given: Vec<_> = (1000..1050).map(|number| (number, 1)).chain((1040..1060).map(|number| (number, 2))).collect();
     for (number, content) in given.into_iter().chain((40_000..40_050).map(|number| (number, 3))) {
         payloads.push(&packet(number, content)).expect("open");
@@ -362,7 +362,7 @@ fn a_program_that_repeats_its_numbers_makes_no_two_packets_of_one_nonce() {
 }
 
 /// Forwards datagrams between any client of `front` and a server, until it is stopped; then `front` is closed. It keeps
-/// a copy of what is sent.
+/// a copy of each datagram of the client.
 struct Relay {
     stop: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Vec<Vec<u8>>>,
@@ -393,14 +393,14 @@ impl Relay {
         Self { stop, thread }
     }
 
-    /// Stops it and returns the copies.
+    /// Stops the relay and returns the copies.
     fn close(self) -> Vec<Vec<u8>> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("no panic")
     }
 }
 
-/// Reports and missing reports, with their times.
+/// The events of received and missing reports, with their times.
 type Noted = [(Time, Event)];
 
 /// If it fails, a sender whose receiver is gone floods the new owner of the address for four report intervals.
@@ -440,7 +440,7 @@ fn a_closed_port_counts_as_silence_before_three_reports_are_missing_and_ends_not
         let seen = seen.lock().expect("no panic");
         (seen.iter().rev().nth(1).expect("a report").0, seen.last().expect("silence").0)
     };
-    // The second unanswered request; without the ICMP error it would be the fourth.
+    // Silence is noticed at the second unanswered request; without the ICMP error, at the fourth.
     assert!(missed - heard < Span::from_secs(3), "after {}", missed - heard);
     let before = applied(&seen.lock().expect("no panic"));
     let relay = Relay::start(UdpSocket::bind(address).expect("the same port"), back);

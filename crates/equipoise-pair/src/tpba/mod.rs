@@ -1,9 +1,9 @@
-//! TPBA: finds the rate that TCP would have, by using TCP for a while.
+//! TCP-rate-probing-based adaptation (TPBA): measures the rate that TCP reaches, by sending over TCP for a while.
 //!
-//! A media flow alternates between two transports. In the *probing period* its data is sent over TCP, and the progress
-//! of TCP's acknowledgements gives the rate. Once that rate is steady, the *running period* sends over RTP at that
-//! rate, which may fall and never rises. [`Tpba`] is the alternation as a pure state machine; [`Running`] is the law of
-//! the running period.
+//! A media flow alternates between two transports. In the *probing period* its data is sent over TCP, and the rate is
+//! computed from the progress of TCP's acknowledgements. Once that rate is steady, the *running period* sends over RTP
+//! at that rate, which may fall but never rises. [`Tpba`] is the alternation as a pure state machine; [`Running`] is
+//! the control law of the running period.
 //!
 //! Source: Tobe 1999, Sec. 4, with the improvements named as options in its Sec. 4 and 7.
 //!
@@ -15,9 +15,10 @@
 //! | `r[i]` | [`Tpba::last_rate`] | bit/s |
 //! | `r_s`, `r_f` | rate at the beginning and at the end of a running period | bit/s |
 //!
-//! Readings: rates are of IP packets, as everywhere in this crate. TCP's last three rates of one probing period are
-//! compared, so a period has at least three intervals. The formula of the window as printed mixes bytes and segments.
-//! It is read as the old window scaled by `r_f / r_s`, in whole segments, and at least one.
+//! Our reading: all rates count whole IP packets, as everywhere in this crate. Only rates of one probing period are
+//! compared, and three are needed, so the period has at least three intervals. The printed formula of the window mixes
+//! bytes and segments. We read it as the old window multiplied by `r_f / r_s`, rounded up to whole segments, and at
+//! least one segment.
 
 mod running;
 
@@ -32,11 +33,11 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 pub struct TpbaConfig {
     /// Interval over which TCP's acknowledgements are counted for one rate.
     pub interval: ProbeInterval,
-    /// How close three rates have to be to count as steady.
+    /// Maximum difference between three rates that count as steady.
     pub tolerance: Tolerance,
     /// Length of the running period.
     pub running: Span,
-    /// Condition to end the running period early; `None` for never.
+    /// Condition to end the running period early; `None` if there is no such condition.
     pub early_return: Option<EarlyReturn>,
 }
 
@@ -54,30 +55,29 @@ pub enum ProbeInterval {
     },
 }
 
-/// How close three rates have to be to count as steady.
+/// Maximum difference between three rates that count as steady.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// Closer than ε.
+    /// Two rates differ by less than ε.
     Absolute(Rate),
-    /// Closer than this share of the last one: z (Tobe 1999, Sec. 7).
+    /// Two rates differ by less than this share of the last rate: z (Tobe 1999, Sec. 7).
     Share(f64),
 }
 
 /// When a running period ends early, because the path has changed.
 ///
-/// Reading: the condition uses the rate that RTP is allowed, so it works with any controller. A report that leaves the
-/// rate unchanged neither counts as a reduction nor interrupts a series of them. Halving after missing reports is a
-/// reduction.
+/// Our reading: the condition uses the rate that RTP is allowed to send, so it works with any controller. A report that
+/// leaves the rate unchanged does not count as a change. The halving after missing reports counts as a reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EarlyReturn {
-    /// This many consecutive changes of the rate lower it,
+    /// The period ends after this many consecutive reductions of the rate,
     pub reductions: u32,
-    /// each by this share of the rate or more.
+    /// each by this share of the previous rate or more.
     pub share: f64,
 }
 
 impl TpbaConfig {
-    /// The paper's values (Tobe 1999, Table 2 and Sec. 6.1): 1 s, 30 kbit/s, 10 s.
+    /// The paper's values (Tobe 1999, Table 2 and Sec. 6.1): interval 1 s, tolerance 30 kbit/s, running period 10 s.
     pub const PAPER: Self = Self {
         interval: ProbeInterval::Fixed(Span::from_secs(1)),
         tolerance: Tolerance::Absolute(Rate::from_bps(30_000)),
@@ -90,7 +90,7 @@ impl Tolerance {
     /// The paper's share: 5 % (Tobe 1999, Sec. 7).
     pub const PROPORTIONAL: Self = Self::Share(0.05);
 
-    /// Whether `other` is close enough to `rate`.
+    /// Whether `other` is close enough to `rate`, the last rate.
     fn holds(self, other: Rate, rate: Rate) -> bool {
         let most_bps = match self {
             Self::Absolute(rate) => rate.as_bps_f64(),
@@ -101,7 +101,8 @@ impl Tolerance {
 }
 
 impl EarlyReturn {
-    /// Ours: two consecutive changes that together halve the rate leave too little to continue with.
+    /// Our choice: after two consecutive reductions by a quarter or more each, about half the rate is left, which is
+    /// too little to continue with.
     pub const STANDARD: Self = Self { reductions: 2, share: 0.25 };
 }
 
@@ -117,21 +118,21 @@ pub enum TpbaError {
         /// The given interval.
         found: Span,
     },
-    /// No two rates can be that close.
+    /// With this tolerance no rates are ever steady, or all are.
     #[error("the tolerance must be above zero, and as a share at most 1")]
     Tolerance,
-    /// The running period would never begin.
+    /// The running period would have no length.
     #[error("the running period is {found}; it must be above zero")]
     Running {
         /// The given length.
         found: Span,
     },
-    /// Every rate change, or none, would be a large reduction.
+    /// The condition would be met at once, by every change of the rate, or never.
     #[error("an early return needs at least one reduction, each by a share above 0 and below 1")]
     EarlyReturn,
 }
 
-/// Ours: shorter than the round-trip time of any path worth probing.
+/// Our choice: shorter than the round-trip time of any path that is worth probing.
 const SHORTEST_INTERVAL: Span = Span::from_millis(1);
 
 /// The transport that carries the data.
@@ -139,13 +140,13 @@ const SHORTEST_INTERVAL: Span = Span::from_millis(1);
 pub enum Period {
     /// TCP, whose rate is measured.
     Probing,
-    /// RTP at that rate or below.
+    /// RTP, at the measured rate or below.
     Running,
 }
 
 /// The two periods of a TPBA flow as a pure state machine.
 ///
-/// The session reports what TCP had acknowledged and the rate at which RTP runs, and asks whether the period may
+/// The session reports what TCP has acknowledged and the rate that RTP is allowed, and asks whether the period may
 /// [end](Self::is_over). It then waits for the end of an ADU and reports that the other period
 /// [begins](Self::begin_running).
 #[derive(Clone, Debug)]
@@ -165,7 +166,7 @@ enum State {
 struct Probing {
     /// Start of the current interval; `None` before the first report.
     since: Option<Mark>,
-    /// r[i], r[i-1], r[i-2].
+    /// The last three rates, newest first: `r[i]`, `r[i-1]`, `r[i-2]`.
     rates: [Option<Rate>; 3],
 }
 
@@ -181,15 +182,15 @@ struct Run {
     began: Instant<SenderClock>,
     /// `r_s`.
     start_rate: Rate,
-    /// The rate that RTP is allowed; `None` before its controller has decided one.
+    /// The rate that RTP is allowed; `None` until its controller has decided a rate.
     allowed: Option<Rate>,
-    /// `cwnd_old`.
+    /// TCP's window before this running period: `cwnd_old`.
     window: Size,
     /// Consecutive large reductions, counted as in [`EarlyReturn`].
     reductions: u32,
 }
 
-/// Progress of TCP at one time.
+/// State of TCP's acknowledgements and window at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Data acknowledged so far (`snd.una`), in bytes of IP packets.
@@ -199,7 +200,7 @@ pub struct Progress {
 }
 
 impl Run {
-    /// `r_f`: the rate so far.
+    /// `r_f`: the rate that RTP is allowed now.
     const fn rate(&self) -> Rate {
         match self.allowed {
             Some(rate) => rate,
@@ -209,10 +210,10 @@ impl Run {
 }
 
 impl Tpba {
-    /// A flow that begins with probing.
+    /// Creates a flow that begins with probing.
     ///
     /// # Errors
-    /// [`TpbaError`] for a configuration with which it would never leave a period, or never stay in it.
+    /// [`TpbaError`] for a configuration in which a period has no length or never ends.
     pub fn new(config: TpbaConfig) -> Result<Self, TpbaError> {
         let (least, most) = config.interval.bounds();
         if least < SHORTEST_INTERVAL || most < least {
@@ -242,7 +243,7 @@ impl Tpba {
         }
     }
 
-    /// The last rate of this period, of TCP or of RTP; `None` before the first.
+    /// The last rate of the current period, of TCP or of RTP; `None` before the first rate.
     pub const fn last_rate(&self) -> Option<Rate> {
         match self.state {
             State::Probing(Probing { rates: [last, ..], .. }) => last,
@@ -258,7 +259,7 @@ impl Tpba {
         }
     }
 
-    /// Updates TCP's progress. Returns the rate of the interval if it ends now.
+    /// Updates TCP's progress. Returns the rate of the interval if the interval ends now.
     pub fn on_progress(&mut self, now: Instant<SenderClock>, progress: Progress) -> Option<Rate> {
         let State::Probing(probing) = &mut self.state else { return None };
         let mark = Mark { at: now, acknowledged: progress.acknowledged, reductions: progress.reductions };
@@ -278,8 +279,8 @@ impl Tpba {
         Some(rate)
     }
 
-    /// Updates the rate that RTP is allowed, which may be unchanged. The first rate of a running period does not count
-    /// as a change.
+    /// Updates the rate that RTP is allowed. The rate may be unchanged. The first rate of a running period does not
+    /// count as a change.
     pub fn on_decided(&mut self, rate: Rate) {
         let State::Running(run) = &mut self.state else { return };
         let before = run.allowed.replace(rate).unwrap_or(rate);
@@ -299,14 +300,14 @@ impl Tpba {
         }
     }
 
-    /// `r_s`, once three consecutive rates are close enough. A flow that is idle has no rate.
+    /// `r_s`, once three consecutive rates are close enough. An idle flow has rates of zero and no `r_s`.
     fn settled(&self, probing: &Probing) -> Option<Rate> {
         let [Some(last), Some(before), Some(first)] = probing.rates else { return None };
         let near = |other| self.config.tolerance.holds(other, last);
         (last > Rate::ZERO && near(before) && near(first)).then_some(last)
     }
 
-    /// Begins the running period with TCP's window `window` (`cwnd_old`). Returns its initial rate, `r_s`. Returns
+    /// Begins the running period; `window` is TCP's window now (`cwnd_old`). Returns the initial rate, `r_s`. Returns
     /// `None` and changes nothing if the probing period is not [over](Self::is_over).
     pub fn begin_running(&mut self, now: Instant<SenderClock>, window: Size) -> Option<Rate> {
         let State::Probing(probing) = &self.state else { return None };
@@ -315,8 +316,8 @@ impl Tpba {
         Some(rate)
     }
 
-    /// Begins the probing period at `now`. Returns the window that TCP has to begin with, for segments of `segment`;
-    /// `None` if the period is already a probing period.
+    /// Begins the probing period at `now`. Returns the window with which TCP has to begin, for segments of `segment`
+    /// bytes; `None` if the period is already a probing period.
     pub fn begin_probing(&mut self, now: Instant<SenderClock>, progress: Progress, segment: Size) -> Option<Size> {
         let State::Running(run) = self.state else { return None };
         let since = Mark { at: now, acknowledged: progress.acknowledged, reductions: progress.reductions };
@@ -326,7 +327,7 @@ impl Tpba {
 }
 
 impl ProbeInterval {
-    /// The least and the greatest length of an interval.
+    /// Minimum and maximum length of an interval.
     const fn bounds(self) -> (Span, Span) {
         match self {
             Self::Fixed(interval) => (interval, interval),
@@ -338,8 +339,8 @@ impl ProbeInterval {
 /// The window with which TCP begins its next probing period, in bytes.
 ///
 /// Source: Tobe 1999, Sec. 4: `cwnd_new = max(⌈cwnd_old r_f / (t_maxseg r_s)⌉, 1) t_maxseg`.
-/// Never fails: `r_f` above `r_s` counts as `r_s`, a segment of zero bytes as one byte. If `r_s` is zero, returns one
-/// segment.
+/// Never fails: `r_f` above `r_s` counts as `r_s`, and a segment of zero bytes counts as one byte. If `r_s` is zero,
+/// returns one segment.
 pub fn window_after(old: Size, final_rate: Rate, start_rate: Rate, segment: Size) -> Size {
     let segment = u128::from(segment.as_bytes().max(1));
     let (final_bps, start_bps) = (u128::from(final_rate.min(start_rate).as_bps()), u128::from(start_rate.as_bps()));

@@ -6,25 +6,25 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 /// How a running period reacts to loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunningConfig {
-    /// `T_adapt`: time between adaptation points. A longer time reacts later, but to a more certain value.
+    /// `T_adapt`: time between adaptation points. With a longer time the rate reacts later, but to a more certain loss.
     pub adapt: Span,
-    /// `R_f`: the rate falls by this multiple of the loss.
+    /// `R_f`: the rate falls by this factor times the share of lost packets.
     pub reduction_factor: f64,
-    /// The lower limit of the rate.
+    /// Lower limit of the rate.
     pub min_rate: Rate,
 }
 
 impl RunningConfig {
-    /// The paper's values (Tobe 1999, Table 2 and Sec. 6.1): 3 s, 3.0. The minimum rate is ours: LDA's start rate
-    /// there.
+    /// The paper's values (Tobe 1999, Table 2 and Sec. 6.1): 3 s, 3.0. The minimum rate is our choice: the start rate
+    /// of LDA in that table.
     pub const PAPER: Self = Self { adapt: Span::from_secs(3), reduction_factor: 3.0, min_rate: Rate::from_bps(10_000) };
 }
 
-/// The control law of TPBA's running period: at every adaptation point loss lowers the rate, and nothing raises it.
+/// The control law of TPBA's running period: at every adaptation point, loss lowers the rate; the rate never rises.
 ///
-/// Source: Tobe 1999, Sec. 4: `r[i] = r[i-1] (1 - p R_f)` if loss was reported. Readings: p is the mean of the reports
-/// since the last adaptation point; between these points the rate does not change. Three missing reports halve the
-/// rate, as for every controller here.
+/// Source: Tobe 1999, Sec. 4: `r[i] = r[i-1] (1 - p R_f)` if loss was reported. Our reading: p is the mean loss in the
+/// reports since the last adaptation point; between these points the rate does not change. Three missing reports halve
+/// the rate, as for every controller of the library.
 #[derive(Clone, Debug)]
 pub struct Running {
     config: RunningConfig,
@@ -35,7 +35,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts at `rate`, `r_s`.
+    /// Creates the control law; it starts at `rate`, which is `r_s`.
     pub fn new(config: RunningConfig, rate: Rate) -> Self {
         let limits = RateLimits::within(config.min_rate, rate);
         let rate = limits.max();
@@ -58,7 +58,7 @@ impl Running {
         self.snapshot.law_step_bps = Some(next - bps);
     }
 
-    /// No report arrived: halve the rate.
+    /// No report arrived: halves the rate.
     fn on_silence(&mut self) {
         self.rate = self.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };

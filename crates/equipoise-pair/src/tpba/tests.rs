@@ -13,7 +13,7 @@ fn kbit(kbit_s: u64) -> Rate {
     Rate::from_bps(kbit_s * 1000)
 }
 
-/// A flow over TCP that has these rates in kbit/s, one per second.
+/// A flow over TCP that has reached these rates, in kbit/s, in successive intervals of 1 s.
 fn probed(config: TpbaConfig, rates: &[u64]) -> Tpba {
     let mut tpba = Tpba::new(config).expect("valid");
     let (mut acknowledged, mut now) = (0, 0);
@@ -34,7 +34,7 @@ fn three_rates_within_epsilon_of_the_last_end_the_probing_period() {
         (&[430, 400, 400], false),
         (&[400, 430, 400], false),
         (&[900, 371, 429, 400], true),
-        // The difference between the first and the second is larger than between either and the third.
+        // The first and the second rate differ by 50 kbit/s, but each differs from the third by only 25 kbit/s.
         (&[375, 425, 400], true),
         (&[0, 0, 0], false),
     ] {
@@ -58,7 +58,7 @@ fn the_running_period_begins_at_the_last_rate_and_lasts_its_time() {
     assert_eq!((tpba.period(), tpba.wake()), (Period::Running, Some(at(13_100))));
     assert!(!tpba.is_over(at(13_099)) && tpba.is_over(at(13_100)));
     tpba.on_decided(kbit(300));
-    // 20 000 · 3/4 = 15 000 bytes are 14.99 segments of 1001.
+    // 20 000 · 3/4 = 15 000 bytes are 14.99 segments of 1001 bytes.
     let window = tpba.begin_probing(at(13_200), Progress::default(), Size::from_bytes(1001));
     assert_eq!(window, Some(Size::from_bytes(15 * 1001)));
     assert_eq!((tpba.period(), tpba.last_rate(), tpba.is_over(at(99_000))), (Period::Probing, None, false));
@@ -116,7 +116,7 @@ fn what_would_never_end_or_never_begin_is_refused() {
     }
 }
 
-/// Tobe 1999, Sec. 4: at adaptation points the rate falls by `R_f` times the loss, and never rises.
+/// Tobe 1999, Sec. 4: at an adaptation point the rate falls by `R_f` times the loss. If it fails, it also rises.
 #[test]
 fn the_running_law_steps_every_adaptation_interval_and_only_down() {
     let mut running = Running::new(RunningConfig::PAPER, kbit(600));
@@ -127,7 +127,7 @@ fn the_running_law_steps_every_adaptation_interval_and_only_down() {
         running.allowance().rate.expect("a rate")
     };
     let rates = [(0, 0.0), (1000, 0.04), (2000, 0.02), (3000, 0.02)].map(|(millis, lost)| report(millis, lost));
-    // (0 + 4 + 2 + 2) / 4 = 2 %; three times that is 6 % of 600 kbit/s.
+    // The mean loss is (0 + 4 + 2 + 2) / 4 = 2 %; three times 2 % is 6 % of 600 kbit/s.
     assert_eq!(rates, [kbit(600), kbit(600), kbit(600), kbit(564)]);
     let later: Vec<_> = (4..30).map(|second| report(second * 1000, 0.0)).collect();
     assert!(later.iter().all(|rate| *rate == kbit(564)), "{later:?}");
@@ -136,7 +136,7 @@ fn the_running_law_steps_every_adaptation_interval_and_only_down() {
 }
 
 proptest! {
-    /// The paper's inequality: at least one segment, never more than the old window rounded up.
+    /// The paper's inequality. If it fails, the window is below one segment or above the old window rounded up.
     #[test]
     fn the_window_is_scaled_in_whole_segments(old in 0u64..1 << 40, r_f in 0u64..1 << 33, r_s in 0u64..1 << 33, seg in 0u64..100_000) {
         let window = window_after(Size::from_bytes(old), Rate::from_bps(r_f), Rate::from_bps(r_s), Size::from_bytes(seg));
@@ -150,7 +150,7 @@ proptest! {
         }
     }
 
-    /// Whatever TCP and RTP report, the periods alternate, and the rates are those reported.
+    /// If it fails, some reports of TCP or RTP stop the periods from alternating.
     #[test]
     fn any_progress_is_safe(steps in proptest::collection::vec((0u64..1 << 62, 0u64..1 << 62, 0u64..5), 1..100)) {
         let early_return = Some(EarlyReturn::STANDARD);

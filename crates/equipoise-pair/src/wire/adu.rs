@@ -7,12 +7,12 @@ use super::PairWireError;
 /// | bits | content |
 /// | --- | --- |
 /// | 64 | number of the ADU, from 0, counted over both transports |
-/// | 32 | its length in bytes |
+/// | 32 | length of the ADU in bytes |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AduHeader {
     /// Number of the ADU, from 0, counted over both transports.
     pub number: u64,
-    /// Its length in bytes, [`AduHeader::LONGEST`] at most.
+    /// Length of the ADU in bytes, [`AduHeader::LONGEST`] at most.
     pub length: u32,
 }
 
@@ -22,22 +22,22 @@ pub struct AduHeader {
 /// | --- | --- |
 /// | 96 | the ADU's header |
 /// | 32 | offset of the part in the ADU |
-/// | 32 | number of consecutive ADUs over RTP directly before this one |
+/// | 32 | number of ADUs sent over RTP before this ADU since the last ADU over TCP |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AduPart {
-    /// The ADU it belongs to.
+    /// The ADU that contains the part.
     pub adu: AduHeader,
-    /// Its offset in the ADU.
+    /// Offset of the part in the ADU, in bytes.
     pub offset: u32,
-    /// Number of ADUs sent over RTP before this one since the last one sent over TCP.
+    /// Number of ADUs sent over RTP before this ADU since the last ADU over TCP.
     pub since_switch: u32,
 }
 
 impl AduHeader {
-    /// Length of the header.
+    /// Length of the header in bytes.
     pub const LEN: usize = 12;
-    /// The longest ADU, in bytes. Ours: enough for any video picture; longer ones would hold up the following ADUs for
-    /// seconds.
+    /// Maximum length of an ADU, in bytes. Our choice: enough for any video picture; a longer ADU would delay the
+    /// following ADUs by seconds.
     pub const LONGEST: u32 = 1 << 20;
 
     /// Encodes the header.
@@ -52,7 +52,7 @@ impl AduHeader {
     /// Reads a header.
     ///
     /// # Errors
-    /// [`PairWireError::Adu`] for an ADU that is too long, or with the largest number, after which there is no next.
+    /// [`PairWireError::Adu`] if the ADU is too long, or has the largest number, which no ADU can follow.
     pub fn parse(bytes: [u8; Self::LEN]) -> Result<Self, PairWireError> {
         let (number, length) = bytes.split_at(8);
         let number = u64::from_be_bytes(number.try_into().unwrap_or_default());
@@ -63,7 +63,7 @@ impl AduHeader {
 }
 
 impl AduPart {
-    /// Length of the part's header.
+    /// Length of the part's header in bytes.
     pub const LEN: usize = AduHeader::LEN + 8;
 
     /// Appends the part's header.
@@ -76,8 +76,8 @@ impl AduPart {
     /// Parses the header of a part and returns it with the part's bytes.
     ///
     /// # Errors
-    /// [`PairWireError::Truncated`] if the header is incomplete; [`PairWireError::Adu`] as [`AduHeader::parse`], for a
-    /// part that would exceed the ADU, and for more ADUs before it than there can be.
+    /// [`PairWireError::Truncated`] if the header is incomplete; [`PairWireError::Adu`] as [`AduHeader::parse`], if the
+    /// part would exceed the ADU, and if `since_switch` is above the ADU's number.
     pub fn parse(payload: &[u8]) -> Result<(Self, &[u8]), PairWireError> {
         let truncated = PairWireError::Truncated { have: payload.len() };
         let (header, rest) = payload.split_first_chunk().ok_or(truncated)?;

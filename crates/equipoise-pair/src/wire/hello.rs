@@ -1,29 +1,29 @@
 use super::PairWireError;
 
-/// The first message of each end of a flow pair over TCP: 12 bytes.
+/// The first message of each end of a flow pair over TCP, 12 bytes long.
 ///
 /// | bits | content |
 /// | --- | --- |
 /// | 32 | `EQFP` |
 /// | 8 | version, 1 |
 /// | 8 | 0 |
-/// | 16 | UDP port at which it receives datagrams |
-/// | 32 | its synchronisation source |
+/// | 16 | UDP port at which this end receives datagrams |
+/// | 32 | synchronisation source (SSRC) of this end |
 ///
-/// The receiver answers with its own once it has the sender's. NAT may change the sender's port, so the receiver sends
-/// to the source address of the sender's datagrams.
+/// The receiver sends its own hello after it has received the sender's. NAT may change the sender's port, so the
+/// receiver sends its datagrams to the source address of the sender's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairHello {
-    /// UDP port at which it receives datagrams.
+    /// UDP port at which this end receives datagrams.
     pub port: u16,
-    /// The synchronisation source of its RTP and RTCP.
+    /// The synchronisation source (SSRC) of this end's RTP and RTCP.
     pub ssrc: u32,
 }
 
 impl PairHello {
-    /// Length in bytes.
+    /// Length of the message in bytes.
     pub const LEN: usize = 12;
-    /// Magic number and version.
+    /// Magic number, version, and a zero byte.
     const BEGINNING: [u8; 6] = *b"EQFP\x01\0";
 
     /// Encodes the message.
@@ -40,7 +40,7 @@ impl PairHello {
     /// Parses the first bytes of a stream.
     ///
     /// # Errors
-    /// [`PairWireError::NoPair`] if they do not begin a flow pair of this version.
+    /// [`PairWireError::NoPair`] if the bytes are not the hello of a flow pair of this version.
     pub fn parse(bytes: [u8; Self::LEN]) -> Result<Self, PairWireError> {
         let [b0, b1, b2, b3, b4, b5, port @ .., s0, s1, s2, s3] = bytes;
         let found = [b0, b1, b2, b3, b4, b5];

@@ -1,4 +1,4 @@
-//! Beyond the paper: three and four paths, paths that fail, and what the split depends on.
+//! Beyond the paper: three and four paths, paths that fail, and parameters on which the division depends.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -44,8 +44,8 @@ const HALVED: Spec = Spec::shown(
 
 pub(super) const CLAIMS: &[Spec] = &[THREE_PATHS, FOUR_PATHS, SILENT, TAKEN_AWAY, HALVED];
 
-/// A further path of a scenario: name, rate in Mbit/s, propagation delay in ms. Cross traffic takes a fifth of it, as
-/// on the first two.
+/// An additional path of a scenario: name, rate in Mbit/s, propagation delay in ms. Cross traffic uses a fifth of the
+/// rate, as on the first two paths.
 struct More {
     name: &'static str,
     mbps: f64,
@@ -56,7 +56,7 @@ const MORE: [More; 2] =
     [More { name: "Wi-Fi", mbps: 3.0, delay_ms: 15 }, More { name: "UMTS", mbps: 1.2, delay_ms: 60 }];
 
 impl More {
-    /// The scenario sections of this path, its link and its cross traffic.
+    /// The sections of a scenario file for this path, its link and its cross traffic.
     fn sections(&self) -> String {
         let Self { name, mbps, delay_ms } = self;
         let (burst, others) = (mbps / 2.0, mbps / 20.0);
@@ -71,7 +71,7 @@ impl More {
     }
 }
 
-/// The scenario with `count` further paths.
+/// The scenario with `count` additional paths.
 pub(super) fn with_more(count: usize) -> Scenario {
     let more = MORE.iter().take(count);
     let paths: Vec<_> = ["LTE", "WiMAX"].into_iter().chain(more.clone().map(|more| more.name)).collect();
@@ -79,7 +79,7 @@ pub(super) fn with_more(count: usize) -> Scenario {
     parse_with(&text, &[Override::set("flow.call.paths", paths)])
 }
 
-/// A failure of the wide path.
+/// A failure of the faster path.
 struct Failure {
     spec: Spec,
     name: &'static str,
@@ -88,7 +88,7 @@ struct Failure {
     change: Override,
 }
 
-/// The wide path is silent for 10 s, its interface is down, or it loses half of its capacity.
+/// The faster path carries nothing for 10 s, or its interface is down, or it loses half of its capacity.
 fn failures() -> [Failure; 3] {
     let step = |at: &'static str, rate: &'static str| BTreeMap::from([("at", at), ("rate", rate)]);
     let silent = vec![step("50 s", "0 bit/s"), step("60 s", "5.1 Mbit/s")];
@@ -115,7 +115,8 @@ fn failures() -> [Failure; 3] {
     ]
 }
 
-/// Totals over three and four paths: as close to the available 8.0 and 9.0 Mbit/s as 4.8 is over two paths.
+/// Number of additional paths, and total rate in Mbit/s: as close to the available 8.0 and 9.0 Mbit/s as 4.8 Mbit/s is
+/// over two paths.
 const MANY: [(usize, &str); 2] = [(1, "6.9"), (2, "7.7")];
 const RIVALS: [Method; 4] = [AP, EQUAL, MIN_DELAY, WIMAX_ONLY];
 const VARIANTS: [Method; 6] = [
@@ -154,7 +155,7 @@ fn table(caption: &str, rows: &[Row]) -> Table {
 const DELAY: fn(&Outcome) -> f64 = |outcome| outcome.delay_ms;
 const THROUGHPUT: fn(&Outcome) -> f64 = |outcome| outcome.throughput_mbps;
 
-/// Three and four paths.
+/// Runs the experiment with three and four paths.
 fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS_BEYOND, 2);
     let (mut tables, mut charts) = (Vec::new(), Vec::new());
@@ -178,7 +179,7 @@ fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// A path fails, or loses half of its capacity.
+/// Runs the experiment with a path that fails or loses half of its capacity.
 fn over_failures(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS_BEYOND, 2);
     let (mut tables, mut charts) = (Vec::new(), Vec::new());
@@ -208,7 +209,7 @@ fn over_failures(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// What AP depends on.
+/// Runs AP with other parameters, to show on which the result depends.
 fn variants(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut tables = Vec::new();
     for total in TOTALS {

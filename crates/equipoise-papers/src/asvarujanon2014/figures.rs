@@ -1,4 +1,4 @@
-//! Fig. 3 and 4: all five methods at each total.
+//! Fig. 3 and 4: all five methods at each total rate.
 
 use super::part::Part;
 use super::setting::{
@@ -9,10 +9,10 @@ use super::{Found, Lab, Mean, Options, Rule, Spec};
 use crate::{Claim, Figure, Reading, Table};
 use equipoise_lab::sim::SimError;
 
-/// The claims, by the panels of the figures: 1.5 Mbit/s is (a), 3.0 and 4.8 Mbit/s stand for (b) and (c).
+/// The claims, by the panels of the figures: (a) is 1.5 Mbit/s; for (b) and (c) we use 3.0 and 4.8 Mbit/s.
 #[derive(Clone, Copy)]
 pub(super) struct Specs {
-    /// The names of the figures.
+    /// The names of the two figures.
     pub(super) figures: [&'static str; 2],
     pub(super) quite_well: Spec,
     pub(super) below_min_delay: Spec,
@@ -27,7 +27,7 @@ pub(super) struct Specs {
     pub(super) beats_single: Spec,
 }
 
-/// The claims with their names; live claims have other names.
+/// Defines the claims with their names; the claims of the live experiment have other names.
 macro_rules! specs {
     ($figures:expr, $fig3:literal, $fig4:literal) => {
         Specs {
@@ -139,7 +139,7 @@ pub(super) const CLAIMS_4: &[Spec] = &[
     SIMULATED.beats_single,
 ];
 
-/// The totals of (a), (b) and (c), and the AP of a reading; the main reading comes first.
+/// An interpretation: the totals of (a), (b) and (c) in Mbit/s, and the AP method. The main interpretation is first.
 struct Setting {
     name: &'static str,
     totals: [&'static str; 3],
@@ -157,7 +157,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     (READINGS.len() * TOTALS.len() * METHODS.len()) as u32 * options.runs(RUNS, 2)
 }
 
-/// The methods at a total, in the order of [`METHODS`].
+/// Results of all methods at one total, in the order of [`METHODS`].
 pub(super) struct AtTotal {
     pub(super) total: &'static str,
     pub(super) rows: Vec<Row>,
@@ -175,13 +175,13 @@ impl AtTotal {
         Mean::of(&row.values(THROUGHPUT).into_iter().map(|mbps| 100.0 * mbps / total).collect::<Vec<_>>())
     }
 
-    /// A claim on LTE alone: the share of the total that it carries.
+    /// A claim about LTE alone: the share of the total that it carries.
     fn share_of_lte(&self, spec: &Spec) -> Option<Claim> {
         let lte = self.rows.get(LTE_ONLY)?;
         Some(spec.decide(self.runs(), self.share(lte), format!("Mean delay {} ms.", lte.mean(DELAY).words(1))))
     }
 
-    /// The better single path by this value: with the smallest or the largest mean.
+    /// The single path with the lowest mean of a number (`sign` 1), or with the highest (`sign` -1).
     fn best_single(&self, of: fn(&Outcome) -> f64, sign: f64) -> Option<&Row> {
         let singles = SINGLES.iter().filter_map(|place| self.rows.get(*place));
         let mean = |row: &Row| row.values(of).iter().sum::<f64>() * sign;
@@ -203,7 +203,7 @@ const DELAY: fn(&Outcome) -> f64 = |outcome| outcome.delay_ms;
 const SURGE: fn(&Outcome) -> f64 = |outcome| outcome.surge_ms;
 const THROUGHPUT: fn(&Outcome) -> f64 = |outcome| outcome.throughput_mbps;
 
-/// Both figures or one of them, from the same runs.
+/// Runs both figures, or one of them, with the same runs.
 pub(super) fn run(lab: &Lab<'_>, parts: &[Part], found: &mut Found) -> Result<(), SimError> {
     for (place, setting) in READINGS.iter().enumerate() {
         let measured = measure(lab, setting)?;
@@ -225,10 +225,10 @@ pub(super) fn run(lab: &Lab<'_>, parts: &[Part], found: &mut Found) -> Result<()
     Ok(())
 }
 
-/// Measurements at the totals of (a), (b) and (c).
+/// Results at the totals of (a), (b) and (c).
 type Panels<'a> = (Option<&'a AtTotal>, Option<&'a AtTotal>, Option<&'a AtTotal>);
 
-/// Draws the requested figures from measurements at totals in ascending order; if there are two, (b) is missing.
+/// Draws the requested figures. `measured` has the totals in ascending order; if there are only two, (b) is missing.
 pub(super) fn draw(parts: &[Part], measured: &[AtTotal], specs: &Specs, found: &mut Found) {
     let middle = if let [_, middle, _] = measured { Some(middle) } else { None };
     let panels = (measured.first(), middle, measured.last());
@@ -266,7 +266,7 @@ fn low_delays(low: &AtTotal, specs: &Specs) -> Option<[Claim; 4]> {
     ])
 }
 
-/// A claim on AP's delay over that of the best single path.
+/// A claim about the ratio of AP's delay to that of the best single path.
 fn against_best(at: &AtTotal, spec: &Spec) -> Option<Claim> {
     let (ap, equal, best) = (at.rows.first()?, at.rows.get(1)?, at.best_single(DELAY, 1.0)?);
     let note = format!(
@@ -310,9 +310,9 @@ fn words(row: &Row) -> String {
     row.mean(THROUGHPUT).words(3)
 }
 
-/// Fig. 3: mean delays.
+/// Fig. 3: mean delays of all methods.
 fn delays(measured: &[AtTotal], specs: &Specs) -> Figure {
-    // More lines than the methods and one for comparison would be hard to distinguish.
+    // The chart has the methods and at most one simulated line for comparison; more lines would be hard to distinguish.
     let over_time = |at: &AtTotal| {
         let shown = at.rows.iter().take(METHODS.len() + 1);
         delays_over_time(format!("{} Mbit/s: mean delay, first run", at.total), shown)
@@ -326,7 +326,7 @@ fn delays(measured: &[AtTotal], specs: &Specs) -> Figure {
     }
 }
 
-/// Fig. 4: throughputs.
+/// Fig. 4: throughputs of all methods.
 fn throughputs(measured: &[AtTotal], specs: &Specs) -> Figure {
     let of_ap =
         |at: &AtTotal| Some(rates_over_time(format!("{} Mbit/s: AP's rates, first run", at.total), at.rows.first()?));

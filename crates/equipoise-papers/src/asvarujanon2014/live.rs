@@ -1,4 +1,4 @@
-//! Fig. 3 and 4 live: the same session over sockets, each path through emulated links, with the simulation for comparison.
+//! Fig. 3 and 4 in real time: the same session over sockets and emulated links, compared with the simulation.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,14 +11,14 @@ use crate::{ExperimentError, Results};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 
-/// What can be run live, too.
+/// The parts that can also be run live, in real time.
 pub const LIVE: &[Part] = &[Part::Fig3, Part::Fig4];
 
-/// The paper has five.
+/// Number of runs; the paper has five.
 const RUNS: u32 = 1;
-/// The paper's totals of (a) and (c); the claims on (b) use only the simulated runs.
+/// The paper's totals of (a) and (c); the claims about (b) use only simulated runs.
 const LIVE_TOTALS: [&str; 2] = [TOTALS[0], TOTALS[2]];
-/// The length of a run, and of one in a quick look, which has four splits.
+/// Length of a run, and of a run in a quick look, in which the total is divided four times.
 const DURATIONS: [&str; 2] = ["100 s", "20 s"];
 
 const SPECS: Specs = specs!(["Fig. 3, live", "Fig. 4, live"], "fig3.live_", "fig4.live_");
@@ -31,11 +31,11 @@ const ASSUMPTIONS: &[&str] = &[
     "The rows that say so are simulated, with the same seeds.",
 ];
 
-/// Runs the methods across network namespaces, in real time: 17 minutes for each run, or 4 for a quick look. `progress`
-/// is called with the share done so far. If `stop` is set, the results so far are returned.
+/// Runs the methods across network namespaces, in real time: 17 minutes for each run of all methods, or 4 minutes for a
+/// quick look. Calls `progress` with the share of runs done so far. If `stop` is set, returns the results so far.
 ///
 /// # Errors
-/// [`ExperimentError`] if the system refuses namespaces, sockets or threads.
+/// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.
 pub fn run(
     parts: &[Part],
     options: &Options,
@@ -53,7 +53,7 @@ pub fn run(
     Ok(found.live_results("Asvarujanon 2014", options, ASSUMPTIONS))
 }
 
-/// The methods at one total: the live results first, then the simulated ones.
+/// The methods at one total: the live results first, then the simulated results.
 fn at_total(lab: &LiveLab<'_>, total: &'static str, runs: u32, duration: &str) -> Result<AtTotal, ExperimentError> {
     let scenario = |method: Method| -> Scenario {
         parse_with(&session(total, method).text, &[Override::set("duration", duration)])

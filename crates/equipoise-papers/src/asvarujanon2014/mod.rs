@@ -1,4 +1,5 @@
-//! Asvarujanon 2014: one session's traffic divided among several paths, by attractor perturbation and by other methods.
+//! Asvarujanon 2014: the traffic of one session is divided among several paths, by attractor perturbation (AP) and by
+//! other methods.
 
 mod beyond;
 mod figures;
@@ -22,7 +23,7 @@ pub use self::live::{LIVE, run as run_live};
 pub use self::pairs::PairsError;
 pub use self::part::Part;
 
-/// Why the experiments cannot be run.
+/// The experiments cannot be run.
 #[derive(Debug, Error)]
 pub enum AsvarujanonError {
     /// The simulator refused a scenario, which is a bug.
@@ -33,10 +34,11 @@ pub enum AsvarujanonError {
     Pairs(#[from] PairsError),
 }
 
-/// Runs parts of the paper, [`Part::Pairs`] with the files in `pairs`. `progress` is called with the share done so far.
+/// Runs parts of the paper. [`Part::Pairs`] needs the folder `pairs`. Calls `progress` with the share of runs done so
+/// far.
 ///
 /// # Errors
-/// [`AsvarujanonError`] if the files of pairs cannot be read, or if there are none.
+/// [`AsvarujanonError`] if the files of measured pairs cannot be read, or if there are no pairs.
 pub fn run(
     parts: &[Part],
     pairs: Option<&Path>,
@@ -70,7 +72,7 @@ pub fn run(
     Ok(found.results("Asvarujanon 2014", options, ASSUMPTIONS))
 }
 
-/// The claims of all parts that need no data, in their order.
+/// The claims of all parts that need no measured data, in the order of the parts.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test compares them with the committed results"))]
 pub(crate) const CLAIMS: &[&[Spec]] = &[paths::CLAIMS, figures::CLAIMS_3, figures::CLAIMS_4, beyond::CLAIMS];
 

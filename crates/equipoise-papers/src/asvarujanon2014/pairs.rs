@@ -1,4 +1,5 @@
-//! Beyond the paper: capacities of Wi-Fi and cellular paths measured at the same time and place.
+//! Beyond the paper: paths with capacities that were measured on Wi-Fi and cellular networks at the same time and
+//! place.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -12,20 +13,21 @@ use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::sim::SimError;
 
-/// Suffixes of the two files of a pair.
+/// Suffixes of the two files of a pair of paths.
 const ENDS: [&str; 2] = ["_wifi.csv", "_cellular.csv"];
-/// The better path's mean is scaled to this, the rate of the scenario's wide path, so that the totals are comparable.
+/// The better path's mean capacity in bit/s. Each pair is scaled to it, the rate of the scenario's faster path, so that
+/// the same totals can be used.
 const BETTER: f64 = 5.1e6;
-/// Propagation delays of Wi-Fi and of a cellular network. Ours, because the files contain none.
+/// Propagation delays of the Wi-Fi and the cellular path in ms. Our choice, because the files contain no delays.
 const WAYS_MS: [i64; 2] = [10, 30];
-/// A shorter pair does not contain ten periods.
+/// Minimum length of a pair in seconds: ten periods.
 const SHORTEST_S: usize = 50;
-/// More lines than any recorded walk has seconds.
+/// Maximum number of lines of a file; a recording has one line per second and far fewer lines.
 const MOST_LINES: usize = 100_000;
-/// Pairs in a quick look.
+/// Number of pairs in a quick look.
 const FEW: usize = 2;
 
-/// A value shown for the pairs, which are not in the paper.
+/// A number that is only shown, because the paper has no measured pairs.
 const fn seen(id: &'static str, statement: &'static str) -> Spec {
     Spec::shown(id, "Pairs", statement).unit("ratio").ours()
 }
@@ -58,21 +60,21 @@ const THROUGHPUT_4800: Spec = seen(
 /// Why a folder of measured capacities cannot be used.
 #[derive(Debug, Error)]
 pub enum PairsError {
-    /// No folder was named.
+    /// No folder was given.
     #[error("the part `pairs` needs --pairs, a folder with files NAME_wifi.csv and NAME_cellular.csv")]
     NoFolder,
     /// The folder or one of its files cannot be read.
     #[error("{file}")]
     Read {
-        /// Its path.
+        /// Path of the folder or file.
         file: PathBuf,
-        /// The error.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A line is not a second and a number of bytes.
+    /// A line of a file is not a second and a number of bytes.
     #[error("{file}, line {line}: `{text}` is not `SECOND,BYTES`, the bytes that went through in that second")]
     Line {
-        /// Its path.
+        /// Path of the file.
         file: PathBuf,
         /// The line number, from 1.
         line: usize,
@@ -82,12 +84,12 @@ pub enum PairsError {
     /// The folder contains no usable pair.
     #[error("{folder} has no two files NAME_wifi.csv and NAME_cellular.csv of {SHORTEST_S} seconds or more with data")]
     None {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
     },
 }
 
-/// Capacities of two paths, second by second, in bit/s.
+/// Capacities of two paths in each second, in bit/s.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pair {
     name: String,
@@ -120,7 +122,7 @@ pub(super) fn read(folder: Option<&Path>) -> Result<Vec<Pair>, PairsError> {
     if pairs.is_empty() { Err(PairsError::None { folder: folder.to_path_buf() }) } else { Ok(pairs) }
 }
 
-/// The capacity in each second of a file, in bit/s.
+/// Reads the capacity in each second from a file, in bit/s.
 fn capacity(file: &Path) -> Result<Vec<f64>, PairsError> {
     let text = fs::read_to_string(file).map_err(|source| PairsError::Read { file: file.to_path_buf(), source })?;
     let mut capacities = Vec::new();
@@ -146,7 +148,7 @@ impl Pair {
         all.iter().sum::<f64>() / all.len() as f64
     }
 
-    /// The paper's session over these paths, with only the Poisson packets as cross traffic.
+    /// The scenario of the paper's session over these two paths. The cross traffic is only the Poisson packets.
     fn scenario(&self, total: &str, method: Method) -> Scenario {
         let mut scenario = session(total, method);
         let scale = BETTER / self.mean(0).max(self.mean(1));
@@ -154,7 +156,7 @@ impl Pair {
             let rate = |bps: &f64| Rate::from_bps_f64((bps * scale).round()).unwrap_or(Rate::ZERO);
             let steps = capacity.iter().enumerate().skip(1);
             let mut steps: Vec<_> = steps.map(|(second, bps)| (Span::from_secs(second as i64), rate(bps))).collect();
-            // Packets in flight at the end are still delivered.
+            // After the recording, the packets in flight are still delivered.
             steps.push((Span::from_secs(capacity.len() as i64), Rate::from_bps(BETTER as u64)));
             let rates = Schedule::new(capacity.first().map_or(Rate::ZERO, rate), steps);
             link.change(|direction| {
@@ -176,7 +178,7 @@ pub(super) fn planned(pairs: &[Pair], options: &Options) -> u32 {
     (shown(pairs, options).len() * METHODS.len() * TOTALS.len()) as u32
 }
 
-/// The five methods over every pair at each total; each pair is one run.
+/// Runs the five methods over every pair at each total; each pair is one run.
 pub(super) fn run(lab: &Lab<'_>, pairs: &[Pair], found: &mut Found) -> Result<(), SimError> {
     let pairs = shown(pairs, &lab.options);
     let mut tables = Vec::new();
@@ -217,7 +219,7 @@ pub(super) fn run(lab: &Lab<'_>, pairs: &[Pair], found: &mut Found) -> Result<()
     Ok(())
 }
 
-/// Claims on AP against the better single path, pair by pair.
+/// The claims that compare AP with the better single path of each pair.
 fn claim(total: &'static str, rows: &[Row], found: &mut Found) {
     let [ap, equal, cellular, wifi, min_delay] = rows else { return };
     let [delay, throughput] = match total {
@@ -245,7 +247,7 @@ fn claim(total: &'static str, rows: &[Row], found: &mut Found) {
     ]);
 }
 
-/// The mean delays of the pairs, in the order of their names.
+/// Mean delays of all pairs, in the order of their names.
 fn over_pairs(total: &str, rows: &[Row]) -> Plot {
     let layer = |row: &Row| {
         let points = row.outcomes.iter().zip(1u32..).map(|(outcome, number)| (f64::from(number), outcome.delay_ms));

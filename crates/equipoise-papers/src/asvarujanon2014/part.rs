@@ -5,13 +5,14 @@ pub enum Part {
     Fig3,
     /// Fig. 4: throughput.
     Fig4,
-    /// Beyond the paper: capacities measured on Wi-Fi and cellular paths at the same time. Needs the data.
+    /// Beyond the paper: capacities measured on Wi-Fi and cellular paths at the same time. This part needs the measured
+    /// data.
     Pairs,
-    /// Beyond the paper: more paths, paths that fail, and what the split depends on.
+    /// Beyond the paper: more paths, paths that fail, and parameters on which the division depends.
     Beyond,
 }
 
 impl Part {
-    /// All parts that need no data.
+    /// All parts that need no measured data.
     pub const ALL: [Self; 3] = [Self::Fig3, Self::Fig4, Self::Beyond];
 }

@@ -1,5 +1,5 @@
-//! Sec. 3: properties that the paper confirmed before its experiments, on our paths: delays are nearly Gaussian, and
-//! linear in the rate.
+//! Sec. 3: properties that the paper checked before its experiments, here checked on the simulated paths: delays are
+//! nearly Gaussian, and the mean delay is linear in the rate.
 
 use super::setting::{METHODS, Method, SINGLES, session};
 use super::{Found, Lab, Mean, Options, Rule, Spec};
@@ -9,11 +9,11 @@ use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::regression;
 
 const RUNS: u32 = 10;
-/// Tested rates, in tenths of the bandwidth available to the session: one to nine tenths.
+/// Number of tested rates: one to nine tenths of the bandwidth that is available to the session.
 const TENTHS: u32 = 9;
-/// Available bandwidth in Mbit/s, in the order of [`SINGLES`].
+/// Bandwidth available to the session in Mbit/s, in the order of [`SINGLES`].
 const LEFT: [f64; 2] = [4.1, 1.5];
-/// The rate at which the distribution is examined: a half, in tenths.
+/// The rate at which the distribution is checked, in tenths of the available bandwidth.
 const LOOKED_AT: u32 = 5;
 
 const GAUSSIAN: [Spec; 2] = [
@@ -38,8 +38,8 @@ const LINEAR: [Spec; 2] = [
 ];
 pub(super) const CLAIMS: &[Spec] = &[GAUSSIAN[0], LINEAR[0], GAUSSIAN[1], LINEAR[1]];
 
-/// The largest distance between the distributions has to be below 0.1; between an exponential one and its Gaussian it
-/// is 0.16.
+/// The largest distance between both distribution functions must be below 0.1. Between an exponential distribution and
+/// its Gaussian it is 0.16.
 const fn gaussian(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, "Sec. 3", statement, Rule::below(0.1)).unit("largest distance")
 }
@@ -52,7 +52,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     SINGLES.len() as u32 * TENTHS * options.runs(RUNS, 2)
 }
 
-/// The distribution of delays and their response to the rate, for each path.
+/// Checks the distribution of delays and their response to the rate, on each path.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut layers = Vec::new();
@@ -113,9 +113,9 @@ fn at_rate(lab: &Lab<'_>, method: Method, mbps: f64, runs: u32) -> Result<Vec<De
     })
 }
 
-/// The largest distance between a complementary distribution and that of a Gaussian (Kolmogorov).
+/// The largest distance between a complementary distribution function and that of a Gaussian (Kolmogorov).
 ///
-/// The distribution is known only at some points, far apart, so the true distance may be larger.
+/// The distribution function is known only at a few points, so the true distance may be larger.
 fn distance(distribution: &[DelayShare], mean_s: f64, deviation_s: f64) -> f64 {
     let at = |point: &DelayShare| {
         let gaussian = 0.5 * libm::erfc((point.delay_s - mean_s) / deviation_s / 2f64.sqrt());
@@ -128,7 +128,7 @@ fn distance(distribution: &[DelayShare], mean_s: f64, deviation_s: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// An exponential distribution differs most from its Gaussian at its beginning: by Φ(-1), the Gaussian's share
+    /// An exponential distribution differs most from its Gaussian at zero: by Φ(-1), the probability of the Gaussian
     /// below zero.
     #[test]
     fn distances_to_a_gaussian_are_those_of_the_hand() {
@@ -136,7 +136,7 @@ mod tests {
         let exponential: Vec<_> = shares().map(|share| DelayShare { delay_s: -share.ln(), share }).collect();
         assert!((distance(&exponential, 1.0, 1.0) - 0.158_655).abs() < 1e-5);
         let step = vec![DelayShare { delay_s: 1.0, share: 1.0 }, DelayShare { delay_s: 3.0, share: 0.5 }];
-        // Mean 2, standard deviation 1: 1 against Φ(1) = 0.841, and 0.5 against Φ(-1) = 0.159.
+        // With mean 2 and standard deviation 1: 1 compared with Φ(1) = 0.841, and 0.5 compared with Φ(-1) = 0.159.
         assert!((distance(&step, 2.0, 1.0) - 0.341_345).abs() < 1e-5);
     }
 }

@@ -1,4 +1,4 @@
-//! The methods, and the values taken from a run.
+//! The methods, and the numbers computed from a run.
 
 use super::{Lab, Mean, parse_with};
 use crate::{Plot, PlotData, PlotLayer};
@@ -9,19 +9,19 @@ use equipoise_lab::statistics::Estimate;
 
 pub(super) const LTE_WIMAX: &str = include_str!("../../scenarios/asvarujanon2014/lte-wimax.toml");
 
-/// The paper has five trials (Asvarujanon 2014, Sec. 4.5), too few for the intervals.
+/// Number of runs. The paper has five trials (Asvarujanon 2014, Sec. 4.5), too few for our confidence intervals.
 pub(super) const RUNS: u32 = 30;
-/// Number of runs beyond the paper.
+/// Number of runs of the experiments beyond the paper.
 pub(super) const RUNS_BEYOND: u32 = 10;
-/// Totals in Mbit/s, as the scenario writes them: the paper's, one above the rate of the narrow path, and one between
-/// the available bandwidth of the wide path and that of both.
+/// Total rates in Mbit/s: the paper's; then one above the rate of the slower path; then one between the available
+/// bandwidth of the faster path and that of both paths.
 pub(super) const TOTALS: [&str; 3] = ["1.5", "3.0", "4.8"];
-/// Report intervals in a period of 5 s.
+/// Number of report intervals in a period of 5 s.
 const INTERVALS_IN_PERIOD: usize = 10;
-/// Bits of a packet.
+/// Size of a packet in bits.
 const PACKET_BITS: f64 = 4000.0;
 
-/// A method to divide the total.
+/// A method to divide the total rate among the paths.
 #[derive(Clone, Copy)]
 pub(super) struct Method {
     pub(super) name: &'static str,
@@ -42,31 +42,31 @@ impl Method {
         Self { name, scheduler, parameter: None }
     }
 
-    /// Sets a parameter of its scheduler.
+    /// Sets a parameter of the method's scheduler.
     pub(super) const fn with(self, key: &'static str, value: &'static str) -> Self {
         Self { parameter: Some(Parameter { key, value }), ..self }
     }
 }
 
-/// b of a path with packets of 500 bytes: 300 is that of 1000 bytes (Waki 2013, Eq. 11).
+/// With packets of 500 bytes b is 600, because 300 belongs to packets of 1000 bytes (Waki 2013, Eq. 11).
 pub(super) const AP: Method = Method::new("AP", "ap").with("b", "600");
 pub(super) const AP_300: Method = Method::new("AP", "ap").with("b", "300");
 pub(super) const EQUAL: Method = Method::new("Equal", "equal");
 pub(super) const MIN_DELAY: Method = Method::new("Min-delay", "min-delay");
 pub(super) const WIMAX_ONLY: Method = Method::new("WiMAX-only", "single").with("path", "1");
-/// In the order of the paper's rotation (Asvarujanon 2014, Sec. 4.4).
+/// All methods, in the order in which the paper rotates them (Asvarujanon 2014, Sec. 4.4).
 pub(super) const METHODS: [Method; 5] =
     [AP, EQUAL, WIMAX_ONLY, Method::new("LTE-only", "single").with("path", "0"), MIN_DELAY];
-/// Indices of the two single paths among the methods.
+/// Indices of the two single paths in `METHODS`.
 pub(super) const SINGLES: [usize; 2] = [2, 3];
 pub(super) const LTE_ONLY: usize = 3;
 
-/// The paper's session with a total in Mbit/s.
+/// The scenario of the paper's session with a total rate in Mbit/s.
 pub(super) fn session(total: &str, method: Method) -> Scenario {
     session_of(LTE_WIMAX, total, method)
 }
 
-/// The paper's session in another scenario.
+/// The session of the paper in another scenario.
 pub(super) fn session_of(text: &str, total: &str, method: Method) -> Scenario {
     let mut overrides = vec![
         Override::set("flow.call.controller.rate", format!("{total} Mbit/s")),
@@ -84,13 +84,13 @@ pub(super) struct Outcome {
     pub(super) delay_ms: f64,
     /// Rate of the delivered packets that were sent during the run, in Mbit/s.
     pub(super) throughput_mbps: f64,
-    /// Packets lost over packets sent, in %.
+    /// Share of lost packets among the packets sent, in %.
     pub(super) lost_percent: f64,
-    /// Largest mean delay of a period, in ms.
+    /// Largest mean delay of any period, in ms.
     pub(super) surge_ms: f64,
-    /// Mean delay of all packets over time, by periods, in ms.
+    /// Mean delay of the packets of each period: middle of the period in s, and delay in ms.
     pub(super) delays: Vec<(f64, f64)>,
-    /// Rate of each path over time, by periods, in Mbit/s, with its name.
+    /// For each path, its name and its rate in each period: middle of the period in s, and rate in Mbit/s.
     pub(super) rates: Vec<(String, Vec<(f64, f64)>)>,
 }
 
@@ -115,7 +115,7 @@ impl Outcome {
     }
 }
 
-/// The middle of a period, and the mean delay of the packets sent in it.
+/// The middle of a period in s, and the mean delay of the packets sent in it in ms.
 fn period_delay(period: &[IntervalResult]) -> (f64, f64) {
     let known =
         || period.iter().filter_map(|part| Some((part.delay_mean_s?, (part.packets - part.packets_lost) as f64)));
@@ -166,17 +166,17 @@ impl Row {
     }
 }
 
-/// Mean difference of two rows with the same seeds.
+/// Mean of the differences between two rows, run by run with the same seeds.
 pub(super) fn apart(minuend: &Row, subtrahend: &Row, of: fn(&Outcome) -> f64) -> Mean {
     Mean::of(&pairs(minuend, subtrahend, of, |one, other| one - other))
 }
 
-/// Geometric mean of the ratios of two rows with the same seeds.
+/// Geometric mean of the ratios between two rows, run by run with the same seeds.
 pub(super) fn ratio(over: &Row, under: &Row, of: fn(&Outcome) -> f64) -> Mean {
     geometric(&pairs(over, under, of, |one, other| one / other))
 }
 
-/// The geometric mean of some ratios, all above zero.
+/// The geometric mean of ratios above zero.
 pub(super) fn geometric(ratios: &[f64]) -> Mean {
     let logarithms = Mean::of(&ratios.iter().map(|ratio| ratio.ln()).collect::<Vec<_>>());
     let back = |mean: Estimate| Estimate { value: mean.value.exp(), ci95: mean.ci95.map(f64::exp) };
@@ -190,7 +190,7 @@ fn pairs(one: &Row, other: &Row, of: fn(&Outcome) -> f64, join: impl Fn(f64, f64
     one.outcomes.iter().zip(&other.outcomes).map(|(one, other)| join(of(one), of(other))).collect()
 }
 
-/// Lines over time of the first run of each row.
+/// Delays over time in the first run of each row.
 pub(super) fn delays_over_time<'a>(title: String, rows: impl IntoIterator<Item = &'a Row>) -> Plot {
     let layers = rows.into_iter().filter_map(|row| {
         let line = row.outcomes.first()?.delays.clone();

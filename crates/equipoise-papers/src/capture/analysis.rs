@@ -4,32 +4,32 @@ use serde::Serialize;
 
 use super::distribution::Distribution;
 
-/// Which acknowledgements are used as samples.
+/// Which acknowledgements are used as round-trip samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AckRule {
-    /// Those of exactly two consecutive segments. An acknowledgement of one segment is assumed to come from the
-    /// delayed-ACK timer (Waki 2013, Sec. 2.1).
+    /// Acknowledgements of exactly two consecutive segments. An acknowledgement of one segment is assumed to come from
+    /// the delayed-ACK timer (Waki 2013, Sec. 2.1).
     #[default]
     Pair,
-    /// Each one that acknowledges new data and ends at the end of a segment.
+    /// Every acknowledgement that acknowledges new data and ends at the end of a segment.
     Every,
 }
 
 /// The results of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Analysis {
-    /// Version of Equipoise that made it.
+    /// Version of Equipoise that made the analysis.
     pub version: String,
-    /// Frames that were read.
+    /// Number of frames read.
     pub frames: u64,
-    /// TCP segments among them that were analysed.
+    /// Number of TCP segments that were analysed.
     pub segments: u64,
-    /// The other frames, by kind. Of a capture with very many connections, only the first ones are analysed.
+    /// Number of other frames, by kind. If a capture has very many connections, only the first ones are analysed.
     pub skipped: BTreeMap<String, u64>,
-    /// Why reading ended early, after the last good frame; `null` if it reached the end of the file.
+    /// Why reading ended after the last good frame; `null` if reading reached the end of the file.
     pub ended: Option<String>,
-    /// The rule for acknowledgements.
+    /// Which acknowledgements were used as samples.
     pub rule: AckRule,
     /// Requested width of the histograms' bars, in seconds; `null` to derive it from the samples.
     pub bin_s: Option<f64>,
@@ -40,13 +40,13 @@ pub struct Analysis {
 /// A TCP connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Connection {
-    /// First segment, in seconds since the capture's first frame.
+    /// Time of the first segment, in seconds since the capture's first frame.
     pub start_s: f64,
-    /// Its two directions; the direction of the first captured segment comes first.
+    /// The two directions; the direction of the first captured segment comes first.
     pub directions: Vec<Direction>,
 }
 
-/// The data of one direction and its acknowledgements.
+/// One direction: its data and the acknowledgements of this data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Direction {
     /// Address and port of the sender.
@@ -55,15 +55,16 @@ pub struct Direction {
     pub to: String,
     /// Position of the capture, as seen from this direction.
     pub side: Side,
-    /// Segments with data, counted as on the wire: a large segment left to hardware offload counts as several.
+    /// Number of segments with data, as on the wire: a large segment that hardware offload splits counts as several.
     pub data_segments: u64,
-    /// Bytes of data, including retransmissions.
+    /// Number of bytes of data, including retransmissions.
     pub data_bytes: u64,
-    /// Retransmitted segments.
+    /// Number of retransmitted segments.
     pub retransmitted: u64,
-    /// Acknowledgements without a sample, by reason.
+    /// Number of acknowledgements without a sample, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// Round-trip times. At a receiver's side, only the time until it acknowledges. `null` without a sample.
+    /// Round-trip times; if the capture was taken at the receiver, only its acknowledgement delays. `null` without a
+    /// sample.
     pub rtt: Option<Distribution>,
 }
 
@@ -73,24 +74,24 @@ pub struct Direction {
 pub enum Side {
     /// At the sender: samples are round-trip times of the path.
     Sender,
-    /// At the receiver: samples are its own acknowledgement delay, without the path.
+    /// At the receiver: samples are the receiver's acknowledgement delays, without the path.
     Receiver,
-    /// In between, or unknown.
+    /// Between the ends, or unknown.
     Unknown,
 }
 
 impl Analysis {
-    /// The analysis as JSON, with a final line break.
+    /// Returns the analysis as JSON, with a final line break.
     ///
     /// # Panics
-    /// Never: numbers, texts and maps by text always have a JSON form.
+    /// Never: numbers, texts, and maps with text keys always have a JSON form.
     pub fn to_json(&self) -> String {
         let mut json = serde_json::to_string_pretty(self).expect("results are plain numbers and texts");
         json.push('\n');
         json
     }
 
-    /// All directions with samples, in descending order of their number.
+    /// All directions with samples, in descending order of the number of samples.
     pub fn measured(&self) -> Vec<(&Direction, &Distribution)> {
         let directions = self.connections.iter().flat_map(|connection| &connection.directions);
         let mut measured: Vec<_> =

@@ -11,23 +11,23 @@ use super::segment::Segment;
 pub(super) struct Connections {
     rule: AckRule,
     first_ns: Option<i64>,
-    /// The newest connection between two addresses, the lower address first.
+    /// Index of the newest connection between two addresses; the lower address comes first.
     newest: BTreeMap<(SocketAddr, SocketAddr), usize>,
     all: Vec<State>,
     room: Room,
 }
 
-/// Memory left for all connections together. For any capture, the analysis stays below about a gigabyte. Beyond the
-/// limit, segments are only counted, and what was kept before is analysed.
+/// Numbers of entries that all connections together may still use. With these limits the analysis of any capture stays
+/// below about a gigabyte. Beyond a limit, segments are only counted, and the entries kept before are analysed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
-    /// Connections, of up to 1.4 kB each.
+    /// Number of connections, of up to 1.4 kB each.
     pub(super) connections: usize,
-    /// Segments in flight, of 16 bytes each.
+    /// Number of segments in flight, of 16 bytes each.
     pub(super) pieces: usize,
-    /// Samples, of 8 bytes each.
+    /// Number of samples, of 8 bytes each.
     pub(super) samples: usize,
-    /// Bars of histograms, of 8 bytes each.
+    /// Number of histogram bars, of 8 bytes each.
     pub(super) bars: usize,
 }
 
@@ -35,10 +35,11 @@ impl Room {
     pub(super) const DEFAULT: Self = Self { connections: 200_000, pieces: 1 << 22, samples: 1 << 26, bars: 1 << 24 };
 }
 
-/// Why a segment of a connection that is not kept is skipped.
+/// Reason for skipping a segment of a connection that is beyond the limit.
 pub(super) const TOO_MANY_CONNECTIONS: &str = "of more connections than are kept";
 
-/// How much a full list may grow to take one more, given what is `left` for all lists; `None` if nothing is left.
+/// By how many entries a list's capacity may grow to take one more entry, if `left` entries are left for all lists;
+/// `None` if the list is full and none is left.
 fn growth(length: usize, capacity: usize, left: &mut usize) -> Option<usize> {
     if length < capacity {
         return Some(0);
@@ -50,12 +51,12 @@ fn growth(length: usize, capacity: usize, left: &mut usize) -> Option<usize> {
 
 struct State {
     start_ns: i64,
-    /// The half of the first captured segment, and the other.
+    /// The direction of the first captured segment, then the opposite direction.
     halves: [Half; 2],
     handshake: Handshake,
 }
 
-/// Capture times of the handshake's segments; the first of each kind.
+/// Capture times of the three segments of the handshake; of each kind, the first segment.
 #[derive(Default)]
 struct Handshake {
     syn: Option<(SocketAddr, u32, i64)>,
@@ -63,15 +64,15 @@ struct Handshake {
     ack_ns: Option<i64>,
 }
 
-/// The data of one direction.
+/// State of one direction: its data and the acknowledgements of this data.
 struct Half {
     from: SocketAddr,
     to: SocketAddr,
-    /// The next sequence number after the highest sent, and the highest acknowledgement.
+    /// The next sequence number after the highest one sent, and the highest acknowledgement number received.
     next: Option<u32>,
     acknowledged: Option<u32>,
     under_way: VecDeque<Piece>,
-    /// The number after a FIN; its acknowledgement does not acknowledge data.
+    /// The sequence number after a FIN; its acknowledgement acknowledges no data.
     fin_end: Option<u32>,
     mss: Option<u16>,
     hop_limit: Option<u8>,
@@ -82,7 +83,7 @@ struct Half {
     samples_s: Vec<f64>,
 }
 
-/// A segment as carried by the network.
+/// A segment as sent on the wire.
 #[derive(Clone, Copy)]
 struct Piece {
     end: u32,
@@ -90,14 +91,16 @@ struct Piece {
     repeated: bool,
 }
 
-/// Maximum number of pieces kept. A receive window of a gigabyte would hold more, but no real sender does.
+/// Maximum number of pieces kept. A receive window of a gigabyte would allow more, but a real sender never has more in
+/// flight.
 const MOST_UNDER_WAY: usize = 1 << 17;
-/// Data of a segment without options on Ethernet, used if the handshake was not captured.
+/// Bytes of data in a segment without options on Ethernet; used if the handshake was not captured.
 const USUAL_MSS: u16 = 1460;
-/// If the two halves of the handshake's round trip differ by this ratio, the capture was taken at an end.
+/// The handshake has a round trip on both sides of the capture point. If the two differ by this factor, the capture was
+/// taken at an end.
 const BESIDE: i64 = 3;
 
-/// Whether `a` comes before `b`; the numbers have 32 bits and wrap (RFC 9293, Sec. 3.4).
+/// Whether sequence number `a` comes before `b`; they have 32 bits and wrap (RFC 9293, Sec. 3.4).
 const fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b).cast_signed()) < 0
 }
@@ -110,7 +113,7 @@ impl Connections {
     /// Adds a segment.
     ///
     /// # Errors
-    /// [`TOO_MANY_CONNECTIONS`] if it opens a connection for which there is no room.
+    /// [`TOO_MANY_CONNECTIONS`] if the segment opens a connection beyond the limit.
     pub(super) fn push(&mut self, segment: &Segment) -> Result<(), &'static str> {
         self.first_ns.get_or_insert(segment.at_ns);
         let ends = (segment.from.min(segment.to), segment.from.max(segment.to));
@@ -118,7 +121,7 @@ impl Connections {
         let index = match known {
             Some(index) => index,
             None if self.all.len() >= self.room.connections => {
-                // Later segments between the same addresses belong to this connection, not to the previous one.
+                // Later segments between these addresses belong to the new connection, not to the previous one.
                 self.newest.remove(&ends);
                 return Err(TOO_MANY_CONNECTIONS);
             }
@@ -144,7 +147,7 @@ impl State {
         Self { start_ns: segment.at_ns, halves, handshake: Handshake::default() }
     }
 
-    /// Whether a segment opens a new connection between the same addresses.
+    /// Whether a segment opens a new connection between the addresses of this one.
     fn is_replaced_by(&self, segment: &Segment) -> bool {
         let opens = segment.syn && segment.acknowledges.is_none();
         let begun = self.halves.iter().any(|half| half.segments > 0);
@@ -174,8 +177,8 @@ impl State {
         Connection { start_s, directions }
     }
 
-    /// Position of the capture, as seen from one half: the end whose part of the handshake takes no time. Without a
-    /// handshake, the end whose packets still have all of their hops left.
+    /// Position of the capture, as seen from one direction: at the end to which the handshake's round trip takes almost
+    /// no time. Without a handshake: at the end whose packets still have their initial hop limit.
     fn side(&self, half: usize) -> Side {
         let (own, other) = (&self.halves[half], &self.halves[1 - half]);
         if let Some((opener, to_there_ns, to_opener_ns)) = self.handshake.halves() {
@@ -214,8 +217,8 @@ impl Handshake {
         }
     }
 
-    /// Who opened the connection, the time from the capture to the other end and back, and the time to the opener and
-    /// back.
+    /// The end that opened the connection, the round-trip time from the capture point to the other end, and the
+    /// round-trip time from the capture point to the opener.
     fn halves(&self) -> Option<(SocketAddr, i64, i64)> {
         let ((opener, _, syn), syn_ack, ack) = (self.syn?, self.syn_ack_ns?, self.ack_ns?);
         Some((opener, syn_ack.saturating_sub(syn).max(0), ack.saturating_sub(syn_ack).max(0)))
@@ -242,7 +245,7 @@ impl Half {
     }
 
     fn send(&mut self, segment: &Segment, room: &mut Room) {
-        // SYN and FIN each take one sequence number, but are not data.
+        // SYN and FIN each use one sequence number, but are not data.
         let first = segment.sequence.wrapping_add(u32::from(segment.syn));
         let end = first.wrapping_add(segment.data).wrapping_add(u32::from(segment.fin));
         let next = *self.next.get_or_insert(first);
@@ -257,7 +260,7 @@ impl Half {
         }
         self.bytes += u64::from(segment.data);
         let size = u32::from(self.mss.unwrap_or(USUAL_MSS)).saturating_sub(segment.options).max(1);
-        // Hardware offload may show many segments as one: count them as on the wire.
+        // With hardware offload the capture may show many segments as one: count them as they are on the wire.
         let pieces = if segment.data > size { segment.data.div_ceil(size) } else { 1 };
         self.segments += u64::from(pieces);
         if before(first, next) {
@@ -277,8 +280,8 @@ impl Half {
         }
     }
 
-    /// Keeps a piece until it is acknowledged. If there is no room, it replaces the oldest piece, which is then not
-    /// measured.
+    /// Keeps a piece until it is acknowledged. If the limit is reached, it replaces the oldest piece, which then has no
+    /// sample.
     fn keep(&mut self, piece: Piece, room: &mut Room) {
         let under_way = &mut self.under_way;
         let is_bounded = under_way.len() >= MOST_UNDER_WAY;

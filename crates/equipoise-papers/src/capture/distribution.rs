@@ -4,7 +4,7 @@ use serde::Serialize;
 use super::gaussian::{GaussianFit, Histogram};
 use equipoise_lab::statistics::quantile;
 
-/// A set of times and its distribution.
+/// Distribution of a set of times, for example round-trip times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distribution {
     /// Number of samples.
@@ -21,33 +21,33 @@ pub struct Distribution {
     pub mean_s: f64,
     /// Standard deviation (divisor n − 1), in seconds; `null` for one sample.
     pub deviation_s: Option<f64>,
-    /// Third central moment over the cube of the standard deviation (divisor n); `null` if all are equal.
+    /// Third central moment divided by the cube of the standard deviation (divisor n); `null` if all samples are equal.
     pub skewness: Option<f64>,
-    /// Fourth central moment over the fourth power of the standard deviation (divisor n), minus 3; `null` if all are
-    /// equal.
+    /// Fourth central moment divided by the fourth power of the standard deviation (divisor n), minus 3; `null` if all
+    /// samples are equal.
     pub excess_kurtosis: Option<f64>,
-    /// Kolmogorov-Smirnov distance to the normal distribution with this mean and standard deviation; `null` if all are
-    /// equal.
+    /// Kolmogorov-Smirnov distance to the normal distribution with this mean and standard deviation; `null` if all
+    /// samples are equal.
     pub ks_distance: Option<f64>,
     /// Width of the histogram's bars, in seconds.
     pub bin_s: f64,
-    /// Lower edge of the first bar, in seconds; a multiple of the width.
+    /// Lower edge of the first bar, in seconds; a multiple of the bar's width.
     pub first_s: f64,
-    /// Samples in each bar.
+    /// Number of samples in each bar.
     pub counts: Vec<u64>,
-    /// The best Gaussian fit to the histogram; `null` if there is none.
+    /// The least-squares Gaussian fit to the histogram; `null` if there is none.
     pub fit: Option<GaussianFit>,
 }
 
-/// With fewer samples a shape is not meaningful.
+/// Minimum number of samples for a fit. With fewer samples the shape of the histogram is not meaningful.
 const FEWEST_FOR_A_FIT: usize = 30;
-/// Maximum bars of a histogram; a width that needs more is multiplied by ten until they suffice.
+/// Maximum number of bars. If the bar's width needs more, it is multiplied by ten until this number suffices.
 const MOST_BARS: usize = 5000;
-/// Bars that a histogram may always have, even if no room is left.
+/// Number of bars that a histogram may always have, even if the common limit is reached.
 const FEWEST_BARS: usize = 10;
 
 impl Distribution {
-    /// The distribution of times in seconds, with a histogram of at most `bars` bars; `None` without samples.
+    /// Computes the distribution of times in seconds, with a histogram of at most `bars` bars; `None` without samples.
     pub(super) fn of(mut samples: Vec<f64>, bin: Option<Span>, bars: usize) -> Option<Self> {
         samples.retain(|sample| sample.is_finite());
         samples.sort_by(f64::total_cmp);
@@ -86,8 +86,8 @@ impl Distribution {
     }
 }
 
-/// The requested width, or twice the interquartile range over the cube root of the count (Freedman 1981), cut to one
-/// significant digit.
+/// Width of a bar: as requested, or twice the interquartile range divided by the cube root of the number of samples
+/// (Freedman 1981), rounded down to one significant digit.
 fn width(sorted: &[f64], asked: Option<Span>, bars: usize) -> f64 {
     let range = sorted.last().copied().unwrap_or(0.0) - sorted.first().copied().unwrap_or(0.0);
     let spread = quantile(sorted, 0.75) - quantile(sorted, 0.25);
@@ -123,7 +123,7 @@ fn histogram(sorted: &[f64], width: f64) -> (f64, Vec<u64>) {
     (first * width, counts)
 }
 
-/// The largest distance between the samples' distribution and the normal distribution.
+/// The largest difference between the samples' distribution function and that of the normal distribution.
 fn ks_distance(sorted: &[f64], mean: f64, deviation: f64) -> f64 {
     let n = sorted.len() as f64;
     let distance = |(index, &sample): (usize, &f64)| {

@@ -14,7 +14,7 @@ pub(super) struct Frame<'a> {
     /// Capture time, in nanoseconds since 1970.
     pub(super) at_ns: i64,
     pub(super) link: Linktype,
-    /// The interface that captured it; 0 in a pcap file.
+    /// Number of the interface that captured the frame; 0 in a pcap file.
     pub(super) interface: u32,
     /// The captured bytes.
     pub(super) data: &'a [u8],
@@ -23,15 +23,15 @@ pub(super) struct Frame<'a> {
 /// The frames of a file, in order.
 pub(super) struct Frames<'a> {
     reader: Box<dyn PcapReaderIterator + Send + 'a>,
-    /// For pcap: the link type of its header.
+    /// Only for pcap: the link type in the file's header.
     link: Linktype,
     nanos_per_tick: i64,
-    /// For pcapng: the interfaces of the section.
+    /// Only for pcapng: the interfaces of the current section.
     interfaces: Vec<Interface>,
     failed: Failure,
 }
 
-/// The read error, once there is one.
+/// The first read error, if any.
 type Failure = Arc<OnceLock<io::ErrorKind>>;
 
 #[derive(Clone, Copy)]
@@ -42,21 +42,21 @@ struct Interface {
     offset_s: i64,
 }
 
-/// Larger than any frame that the formats' usual limit of 262 144 bytes allows.
+/// Buffer in bytes: larger than any frame that the formats' usual limit of 262 144 bytes allows.
 const BUFFER: usize = 1 << 19;
-/// Sections have few interfaces; a larger number means damage.
+/// Maximum number of interfaces of a section. Real sections have few; a larger number means that the file is damaged.
 const MOST_INTERFACES: usize = 65_536;
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
-/// The kind of a file.
+/// The kind of an opened file.
 pub(super) enum Opened<'a> {
-    /// A capture.
+    /// A capture file, pcap or pcapng.
     Capture(Frames<'a>),
-    /// A dump of RTP, after its magic number.
+    /// A file of rtpdump, after its magic number.
     RtpDump(Box<dyn Read + Send + 'a>),
 }
 
-/// The decompressed content of a file that is not empty.
+/// Returns the decompressed content of a file. An empty file is an error.
 fn plain<'a>(source: impl Read + Send + 'a) -> Result<Box<dyn Read + Send + 'a>, CaptureError> {
     let mut source = BufReader::new(source);
     let mut magic = Vec::new();
@@ -74,7 +74,7 @@ impl<'a> Frames<'a> {
         Self::of_plain(plain(source)?)
     }
 
-    /// Opens a capture or a dump of RTP, optionally compressed with gzip.
+    /// Opens a capture or a file of rtpdump, optionally compressed with gzip.
     pub(super) fn open_any(source: impl Read + Send + 'a) -> Result<Opened<'a>, CaptureError> {
         let mut source = plain(source)?;
         let mut magic = Vec::new();
@@ -96,7 +96,7 @@ impl<'a> Frames<'a> {
         Ok(Self { reader, link: Linktype::NULL, nanos_per_tick: 1000, interfaces: Vec::new(), failed })
     }
 
-    /// Passes all frames to `take`; returns why reading ended if it was before the end of the file.
+    /// Passes all frames to `take`. Returns why reading ended, if it ended before the end of the file.
     pub(super) fn each(&mut self, mut take: impl FnMut(&Frame<'_>)) -> Option<String> {
         let mut position = 0u64;
         loop {
@@ -165,21 +165,21 @@ impl<'a> Frames<'a> {
                 let (at_ns, link) = (interface.nanos(ticks), interface.link);
                 Some(Frame { at_ns, link, interface: packet.if_id, data: &packet.data[..kept] })
             }
-            // A simple packet block has no time, so nothing can be measured with it.
+            // A simple packet block has no capture time, so it cannot be used.
             PcapBlockOwned::NG(_) => None,
         }
     }
 }
 
 impl Interface {
-    /// Nanoseconds since 1970 for a number of ticks; saturates if there is no such time.
+    /// Converts ticks to nanoseconds since 1970; saturates if the result does not fit.
     fn nanos(&self, ticks: u64) -> i64 {
         let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(self.resolution);
         i64::try_from(nanos).unwrap_or(i64::MAX).saturating_add(self.offset_s.saturating_mul(1_000_000_000))
     }
 }
 
-/// Why reading ended after the last whole frame.
+/// Returns the text that says why reading ended after the last complete frame.
 fn failure(kind: io::ErrorKind, position: u64) -> String {
     match kind {
         io::ErrorKind::UnexpectedEof => format!("cut off, its last whole frame ends at byte {position}"),
@@ -187,10 +187,10 @@ fn failure(kind: io::ErrorKind, position: u64) -> String {
     }
 }
 
-/// Fills whole buffers as far as possible: the parser treats a short read as the end.
+/// Fills the parser's buffer as far as possible, because the parser treats a short read as the end of the file.
 ///
-/// A read error also looks like the end of the file to the parser, which would otherwise discard what it has not parsed
-/// yet.
+/// A read error also looks like the end of the file to the parser. Otherwise the parser would discard the bytes that it
+/// has read but not parsed yet.
 struct Whole<R> {
     source: R,
     failed: Failure,
@@ -204,7 +204,7 @@ impl<R: Read> Read for Whole<R> {
                 Ok(0) => break,
                 Ok(more) => filled += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Only this code sets it.
+                // Only this line sets the error, so `set` does not fail.
                 Err(error) => _ = self.failed.set(error.kind()),
             }
         }

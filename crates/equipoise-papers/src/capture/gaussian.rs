@@ -1,20 +1,20 @@
 //! Least-squares fit of a Gaussian with three parameters to a histogram.
 //!
-//! Source: Marquardt 1963. Each step solves the normal equations of the linearised problem, with a damping that shrinks
-//! the step until the squares fall. The numbers are scaled so that all three parameters are about one.
+//! Source: Marquardt 1963. Each step solves the normal equations of the linearised problem. A damping shortens the step
+//! until the sum of squares falls. The numbers are scaled so that all three parameters are about one.
 
 use serde::Serialize;
 
 /// `f(x) = a exp(-(x - b)² / (2c²))`, fitted to a histogram by least squares (Waki 2013, Eq. 1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GaussianFit {
-    /// Height, in samples per bar.
+    /// Height of the peak, in samples per bar.
     pub a: f64,
-    /// Middle, in seconds.
+    /// Position of the peak, in seconds.
     pub b_s: f64,
-    /// Width, in seconds; above zero.
+    /// Standard deviation, in seconds; above zero.
     pub c_s: f64,
-    /// Standard errors of the three, in their units.
+    /// Standard errors of `a`, `b_s` and `c_s`, each in the parameter's unit.
     pub standard_errors: [f64; 3],
     /// Share of the counts' variance that the fit explains.
     pub r2: f64,
@@ -34,32 +34,33 @@ pub(super) struct Histogram<'a> {
     pub(super) first_s: f64,
     pub(super) bin_s: f64,
     pub(super) mean_s: f64,
-    /// Above zero.
+    /// Standard deviation of the samples; above zero.
     pub(super) deviation_s: f64,
 }
 
 type Vector = [f64; 3];
 type Matrix = [Vector; 3];
 
-/// Width of a Gaussian at half of its height, over its standard deviation.
+/// Width of a Gaussian at half its height, as a multiple of its standard deviation.
 const WIDTH_AT_HALF: f64 = 2.354_820_045;
-/// The search ends without a result after this many steps (ours).
+/// Our choice: the search fails after this many steps.
 const MOST_STEPS: usize = 1000;
-/// The search ends with a result if a step changes no parameter by more than this share (ours).
+/// Our choice: the search succeeds if a step changes no parameter by more than this share.
 const SMALLEST_STEP: f64 = 1e-10;
 /// Damping of the first step (Marquardt 1963).
 const FIRST_DAMPING: f64 = 1e-2;
-/// Least damping (ours): below, a step is that of Gauss and Newton, and many refusals would pass before it shrinks.
+/// Minimum damping. Our choice: with less damping a step is a Gauss-Newton step, and too many steps would be rejected
+/// before the damping shortens them.
 const LEAST_DAMPING: f64 = 1e-9;
-/// Factors of the damping after an accepted and after a rejected step (ours). With larger factors the search takes too
-/// many steps along a narrow valley, as with a histogram that has one flank.
+/// Factors of the damping after an accepted and after a rejected step. Our choice: with larger factors the search takes
+/// too many steps along a narrow valley, for example if the histogram has only one flank.
 const DAMPING_KEPT: f64 = 1.0 / 3.0;
 const DAMPING_REFUSED: f64 = 2.0;
 
 impl Histogram<'_> {
-    /// The least-squares fit. `None` below four bars, if the search does not converge, or if the counts do not
-    /// determine all three parameters: all are equal, a parameter has no variance, or the width is smaller than its
-    /// standard error, as for a peak far narrower than a bar.
+    /// Returns the least-squares fit. Returns `None` if there are fewer than four bars, if the search does not
+    /// converge, or if the counts do not determine all three parameters: all counts are equal, a parameter has no
+    /// variance, or the width is smaller than its standard error, as for a peak far narrower than a bar.
     pub(super) fn fit(&self) -> Option<GaussianFit> {
         let highest = self.counts.iter().max().copied().unwrap_or(0) as f64;
         let place = |bar: usize| (self.first_s + (bar as f64 + 0.5) * self.bin_s - self.mean_s) / self.deviation_s;
@@ -67,8 +68,8 @@ impl Histogram<'_> {
             self.counts.iter().enumerate().map(|(bar, &count)| (place(bar), count as f64 / highest)).collect();
         let mode = self.counts.iter().enumerate().max_by_key(|(_, count)| **count).map(|(bar, _)| place(bar))?;
         let freedom = bars.len().checked_sub(3).filter(|freedom| *freedom > 0)? as f64;
-        // The search starts at the highest bar, with the width of the bars above half of its height. From a far larger
-        // width it may end outside of the histogram.
+        // The search starts at the highest bar, with the total width of the bars above half its height. If it started
+        // with a far larger width, it might end outside the histogram.
         let high = bars.iter().filter(|bar| bar.1 >= 0.5).count() as f64;
         let found = search(&bars, [1.0, mode, high * self.bin_s / self.deviation_s / WIDTH_AT_HALF])?;
         let [a, b, c] = found.parameters;
@@ -88,13 +89,13 @@ impl Histogram<'_> {
     }
 }
 
-/// State of the search at one set of parameters.
+/// The fit with one set of parameters.
 struct Point {
-    /// Height, middle and width.
+    /// Height, position and standard deviation, scaled.
     parameters: Vector,
     /// Sum of the squared residuals.
     squares: f64,
-    /// Half the gradient of `squares`: `Jᵀr`.
+    /// Half the gradient of `squares`: `Jᵀr`, with Jacobian J and residuals r.
     gradient: Vector,
     /// Matrix of the normal equations: `JᵀJ`.
     normal: Matrix,
@@ -120,7 +121,7 @@ impl Point {
         point
     }
 
-    /// The step that solves `(JᵀJ + damping · diag(JᵀJ)) step = -Jᵀr`; `None` if the matrix is singular.
+    /// Returns the step that solves `(JᵀJ + damping · diag(JᵀJ)) step = -Jᵀr`; `None` if the matrix is singular.
     fn step(&self, damping: f64) -> Option<Vector> {
         let mut damped = self.normal;
         for (index, row) in damped.iter_mut().enumerate() {
@@ -132,7 +133,7 @@ impl Point {
     }
 }
 
-/// The point with the least squares; `None` if the search does not converge.
+/// Searches the parameters with the least sum of squares; `None` if the search does not converge.
 fn search(bars: &[(f64, f64)], start: Vector) -> Option<Point> {
     let mut here = Point::new(bars, start);
     let mut damping = FIRST_DAMPING;
@@ -140,7 +141,7 @@ fn search(bars: &[(f64, f64)], start: Vector) -> Option<Point> {
         let step = here.step(damping)?;
         let [a, b, c] = here.parameters;
         let there = Point::new(bars, [a + step[0], b + step[1], c + step[2]]);
-        // The middle may be zero, so its step is compared with the width.
+        // The position may be zero, so its step is compared with the standard deviation.
         let share = (step[0] / a).abs().max((step[1] / c).abs()).max((step[2] / c).abs());
         if there.squares < here.squares {
             here = there;
@@ -155,7 +156,7 @@ fn search(bars: &[(f64, f64)], start: Vector) -> Option<Point> {
     None
 }
 
-/// The inverse by cofactors; `None` if it has an element that is not finite.
+/// Inverse of a matrix by cofactors; `None` if an element of the inverse is not finite.
 fn inverse(matrix: &Matrix) -> Option<Matrix> {
     let cofactor = |row: usize, column: usize| {
         let [r, s, c, d] = [(row + 1) % 3, (row + 2) % 3, (column + 1) % 3, (column + 2) % 3];
@@ -175,7 +176,7 @@ fn inverse(matrix: &Matrix) -> Option<Matrix> {
 mod tests {
     use super::*;
 
-    /// Counts of a Gaussian, apart from rounding, yield its parameters.
+    /// The counts are those of a Gaussian, rounded. If it fails, the fit does not find its parameters.
     #[test]
     fn counts_of_a_gaussian_give_its_parameters() {
         for (middle, width) in [(0.04, 0.005), (0.0371, 0.0014), (1e-4, 2e-5), (250.0, 31.0)] {

@@ -1,9 +1,9 @@
 //! Analysis of captures: round-trip times of TCP connections with their distribution, and statistics of RTP streams.
 //!
 //! Source: Waki 2013, Sec. 2. A capture taken at the sender shows when a segment was sent and when its acknowledgement
-//! arrived. Misleading samples are excluded and counted: retransmitted segments (Karn 1987) and acknowledgements sent
-//! by the delayed-ACK timer. The file is read once, from beginning to end. Memory grows with the number of connections
-//! and samples, up to a common limit.
+//! arrived. Misleading samples are left out and counted: acknowledgements of retransmitted segments (Karn 1987), and
+//! acknowledgements sent by the delayed-ACK timer. The file is read once, from beginning to end. Memory grows with the
+//! number of connections and samples, up to a common limit.
 
 mod analysis;
 mod connection;
@@ -34,17 +34,16 @@ use frames::Frames;
 /// Options of the analysis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    /// The rule for acknowledgements.
+    /// Which acknowledgements are used as samples.
     pub rule: AckRule,
     /// Width of the histograms' bars; `None` to derive it from the samples (Freedman 1981).
     pub bin: Option<Span>,
 }
 
-/// Analyses a capture: pcap or pcapng, optionally compressed with gzip, to its end or its first damage.
+/// Analyses a capture: pcap or pcapng, optionally compressed with gzip, up to its end or its first damaged part.
 ///
 /// # Errors
-/// [`CaptureError`] if nothing can be read. If the capture is truncated or damaged later on, the part before that is
-/// analysed.
+/// [`CaptureError`] if nothing can be read. If the capture is truncated or damaged later, the part before is analysed.
 pub fn analyse(source: impl Read + Send, options: &Options) -> Result<Analysis, CaptureError> {
     analyse_within(Room::DEFAULT, source, options)
 }

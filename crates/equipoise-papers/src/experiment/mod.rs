@@ -1,4 +1,4 @@
-//! Parts common to all papers' experiments: counted runs, and claims decided by a rule.
+//! Parts common to the experiments of all papers: counted runs, and claims decided by a rule.
 
 #[cfg(feature = "live")]
 pub(crate) mod live;
@@ -20,17 +20,17 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 /// Options of a run of experiments.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Number of runs of every experiment, in place of the paper's numbers.
+    /// Number of runs of every experiment; `None` for the paper's numbers.
     pub runs: Option<u32>,
-    /// Few runs: enough to see that it works, too few for a verdict.
+    /// Few runs: enough to see that the experiment works, too few for a verdict.
     pub quick: bool,
     /// Seed of the first run of each experiment.
     pub seed: u64,
-    /// Threads, or all cores.
+    /// Number of threads; `None` for all cores.
     pub threads: Option<usize>,
 }
 
-/// The results of the parts so far.
+/// The results of the parts that have run so far.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) claims: Vec<Claim>,
@@ -38,7 +38,7 @@ pub(crate) struct Found {
     pub(crate) figures: Vec<Figure>,
 }
 
-/// Runs scenarios and counts them.
+/// Runs scenarios, and counts the runs to report the progress.
 pub(crate) struct Lab<'a> {
     pub(crate) options: Options,
     total: u32,
@@ -46,10 +46,10 @@ pub(crate) struct Lab<'a> {
     progress: &'a (dyn Fn(f64) + Sync),
 }
 
-/// The number of runs of a part of a paper, and the function that runs it.
+/// A part of a paper: the function that counts its runs, and the function that runs it.
 pub(crate) type Experiment = (fn(&Options) -> u32, fn(&Lab<'_>, &mut Found) -> Result<(), SimError>);
 
-/// Runs parts of a paper in order, each once. Calls `progress` with the share done so far.
+/// Runs parts of a paper in order, each once. Calls `progress` with the share of runs done so far.
 pub(crate) fn run_parts<P: Copy + Ord>(
     parts: &[P],
     experiment: fn(P) -> Experiment,
@@ -70,7 +70,7 @@ pub(crate) fn run_parts<P: Copy + Ord>(
 }
 
 impl Found {
-    /// All results of a paper. In a quick look claims have no verdict, because more runs may reverse it.
+    /// Returns all results of a paper. After a quick look the claims have no verdict, because more runs may reverse it.
     pub(crate) fn results(self, paper: &str, options: &Options, assumptions: &[&str]) -> Results {
         let judged = |claim: Claim| match claim.verdict {
             Verdict::NotComparable => claim,
@@ -97,12 +97,12 @@ impl Found {
 }
 
 impl<'a> Lab<'a> {
-    /// A lab for `total` runs; it calls `progress` with the share done so far.
+    /// Creates a lab for `total` runs; it calls `progress` with the share of runs done so far.
     pub(crate) const fn new(options: &Options, total: u32, progress: &'a (dyn Fn(f64) + Sync)) -> Self {
         Self { options: *options, total, done: AtomicU32::new(0), progress }
     }
 
-    /// Runs a scenario `runs` times, or as often as the options say.
+    /// Runs a scenario `runs` times, or the number of times in the options.
     pub(crate) fn runs<T: Send>(
         &self,
         scenario: &Scenario,
@@ -112,7 +112,7 @@ impl<'a> Lab<'a> {
         self.each((0..runs).map(|number| (scenario, number)), keep)
     }
 
-    /// One run of each scenario; its seed follows from the number.
+    /// Runs each scenario once; the seed of a run is the options' seed plus the number given with the scenario.
     pub(crate) fn each<T: Send>(
         &self,
         scenarios: impl IntoIterator<Item = (impl Borrow<Scenario> + Sync, u32)>,
@@ -128,7 +128,7 @@ impl<'a> Lab<'a> {
         sim::simulate_each(&scenarios, self.options.threads, counted)
     }
 
-    /// As [`each`](Self::each), with an observer for each scenario.
+    /// Like [`each`](Self::each), with an observer for each run.
     pub(crate) fn each_observed<T: Send, O: RunObserver>(
         &self,
         scenarios: impl IntoIterator<Item = (impl Borrow<Scenario> + Sync, u32)>,
@@ -145,8 +145,8 @@ impl<'a> Lab<'a> {
         sim::simulate_each_observed(&scenarios, self.options.threads, observer, counted)
     }
 
-    /// `runs` runs, each with its own seed and its own scenario, made from its relative position among them: 0 for the
-    /// first, below 1 for the last.
+    /// Runs `runs` scenarios, each with its own seed. `scenario` creates each of them from its position: 0 for the
+    /// first, rising to just below 1 for the last.
     ///
     /// For scenarios with little or no randomness, whose runs would otherwise be equal.
     pub(crate) fn spread<T: Send>(
@@ -159,7 +159,7 @@ impl<'a> Lab<'a> {
         self.each((0..runs).map(at), keep)
     }
 
-    /// Counts runs that are done or not needed.
+    /// Counts runs that are done or turned out not to be needed.
     pub(crate) fn count(&self, runs: u32) {
         let done = self.done.fetch_add(runs, Ordering::Relaxed) + runs;
         (self.progress)(f64::from(done) / f64::from(self.total.max(1)));
@@ -167,21 +167,22 @@ impl<'a> Lab<'a> {
 }
 
 impl Options {
-    /// Number of runs of an experiment for which the paper has `paper` runs, and a quick look `quick`.
+    /// Number of runs of an experiment: `paper` as in the paper, `quick` for a quick look, or the number in the
+    /// options.
     pub(crate) fn runs(&self, paper: u32, quick: u32) -> u32 {
         self.runs.unwrap_or(if self.quick { quick } else { paper })
     }
 }
 
-/// A built-in scenario.
+/// Parses a built-in scenario.
 pub(crate) fn parse(text: &str) -> Scenario {
-    // The files are part of the program and are parsed by a test.
+    // The scenario files are part of the program, and a test parses them all.
     expect_parsed(Scenario::parse(text))
 }
 
-/// A built-in scenario with overrides.
+/// Parses a built-in scenario with overrides.
 pub(crate) fn parse_with(text: &str, overrides: &[Override]) -> Scenario {
-    // The overrides are also part of the program: an invalid one ends it before a claim is printed.
+    // The overrides are also part of the program: an invalid override ends the program before a claim is printed.
     expect_parsed(Scenario::parse_with(text, overrides))
 }
 
@@ -192,12 +193,12 @@ fn expect_parsed(parsed: Result<Scenario, ScenarioError>) -> Scenario {
     }
 }
 
-/// A mean over runs, or a number derived from means.
+/// A mean over runs, or a number computed from means.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mean {
-    /// `None` without runs.
+    /// The number; `None` if there are no runs.
     pub(crate) value: Option<f64>,
-    /// With its confidence interval, if there are enough runs.
+    /// The number with its confidence interval, if there are enough runs for an interval.
     pub(crate) estimate: Option<Estimate>,
 }
 
@@ -213,7 +214,7 @@ impl Mean {
         Self { value, estimate: mean_95(values) }
     }
 
-    /// The text for tables.
+    /// Returns the text for tables.
     pub(crate) fn words(self, decimals: usize) -> String {
         match (self.estimate, self.value) {
             (None, Some(value)) => format!("{value:.decimals$}"),
@@ -222,7 +223,7 @@ impl Mean {
     }
 }
 
-/// The ratio of two estimates, with the interval that follows if their logarithms are nearly normal.
+/// Ratio of two estimates. Its interval assumes that the logarithms of the estimates are nearly normal.
 pub(crate) fn ratio(over: Estimate, under: Estimate) -> Option<Estimate> {
     let half = |of: &Estimate| (of.ci95[1] - of.ci95[0]) / 2.0 / of.value;
     let spread = half(&over).hypot(half(&under));
@@ -231,7 +232,7 @@ pub(crate) fn ratio(over: Estimate, under: Estimate) -> Option<Estimate> {
     sound.then(|| Estimate { value, ci95: [value * (-spread).exp(), value * spread.exp()] })
 }
 
-/// The difference of two estimates from different runs, with the interval that follows from theirs, which may be
+/// Difference of two estimates from independent runs. Its interval follows from their intervals, which may be
 /// asymmetric (Newcombe 1998, method 10).
 pub(crate) fn difference(minuend: Estimate, subtrahend: Estimate) -> Estimate {
     let value = minuend.value - subtrahend.value;
@@ -240,16 +241,16 @@ pub(crate) fn difference(minuend: Estimate, subtrahend: Estimate) -> Estimate {
     Estimate { value, ci95: [value - below, value + above] }
 }
 
-/// An estimate times a factor, to change the unit.
+/// Multiplies an estimate by a factor, to change the unit.
 pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
     Estimate { value: estimate.value * factor, ci95: estimate.ci95.map(|end| end * factor) }
 }
 
-/// A number with its interval, for tables.
+/// Formats a number with its interval, for tables.
 pub(crate) fn with_interval(estimate: Option<Estimate>, decimals: usize) -> String {
     estimate.map_or("–".to_owned(), |Estimate { value, ci95: [low, high] }| {
         let mut text = format!("{value:.decimals$}");
-        // Writing to a string does not fail.
+        // Writing to a string never fails.
         let _ = write!(text, " [{low:.decimals$}, {high:.decimals$}]");
         text
     })

@@ -1,4 +1,4 @@
-//! A claim before any run, and its verdict afterwards.
+//! A claim before any run, and the rule for its verdict.
 
 use super::Mean;
 use crate::{Claim, Verdict};
@@ -6,33 +6,33 @@ use equipoise_lab::statistics::Estimate;
 
 /// A claim of a paper before any run: its statement, and the condition on our number.
 ///
-/// Everything that the rule compares with is fixed here. If a claim is about two of our numbers, the rule judges their
-/// ratio or their difference.
+/// The rule and its bounds are fixed here. If a claim compares two of our numbers, the rule judges their ratio or their
+/// difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spec {
     /// Stable name, such as `fig7.slope`.
     pub(crate) id: &'static str,
-    /// Where the paper states it.
+    /// Where the paper makes the claim.
     pub(crate) figure: &'static str,
-    /// Its statement.
+    /// The statement of the claim.
     pub(crate) statement: &'static str,
-    /// `None` if there is nothing to compare with.
+    /// The condition on our number; `None` if the paper has nothing to compare with.
     pub(crate) rule: Option<Rule>,
     /// The paper's number.
     pub(crate) paper: Option<f64>,
-    /// Unit of the numbers, and of the rule's.
+    /// Unit of our number, of the paper's number and of the rule's bounds.
     pub(crate) unit: &'static str,
     basis: Basis,
 }
 
-/// The origin of a claim.
+/// Who makes the claim, and how its interpretation was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Basis {
-    /// The paper's, with the reading that was fixed before any run.
+    /// The paper's claim, in the interpretation that was fixed before any run.
     Paper,
-    /// The paper's, with a reading that was chosen because it fits.
+    /// The paper's claim, in an interpretation that was chosen because it fits.
     Fitted,
-    /// Ours: the paper does not make it.
+    /// A claim that we make and the paper does not.
     Ours,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Rule {
     cells: Cells,
 }
 
-/// The number of values that the rule applies to.
+/// Which of our numbers ("cells", such as the cells of a table) have to satisfy the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cells {
     One,
@@ -52,14 +52,14 @@ enum Cells {
     Some,
 }
 
-/// Result of a rule.
+/// Result of applying a rule to a confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
-    /// It holds for the whole interval.
+    /// The rule holds for the whole interval.
     Holds,
-    /// It holds for no part of the interval.
+    /// The rule holds for no part of the interval.
     Fails,
-    /// It holds for a part of the interval.
+    /// The rule holds for a part of the interval.
     Open,
 }
 
@@ -74,33 +74,33 @@ impl Judgement {
 }
 
 impl Rule {
-    /// Above a bound.
+    /// The number is above `low`.
     pub(crate) const fn above(low: f64) -> Self {
         Self::within(low, f64::INFINITY)
     }
 
-    /// Below a bound.
+    /// The number is below `high`.
     pub(crate) const fn below(high: f64) -> Self {
         Self::within(f64::NEG_INFINITY, high)
     }
 
-    /// From one bound to the other.
+    /// The number lies between both bounds.
     pub(crate) const fn within(low: f64, high: f64) -> Self {
         Self { low, high, cells: Cells::One }
     }
 
-    /// Must hold in each of several cells; each is tested separately, at a level that is stricter the more cells there
-    /// are (Holm 1979). For "reproduced" this is stricter than necessary; for "not reproduced" it is needed.
+    /// The rule must hold in each of several cells. Each cell is tested separately; the more cells, the stricter the
+    /// test of each (Holm 1979). For "reproduced" this is stricter than necessary; for "not reproduced" it is needed.
     pub(crate) const fn in_every_cell(self) -> Self {
         Self { cells: Cells::Every, ..self }
     }
 
-    /// Must hold in at least one of several cells; see [`in_every_cell`](Self::in_every_cell).
+    /// The rule must hold in at least one of several cells, tested as in [`in_every_cell`](Self::in_every_cell).
     pub(crate) const fn in_some_cell(self) -> Self {
         Self { cells: Cells::Some, ..self }
     }
 
-    /// The rule as text.
+    /// Returns the rule as text.
     pub(crate) fn words(&self) -> String {
         let bound = match (self.low.is_finite(), self.high.is_finite()) {
             (true, true) if self.low >= self.high => format!("is {}", self.low),
@@ -117,10 +117,11 @@ impl Rule {
         format!("The whole interval {bound}{cells}.")
     }
 
-    /// Applies the rule to a number.
+    /// Applies the rule to one number.
     fn judge(&self, ours: &Estimate) -> Judgement {
         let [low, high] = ours.ci95;
-        // An exact number may lie on a bound; a random one must lie strictly inside.
+        // An exact number, such as a count that never varied, may lie on a bound; a random number must lie strictly
+        // inside.
         let is_exact = low >= high;
         if low > self.low && high < self.high || is_exact && low >= self.low && high <= self.high {
             Judgement::Holds
@@ -148,18 +149,18 @@ impl Rule {
         }
     }
 
-    /// The probability of this number, or one further inside, if the true value is outside.
+    /// p-value of the hypothesis that the true value is outside the bounds.
     fn doubt(&self, ours: &Estimate) -> f64 {
         above(ours, self.low).max(below(ours, self.high))
     }
 
-    /// The probability of this number, or one further outside, if the true value is inside.
+    /// p-value of the hypothesis that the true value is inside the bounds.
     fn doubt_of_failure(&self, ours: &Estimate) -> f64 {
         below(ours, self.low).min(above(ours, self.high))
     }
 }
 
-/// The probability of this number, or a larger one, if the true value is not above the bound.
+/// p-value of the hypothesis that the true value is not above the bound.
 fn above(ours: &Estimate, bound: f64) -> f64 {
     tail(ours.value - bound, ours.value - ours.ci95[0])
 }
@@ -168,13 +169,14 @@ fn below(ours: &Estimate, bound: f64) -> f64 {
     tail(bound - ours.value, ours.ci95[1] - ours.value)
 }
 
-/// The tail of the normal distribution beyond a distance; `half` is half of the 95 % interval.
+/// Probability that a normal variable exceeds its mean by `distance`; `half` is half the width of a 95 % interval.
 fn tail(distance: f64, half: f64) -> f64 {
     let deviations = if half > 0.0 { distance / half * 1.959_964 } else { distance.signum() * f64::INFINITY };
     if deviations.is_nan() { 0.5 } else { 0.5 * libm::erfc(deviations / 2f64.sqrt()) }
 }
 
-/// Which of several hypotheses are rejected, at 2.5 % in total, to match the ends of a 95 % interval (Holm 1979).
+/// Which of several hypotheses are rejected, at a level of 2.5 % in total, as at each end of a 95 % interval (Holm
+/// 1979).
 fn holm(doubts: &[f64]) -> Vec<bool> {
     let mut order: Vec<_> = (0..doubts.len()).collect();
     order.sort_by(|a, b| doubts[*a].total_cmp(&doubts[*b]));
@@ -194,7 +196,7 @@ impl Spec {
         Self { id, figure, statement, rule: Some(rule), paper: None, unit: "", basis: Basis::Paper }
     }
 
-    /// A number for which the paper has nothing to compare with.
+    /// A number that is only shown, because the paper has nothing to compare with.
     pub(crate) const fn shown(id: &'static str, figure: &'static str, statement: &'static str) -> Self {
         Self { id, figure, statement, rule: None, paper: None, unit: "", basis: Basis::Paper }
     }
@@ -204,35 +206,36 @@ impl Spec {
         Self { paper: Some(paper), ..self }
     }
 
-    /// Sets the unit of its numbers.
+    /// Sets the unit of the claim's numbers.
     pub(crate) const fn unit(self, unit: &'static str) -> Self {
         Self { unit, ..self }
     }
 
-    /// Marks a reading that was chosen because it fits: it never counts as reproduced.
+    /// Marks a claim whose interpretation was chosen because it fits: it never counts as reproduced.
     pub(crate) const fn fitted(self) -> Self {
         Self { basis: Basis::Fitted, ..self }
     }
 
-    /// Marks a claim of our own, which the paper does not make.
+    /// Marks a claim that we make and the paper does not.
     pub(crate) const fn ours(self) -> Self {
         Self { basis: Basis::Ours, ..self }
     }
 
-    /// Decides the claim on the interval of our number; not comparable without an interval, as with a single run.
+    /// Decides the claim by the confidence interval of our number. Without an interval, as with a single run, the claim
+    /// is not comparable.
     pub(crate) fn decide(&self, runs: u32, ours: impl Into<Mean>, note: impl Into<String>) -> Claim {
         let ours = ours.into();
         let holds = self.rule.zip(ours.estimate).map(|(rule, estimate)| rule.judge(&estimate));
         self.claim(runs, ours, holds, note)
     }
 
-    /// Decides the claim if the event happens in no run: there is no number, and the rule fails.
+    /// Decides the claim if no run has the event that would be measured: there is no number, and the rule fails.
     pub(crate) fn never(&self, runs: u32, note: impl Into<String>) -> Claim {
         self.claim(runs, None.into(), Some(Judgement::Fails), note)
     }
 
-    /// Decides the claim on several of our numbers. It shows the number furthest from satisfying the rule, or the
-    /// closest if one cell is enough.
+    /// Decides the claim by several of our numbers. The claim shows the number furthest from satisfying the rule; if
+    /// one cell is enough, the number nearest to satisfying it.
     pub(crate) fn decide_cells(&self, runs: u32, cells: &[Estimate], note: impl Into<String>) -> Claim {
         let rule = self.rule.filter(|_| !cells.is_empty());
         let holds = rule.map(|rule| rule.judge_cells(cells));
@@ -295,7 +298,7 @@ mod tests {
         assert_eq!(verdict(near, 0.95, 1.05), (Verdict::Reproduced, Some(true)));
         assert_eq!(verdict(near, 0.5, 1.5), (Verdict::Undecided, None), "wider than the rule");
         assert_eq!(verdict(near, 1.2, 1.5), (Verdict::NotReproduced, Some(false)));
-        // Exact numbers may lie on the bound.
+        // An exact number may lie on the bound.
         let none = Spec::new("fig0.x", "Fig. 0", "None is lost.", Rule::within(0.0, 0.0));
         assert_eq!(verdict(none, 0.0, 0.0), (Verdict::Reproduced, Some(true)));
         assert_eq!(verdict(none, 0.0, 0.5), (Verdict::Undecided, None));

@@ -1,4 +1,4 @@
-//! A drop of the available bandwidth, for several m and buffers: the runs of Fig. 15 and 16.
+//! Runs with a drop of the available bandwidth, for several m and buffers: the runs of Fig. 15 and 16.
 
 use super::readings::Way;
 use super::scenarios::FIG15;
@@ -11,13 +11,13 @@ use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
 /// Available bandwidth after the drop, in Mbit/s.
 pub(super) const DROPS: [u32; 4] = [20, 30, 40, 50];
-/// Buffers in packets; the bandwidth-delay product is 1000 packets.
+/// Buffer sizes in packets; the bandwidth-delay product is 1000 packets.
 pub(super) const BUFFERS: [u32; 6] = [250, 500, 1000, 1500, 2000, 3000];
-/// The buffer of Fig. 15.
+/// The buffer of Fig. 15, in packets.
 pub(super) const BUFFER: u32 = 1000;
-/// Before the drop.
+/// The part of the run before the drop, in seconds.
 const BEFORE: (f64, f64) = (0.0, 5.5);
-/// From the drop to the end of the run.
+/// The part of the run from the drop to the end, in seconds.
 const BEHIND: (f64, f64) = (5.5, 9.5);
 
 /// Results of a run that the claims use.
@@ -25,10 +25,10 @@ const BEHIND: (f64, f64) = (5.5, 9.5);
 pub(super) struct Outcome {
     /// Whether a retransmission timeout occurred after the drop.
     timed_out: bool,
-    /// Whether packets were lost before the drop. Then the window is small at the drop, and a later timeout may be due
-    /// to an older loss.
+    /// Whether packets were lost before the drop. Then the window is already small at the drop, and a later timeout may
+    /// be due to the earlier loss.
     early: bool,
-    /// Whether no packet was lost at all, so that a longer queue would have made no difference.
+    /// Whether no packet was lost in the whole run, so that a larger buffer makes no difference.
     calm: bool,
     utilisation: f64,
 }
@@ -36,13 +36,13 @@ pub(super) struct Outcome {
 /// The parameters of one cell of the figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
-    /// Available after the drop, in Mbit/s of 100.
+    /// Available bandwidth after the drop, in Mbit/s of 100 Mbit/s.
     pub(super) available_mbps: u32,
-    /// The thesis' m.
+    /// Strength m of the oscillation, in the unit of the thesis.
     pub(super) m: f64,
-    /// Buffer in packets.
+    /// Buffer size in packets.
     pub(super) buffer: u32,
-    /// Factor of all rates relative to the thesis, and so of the bandwidth-delay product.
+    /// Factor of all rates relative to the thesis; the bandwidth-delay product has the same factor.
     pub(super) scale: u32,
 }
 
@@ -65,14 +65,14 @@ impl Outcome {
 }
 
 impl Cell {
-    /// Share with a timeout, among the runs without losses before the drop: with earlier losses the cause of a timeout
-    /// is not known.
+    /// Share of runs with a timeout, among the runs without losses before the drop. With earlier losses the cause of a
+    /// timeout is not known.
     pub(super) fn timed_out(&self) -> Option<Estimate> {
         let sound = self.outcomes.iter().filter(|outcome| !outcome.early);
         share_95(sound.clone().filter(|outcome| outcome.timed_out).count(), sound.count())
     }
 
-    /// Share of the runs with losses before the drop.
+    /// Share of runs with losses before the drop.
     pub(super) fn early(&self) -> Option<Estimate> {
         share_95(self.outcomes.iter().filter(|outcome| outcome.early).count(), self.outcomes.len())
     }
@@ -82,22 +82,23 @@ impl Cell {
         mean_95(&self.outcomes.iter().map(|outcome| outcome.utilisation).collect::<Vec<_>>())
     }
 
-    /// Mean utilisation of the runs with a timeout, or without one, among those without losses before the drop.
+    /// Mean utilisation of the runs with a timeout, or of the runs without one; runs with losses before the drop are
+    /// left out.
     pub(super) fn utilisation_if(&self, timed_out: bool) -> Option<Estimate> {
         let are = self.outcomes.iter().filter(|outcome| !outcome.early && outcome.timed_out == timed_out);
         mean_95(&are.map(|outcome| outcome.utilisation).collect::<Vec<_>>())
     }
 }
 
-/// The cell with these parameters.
+/// Finds the cell with these parameters.
 pub(super) fn cell(cells: &[Cell], available_mbps: u32, m: f64, buffer: u32) -> Option<&Cell> {
     cells.iter().find(|Cell { place, .. }| {
         place.available_mbps == available_mbps && place.buffer == buffer && (place.m - m).abs() < 1e-9
     })
 }
 
-/// The runs of each drop, each of `strengths` that the reading allows, and each of `buffers`, which must be in
-/// ascending order.
+/// Runs each drop with each of `strengths` that the interpretation allows, and with each of `buffers`. The buffers must
+/// be in ascending order, because a run without losses is reused for larger buffers.
 pub(super) fn cells(
     lab: &Lab<'_>,
     way: Way,
@@ -127,7 +128,7 @@ pub(super) fn cells(
     Ok(cells)
 }
 
-/// The scenario of a cell; `phase` is the time of the drop between two measurements.
+/// The scenario of a cell; `phase` is the time of the drop between two measurement results, from 0 to below 1.
 fn scenario(place: Place, (way, strength): (Way, f64), phase: f64) -> Scenario {
     let Place { available_mbps, buffer, scale, .. } = place;
     let rate = |mbps: u32| format!("{} Mbit/s", mbps * scale);

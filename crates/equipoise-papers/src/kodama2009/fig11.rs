@@ -9,32 +9,34 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// The thesis shows one run of each. A run takes half a minute of processor time.
+/// Number of runs without and with oscillation; the thesis shows one of each. A run takes half a minute of processor
+/// time.
 const RUNS: u32 = 4;
-/// Runs with other readings, which end once all ten connections have been active for their time.
+/// Number of runs with other interpretations. They end when all ten connections have been active for 200 s.
 const RUNS_OF_READINGS: u32 = 2;
 const CONNECTIONS: usize = 10;
-/// Time between the starts of connections.
+/// Time between the starts of two connections, in seconds.
 const EVERY_S: f64 = 200.0;
-/// The part of each stretch that is evaluated: its end, when the windows have settled.
+/// Length of the evaluated part at the end of each stage with a constant number of connections, in seconds; the windows
+/// have settled.
 const SETTLED_S: f64 = 100.0;
-/// The connections that the thesis finds to be treated unfairly.
+/// The connections that the thesis calls unfairly treated.
 const LATE: std::ops::Range<usize> = 3..CONNECTIONS;
-/// A connection's minimum round-trip time has to be right by the end of this time: a tenth of the time until the next
-/// joins. Ours.
+/// Each connection must have found its minimum round-trip time within this time after its start, in seconds. Our
+/// choice: a tenth of the time until the next connection joins.
 const BEGINNING_S: f64 = 20.0;
-/// The round trip without a queue, in ms.
+/// The round-trip time without a queue, in ms.
 const ROUND_TRIP_MS: f64 = 120.0;
-/// A minimum that is larger by more than this is wrong: it changes a window by 0.8 %, compared with the (1 - γ) = 5 %
-/// that hold it. Ours.
+/// A minimum round-trip time is wrong if it is too large by more than this, in ms. Our choice: 1 ms changes a window by
+/// 0.8 %, while the term (1 - γ) that controls the window is 5 %.
 const WRONG_MS: f64 = 1.0;
-/// m if oscillation is on: that of Fig. 14. The thesis does not print that of Fig. 17.
+/// The value of m in the runs with oscillation: that of Fig. 14, because the thesis does not state m for Fig. 17.
 const STRENGTH: f64 = 0.3;
-/// Another m of the thesis, used as a reading.
+/// Another m of the thesis, used as another interpretation.
 const OTHER_STRENGTH: f64 = 0.1;
-/// Other readings.
+/// Interpretations other than the main one.
 const READINGS: [Way; 3] = [Way::Known, Way::RoundTrips, Way::KnownRoundTrips];
-/// The connections in the charts: more lines would be hard to tell apart.
+/// The connections in the charts; with more lines, a chart would be hard to read.
 const DRAWN: [usize; 5] = [0, 2, 4, 6, 9];
 
 pub(super) const CLAIMS: &[Spec] = &[WRONG, FIRST_THREE, UNFAIR, UNFAIR_LEAVING, RIGHT, FAIR, FAIR_LEAVING, FAIRER];
@@ -110,14 +112,15 @@ type Lines = Vec<Vec<(f64, f64)>>;
 
 /// Results of a run that the claims use.
 struct Outcome {
-    /// Fairness of the mean windows with one to ten connections, and of the windows at each moment.
+    /// Jain's index of the mean windows with one to ten connections; then of the windows at each sampling time.
     jain: Vec<f64>,
     jain_of_moments: Vec<f64>,
-    /// Fairness of the first three connections.
+    /// Jain's index of the first three connections, with one to ten connections active.
     first_three: Vec<f64>,
-    /// Fairness with nine to one connections left.
+    /// Jain's index while connections leave, with one to nine connections left.
     leaving: Vec<f64>,
-    /// Excess of each connection's minimum round-trip time over the path's, in ms: after its beginning, and at the end.
+    /// How much each connection's minimum round-trip time exceeds that of the path, in ms: after `BEGINNING_S`, and at
+    /// the end.
     excess_ms: Vec<f64>,
     last_excess_ms: Vec<f64>,
     timeouts: u64,
@@ -126,13 +129,13 @@ struct Outcome {
     round_trips: Lines,
 }
 
-/// The part that is evaluated of the stretch with `count` connections while connections join: its start and end, in s.
+/// The evaluated part of the stage with `count` connections while connections join: its start and end, in seconds.
 fn joining(count: usize) -> (f64, f64) {
     let end = EVERY_S * count as f64;
     (end - SETTLED_S, end)
 }
 
-/// As [`joining`], while connections leave.
+/// Like [`joining`], while connections leave.
 fn leaving(count: usize) -> (f64, f64) {
     joining(2 * CONNECTIONS - count)
 }
@@ -170,12 +173,12 @@ impl Outcome {
     }
 }
 
-/// Share of the late connections whose minimum is wrong.
+/// Share of the late connections whose minimum round-trip time is wrong.
 fn late_wrong(excess_ms: &[f64]) -> f64 {
     excess_ms[LATE].iter().filter(|&&excess| excess > WRONG_MS).count() as f64 / LATE.len() as f64
 }
 
-/// The mean of the numbers from the fourth connection on.
+/// The mean of the numbers from the fourth one on.
 fn late(numbers: &[f64]) -> f64 {
     let numbers = numbers.get(LATE.start..).unwrap_or_default();
     numbers.iter().sum::<f64>() / numbers.len() as f64
@@ -185,11 +188,12 @@ fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Option<Estimate> 
     mean_95(&outcomes.iter().map(of).collect::<Vec<_>>())
 }
 
-/// The runs with the thesis' m, with overrides; none if the reading does not allow it.
+/// Runs the scenario with the thesis' m and with overrides. Returns no outcomes if the interpretation does not allow
+/// this m.
 fn outcomes(lab: &Lab<'_>, (way, m): (Way, f64), runs: u32, more: &[Override]) -> Result<Vec<Outcome>, SimError> {
     let Some(strength) = way.strength(m) else { return Ok(Vec::new()) };
     let scenario = |place: f64| {
-        // Without oscillation nothing is random: runs differ in when the second connection joins.
+        // Without oscillation nothing is random, so runs differ in the time at which the second connection joins.
         let mut overrides = way.overrides("*");
         overrides.extend([
             Override::set("flow.*.window.oscillation", strength),
@@ -201,7 +205,7 @@ fn outcomes(lab: &Lab<'_>, (way, m): (Way, f64), runs: u32, more: &[Override]) -
     lab.spread(runs, scenario, Outcome::of)
 }
 
-/// Fig. 11 and 17: the number of connections goes from one to ten and back to one.
+/// Runs Fig. 11 and 17: the number of connections rises from one to ten and falls to one again.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 1);
     let main = |m| outcomes(lab, (Way::Main, m), runs, &[]);
@@ -223,7 +227,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Ends a run before the first connection leaves.
+/// Overrides that end a run before the first connection leaves.
 fn joined() -> Vec<Override> {
     let stops = (2..=CONNECTIONS).map(|number| Override::remove(format!("flow.connection {number}.stop")));
     std::iter::once(Override::set("duration", format!("{} s", EVERY_S * CONNECTIONS as f64))).chain(stops).collect()
@@ -272,7 +276,7 @@ fn of_fig17(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// How unequal oscillation makes the windows.
+/// How unequal oscillation makes the windows: the note of a claim.
 const WANDER: &str = "n equal connections that fill the link rest at a queue of (n - 1) (1 - γ) K τ packets, as A_i is what the others' rates \
      leave (Eq. 8 with rates of w / (τ + queueing delay)). There a difference of two windows dies out at a rate of ε (1 - γ), 1 / 10 s \
      with ε = 1.95 / s, whatever n is; noise of strength m keeps windows apart by m / √(2 ε (1 - γ)) = 0.68 of their mean. Where \
@@ -348,7 +352,8 @@ fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
 mod tests {
     use super::*;
 
-    /// The third joins at 400 s, the tenth at 1800 s; the first leaves at 2000 s, and from 2200 s on eight are left.
+    /// The third connection joins at 400 s, the tenth at 1800 s; the first leaves at 2000 s; from 2200 s on, eight are
+    /// left. If it fails, the indices are computed over the wrong part of a stage.
     #[test]
     fn the_last_half_of_each_number_of_connections_counts() {
         assert_eq!([joining(3), joining(10)], [(500.0, 600.0), (1900.0, 2000.0)]);

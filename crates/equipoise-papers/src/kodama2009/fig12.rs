@@ -9,13 +9,13 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
-/// The thesis shows one run of each m.
+/// Number of runs of each m; the thesis shows one run of each.
 const RUNS: u32 = 40;
-/// Runs with other readings.
+/// Number of runs of each m with other interpretations of the thesis.
 const RUNS_OF_READINGS: u32 = 20;
-/// The evaluated part of the run, in which the window has converged.
+/// The evaluated part of the run, in seconds; the window has converged before.
 const CONVERGED: (f64, f64) = (10.0, 60.0);
-/// `(0.95 · 60 + 0.05 · 100) Mbit/s · 120 ms` in packets of 1500 bytes.
+/// The converged window `(0.95 · 60 + 0.05 · 100) Mbit/s · 120 ms`, in packets of 1500 bytes.
 const WINDOW: f64 = 620.0;
 
 pub(super) const CLAIMS: &[Spec] = &[MEAN_WINDOW, THROUGHPUT_KEPT, UTILISATION_FALLS, THROUGHPUT_FALLS, LOSSES];
@@ -68,7 +68,7 @@ struct Outcome {
     line: Vec<(f64, f64)>,
 }
 
-/// All runs of one m.
+/// All runs with one value of m.
 struct Row {
     strength: f64,
     outcomes: Vec<Outcome>,
@@ -106,7 +106,7 @@ impl Row {
     }
 }
 
-/// Fig. 12 and 13: m from 0 to 0.5 on a path without changes.
+/// Runs Fig. 12 and 13: m from 0 to 0.5 on a path whose available bandwidth does not change.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let main = rows(lab, Way::Main, runs)?;

@@ -7,13 +7,13 @@ use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
-/// Runs of each m, drop and buffer; the thesis does not give its number of runs.
+/// Number of runs of each m, drop and buffer; the thesis does not state its own.
 const RUNS: u32 = 100;
-/// Runs of each m and drop with other readings.
+/// Number of runs of each m and drop with other interpretations of the thesis.
 const RUNS_OF_READINGS: u32 = 50;
-/// m with other readings.
+/// Values of m with other interpretations of the thesis.
 const STRENGTHS_OF_READINGS: [f64; 4] = [0.0, 0.1, 0.3, 0.5];
-/// The m that is compared with zero: that of Fig. 14.
+/// The value of m that is compared with m = 0: that of Fig. 14.
 const STRENGTH: f64 = 0.3;
 
 pub(super) const CLAIMS: &[Spec] = &[PROBABILITY, COST, COST_FALLS, MEAN_UTILISATION, GAIN];
@@ -64,7 +64,7 @@ pub(super) fn planned(options: &Options) -> u32 {
         + fig16::planned(options)
 }
 
-/// Fig. 15 and 16: how often a timeout occurs after a drop.
+/// Runs Fig. 15 and 16: the share of drops that cause a timeout.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let main = cells(lab, Way::Main, &STRENGTHS, (&BUFFERS, 1), runs)?;
@@ -82,13 +82,13 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// A number at each drop, for the cells with m = 0 and with `m`.
+/// For each drop, the difference of a number between the cells with `m` and with m = 0.
 fn against_none(cells: &[Cell], m: f64, of: impl Fn(&Cell) -> Option<Estimate>) -> Vec<Estimate> {
     let at = |drop, m| cell(cells, drop, m, BUFFER).and_then(&of);
     DROPS.iter().filter_map(|&drop| Some(difference(at(drop, m)?, at(drop, 0.0)?))).collect()
 }
 
-/// The change of a number from each m to the next, at each drop, starting at the m with index `first`.
+/// For each drop, the change of a number from each m to the next larger m, from the m with index `first` on.
 fn steps(cells: &[Cell], first: usize, of: impl Fn(&Cell) -> Option<Estimate>) -> Vec<Estimate> {
     let of_drop = |&drop: &u32| {
         let here = cells.iter().filter(|cell| cell.place.available_mbps == drop && cell.place.buffer == BUFFER);
@@ -98,7 +98,8 @@ fn steps(cells: &[Cell], first: usize, of: impl Fn(&Cell) -> Option<Estimate>) -
     DROPS.iter().flat_map(of_drop).collect()
 }
 
-/// The difference between runs without a timeout and runs with one at m = 0, at each drop and m above zero.
+/// For each drop and each m above zero, the utilisation of the runs without a timeout minus that of the runs with a
+/// timeout at m = 0.
 fn costs(cells: &[Cell]) -> Vec<Estimate> {
     let with_one = |drop| cell(cells, drop, 0.0, BUFFER)?.utilisation_if(true);
     let gained = |cell: &Cell| {
@@ -109,7 +110,7 @@ fn costs(cells: &[Cell]) -> Vec<Estimate> {
     cells.iter().filter_map(gained).collect()
 }
 
-/// A number at each drop, without oscillation and with it.
+/// A number at each drop, without and with oscillation, as text.
 fn each(cells: &[Cell], of: impl Fn(&Cell) -> Option<Estimate>) -> String {
     let each = DROPS.map(|drop| {
         let of = |m| with_interval(cell(cells, drop, m, BUFFER).and_then(&of), 2);
@@ -118,7 +119,7 @@ fn each(cells: &[Cell], of: impl Fn(&Cell) -> Option<Estimate>) -> String {
     format!("{}.", each.join("; "))
 }
 
-/// The claims of the figure, from the cells with its buffer.
+/// The claims of Fig. 15, from the cells with its buffer.
 fn claims(cells: &[Cell], runs: u32) -> Vec<Claim> {
     let without_one = |cell: &Cell| cell.utilisation_if(false);
     let costs = costs(cells);
@@ -136,7 +137,7 @@ fn claims(cells: &[Cell], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// The reason for the result.
+/// The reason for the result: the note of a claim.
 const REASON: &str = "What decides is the window at the drop. With a buffer of 1000 packets (114 to 118 ms) a window above A · 0.235 s, which \
      is about 390, 590, 780 and 970 packets for 20, 30, 40 and 50 Mbit/s, overfills the queue unless it is let down in time. By Eq. 9 \
      it is 810 at each drop without oscillation.";

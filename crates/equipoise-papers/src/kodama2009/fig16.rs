@@ -9,15 +9,15 @@ use equipoise_lab::statistics::Estimate;
 
 /// Unit of the claims.
 const UNIT: &str = "difference of shares";
-/// The largest m of the thesis, compared with zero.
+/// The largest m of the thesis; it is compared with m = 0.
 const LARGEST: f64 = 0.5;
-/// A smaller rise cannot be seen in the thesis' figure. Ours.
+/// Our choice: a rise of the share by less than this cannot be seen in the thesis' figure.
 const UNSEEN: f64 = 0.1;
-/// Twice the thesis' rates: a bandwidth-delay product of 2000 packets.
+/// Factor of the thesis' rates, for a bandwidth-delay product of 2000 packets.
 const SCALE: u32 = 2;
-/// Buffers that are small for this product, in packets: a quarter and a half of it.
+/// Small buffers for this product, in packets: a quarter and a half of it.
 const SMALL_BUFFERS: [u32; 2] = [500, 1000];
-/// The m that is compared with zero at the small buffers: that of Fig. 14.
+/// The value of m that is compared with m = 0 at the small buffers: that of Fig. 14.
 const STRENGTH: f64 = 0.3;
 /// Number of runs for each drop, m and small buffer.
 const RUNS: u32 = 50;
@@ -66,7 +66,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     (DROPS.len() * SMALL_BUFFERS.len() * 2) as u32 * options.runs(RUNS, 1)
 }
 
-/// The claims of Fig. 16, from the runs of Fig. 15, runs with other buffers, and runs with a larger bandwidth-delay
+/// The claims of Fig. 16. They use the runs of Fig. 15, runs with other buffers, and runs with a larger bandwidth-delay
 /// product.
 pub(super) fn run(lab: &Lab<'_>, main: &[Cell], runs: u32, found: &mut Found) -> Result<(), SimError> {
     found.claims.push(falls(main, runs));
@@ -82,12 +82,12 @@ fn share(cells: &[Cell], drop: u32, m: f64, buffer: u32) -> Option<Estimate> {
     cell(cells, drop, m, buffer)?.timed_out()
 }
 
-/// What this m adds to the share without oscillation.
+/// The share of timeouts with this m minus the share without oscillation.
 fn added(cells: &[Cell], m: f64, drop: u32, buffer: u32) -> Option<Estimate> {
     Some(difference(share(cells, drop, m, buffer)?, share(cells, drop, 0.0, buffer)?))
 }
 
-/// The rises from one buffer to the next, each with its drop, its m and the larger buffer.
+/// Changes of the share of timeouts from each buffer to the next larger one: drop, m, larger buffer, and change.
 fn rises(cells: &[Cell]) -> Vec<(u32, f64, u32, Estimate)> {
     let lines = DROPS.iter().flat_map(|&drop| STRENGTHS.map(|m| (drop, m)));
     let rises = lines.flat_map(|(drop, m)| {
@@ -116,7 +116,7 @@ fn falls(cells: &[Cell], runs: u32) -> Claim {
     FALLS.decide_cells(runs, &rises.into_iter().map(|(.., rise)| rise).collect::<Vec<_>>(), note)
 }
 
-/// Drops and buffers whose share without oscillation satisfies `are`.
+/// Drops and buffers at which the share of timeouts without oscillation satisfies `are`.
 fn places(cells: &[Cell], are: impl Fn(f64) -> bool) -> Vec<(u32, u32)> {
     let places = DROPS.iter().flat_map(|&drop| BUFFERS.map(|buffer| (drop, buffer)));
     places.filter(|&(drop, buffer)| share(cells, drop, 0.0, buffer).is_some_and(|without| are(without.value))).collect()

@@ -9,19 +9,19 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// The thesis shows one run. Runs differ in the time at which the second connection joins.
+/// Number of runs; the thesis shows one. Runs differ in the time at which the second connection joins.
 const RUNS: u32 = 10;
-/// Runs in which both connections measure inline.
+/// Number of runs in which both connections measure the bandwidth with their own segments (inline).
 const RUNS_INLINE: u32 = 5;
-/// The last part of the run.
+/// The last part of the run, in seconds.
 const LAST: (f64, f64) = (150.0, 200.0);
-/// The part of the run before the second connection joins, without the first one's start.
+/// The part of the run before the second connection joins, in seconds, without the first connection's start.
 const ALONE: (f64, f64) = (10.0, 50.0);
-/// Time at which the second joins, in seconds.
+/// Time at which the second connection joins, in seconds.
 const JOINS_S: f64 = 50.0;
-/// The window that fills 100 Mbit/s over 120 ms, in packets of 1500 bytes.
+/// The window that fills 100 Mbit/s over a round-trip time of 120 ms, in packets of 1500 bytes.
 const PATH: f64 = 1000.0;
-/// A window counts as converged above this fraction of its final value. Ours.
+/// Our choice: a window counts as converged above this fraction of its final value.
 const NEARLY: f64 = 0.9;
 
 pub(super) const CLAIMS: &[Spec] = &[NO_LOSS, FIRST_RAPID, NEAR_1000, JAIN, RAPID, STABLE, UTILISATION];
@@ -29,7 +29,8 @@ const NO_LOSS: Spec =
     Spec::new("fig3.no_loss", "Fig. 3", "No packet is lost when the second connection joins.", Rule::within(0.0, 0.0))
         .paper(0.0)
         .unit("packets, the most of any run");
-// "Rapidly" and "quickly" have no number. A tenth of the figure's 200 s is just recognisable in it as soon.
+// "Rapidly" and "quickly" have no number. We use a tenth of the figure's 200 s, the shortest time that can be read from
+// it.
 const FIRST_RAPID: Spec = Spec::new(
     "fig3.first_rapid",
     "Fig. 3",
@@ -114,8 +115,7 @@ impl Outcome {
     }
 }
 
-/// Runs of Fig. 3 with overrides, in which the second connection joins at different times within a round trip of the
-/// first.
+/// Runs Fig. 3 with overrides. In each run, the second connection joins at a different time within one round-trip time.
 pub(super) fn joins<T: Send>(
     lab: &Lab<'_>,
     runs: u32,
@@ -129,12 +129,12 @@ pub(super) fn joins<T: Send>(
     lab.spread(runs, scenario, keep)
 }
 
-/// Both connections measure inline.
+/// Override: both connections measure the bandwidth inline.
 fn inline() -> Override {
     Override::set("flow.*.bandwidth", BTreeMap::from([("kind", "inline")]))
 }
 
-/// Fig. 3: two connections, the second from 50 s on.
+/// Runs Fig. 3: two connections; the second starts at 50 s.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     found.claims.extend(claims(&joins(lab, runs, &[], Outcome::of)?, runs));
@@ -159,7 +159,7 @@ fn claims(outcomes: &[Outcome], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// The reason for the time until the windows are equal.
+/// Why it takes long until both windows are equal: the note of a claim.
 const GROWS: &str = "While the first connection takes all, nothing is available to the second: by Eq. 8 its window grows at ε (1 - γ), by a \
      factor of e in 10 s.";
 

@@ -1,4 +1,4 @@
-//! Fig. 5 as in the thesis: TCP of a real kernel, live, with the simulated curves for comparison.
+//! Fig. 5 as in the thesis: TCP of a real kernel, in real time. The simulated curves are shown for comparison.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -17,16 +17,16 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 use equipoise_lab::statistics::{quantile, sorted};
 
-/// The congestion controls that the experiment needs from the kernel.
+/// The congestion controls that the kernel must have for this experiment.
 pub const CONGESTION_CONTROLS: [&str; 4] = ["symbiosis", "reno", "cubic", "bbr"];
 
-/// The thesis shows one run.
+/// Number of runs of each case; the thesis shows one run.
 const RUNS: u32 = 1;
-/// Both paths, in the order of the figure.
+/// Round-trip times of both paths in ms, in the order of the figure.
 const ROUND_TRIPS_MS: [u32; 2] = [30, 150];
-/// How long each load lasts, in seconds, and the number of loads.
+/// Duration of each stage with constant background traffic, in seconds; `STAGES` is the number of stages.
 const STAGE_S: f64 = 40.0;
-/// The length of a stage in a quick look.
+/// Duration of a stage in a quick look, in seconds.
 const QUICK_STAGE_S: f64 = 4.0;
 const STAGES: usize = 3;
 
@@ -45,7 +45,7 @@ const ASSUMPTIONS: &[&str] = &[
      not have.",
 ];
 
-/// One connection over one path.
+/// One congestion control over one path.
 #[derive(Clone, Copy)]
 struct Case {
     control: &'static str,
@@ -53,18 +53,18 @@ struct Case {
     stage_s: f64,
 }
 
-/// What was found of a case.
+/// Results of a case.
 struct Outcome {
     case: Case,
     live: Vec<Run>,
     /// The simulated runs, with their names.
     simulated: Vec<(&'static str, Run)>,
-    /// Why there is no live run, if so.
+    /// Why there is no live run; `None` if there is one.
     missing: Option<String>,
 }
 
 impl Case {
-    /// The scenario of Fig. 5 with another congestion control and other times.
+    /// Fig. 5's scenario with another congestion control, round-trip time and stage length.
     fn scenario(self) -> Scenario {
         let seconds = |stages: usize| format!("{} s", self.stage_s * stages as f64);
         let mut overrides = vec![
@@ -86,7 +86,7 @@ impl Case {
         parse_with(FIG5, &overrides)
     }
 
-    /// The simulated scenarios, with their names.
+    /// The simulated scenarios for comparison, with their names.
     fn simulated(self) -> Vec<(&'static str, Scenario)> {
         let scenario = self.scenario();
         match self.control {
@@ -113,13 +113,13 @@ impl Case {
     }
 }
 
-/// Runs Fig. 5 across network namespaces, in real time: 16 minutes for each run, or 100 s for a quick look. `progress`
-/// is called with the share done so far. If `stop` is set, the results so far are returned.
+/// Runs Fig. 5 across network namespaces, in real time: 16 minutes for each run of all cases, or 100 s for a quick
+/// look. Calls `progress` with the share of runs done so far. If `stop` is set, returns the results so far.
 ///
-/// If the kernel lacks a congestion control, it is left out, and the figure says so.
+/// If the kernel lacks a congestion control, its cases are left out, and the figure says so.
 ///
 /// # Errors
-/// [`ExperimentError`] if the system refuses namespaces, sockets or threads.
+/// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.
 pub fn run(options: &Options, stop: &AtomicBool, progress: &dyn Fn(f64)) -> Result<Results, ExperimentError> {
     let (runs, stage_s) = (options.runs(RUNS, 1), if options.quick { QUICK_STAGE_S } else { STAGE_S });
     let cases = ROUND_TRIPS_MS
@@ -143,7 +143,7 @@ fn outcome(lab: &LiveLab<'_>, case: Case, runs: u32) -> Result<Outcome, Experime
     Ok(Outcome { case, live, simulated, missing })
 }
 
-/// A value from the live runs of a case.
+/// Mean of a value over the live runs of a case.
 fn in_runs(outcomes: &[Outcome], (control, round_trip_ms): (&str, u32), value: impl Fn(Case, &Run) -> f64) -> Mean {
     let of = |outcome: &&Outcome| outcome.case.control == control && outcome.case.round_trip_ms == round_trip_ms;
     let runs = outcomes.iter().filter(of).flat_map(|outcome| outcome.live.iter().map(|run| (outcome.case, run)));

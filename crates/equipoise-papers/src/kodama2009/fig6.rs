@@ -8,18 +8,18 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// The thesis shows one run.
+/// Number of runs; the thesis shows one.
 const RUNS: u32 = 20;
-/// The part of a stage of 100 s that is left out: the effect of the previous stage decays with a time constant of about
-/// 10 s.
+/// Beginning of each stage of 100 s that is not evaluated, in seconds: the effect of the previous stage decays with a
+/// time constant of about 10 s.
 const SETTLE_S: f64 = 20.0;
 /// Noise of each stage of 100 s, in percent of the cross traffic.
 const NOISE: [&str; 5] = ["2.5", "5", "10", "20", "40"];
-/// Stages whose noise the thesis calls small.
+/// Number of stages whose noise the thesis calls small.
 const SMALL: usize = 2;
 const BOTTLENECK: &str = "E0-E1";
-/// The thesis does not print where the noise ends. In the main reading it ends with the last stage, in other readings
-/// earlier.
+/// Index of the last stage with noise. The thesis does not state it. The main interpretation uses the last stage, other
+/// interpretations use earlier ones.
 const LAST: usize = NOISE.len() - 1;
 const EARLIER_ENDS: [usize; 2] = [LAST - 2, LAST - 1];
 
@@ -125,11 +125,11 @@ const QUEUE_LARGE: Spec = Spec::new(
 )
 .unit("ratio of mean queues");
 
-/// One of the three figures.
+/// The setting of one of the three figures.
 struct Setting {
     name: &'static str,
     title: &'static str,
-    /// The override for both connections.
+    /// The override of γ for both connections.
     change: Override,
 }
 
@@ -146,9 +146,10 @@ fn settings() -> [Setting; 3] {
 /// Results of one stage of a run.
 #[derive(Clone, Copy)]
 struct Stage {
-    /// Standard deviation over mean of a window, averaged over both connections.
+    /// Standard deviation divided by the mean of the window, averaged over both connections.
     variation: f64,
-    /// Jain's index of both mean windows, which is judged, and the index at each moment, averaged over time.
+    /// Jain's index of both mean windows, which the claims use; then the index at each sampling time, averaged over
+    /// time.
     jain: f64,
     jain_of_moments: f64,
     queue: f64,
@@ -187,7 +188,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     (options.runs(RUNS, 2) + 1) * settings().len() as u32
 }
 
-/// Fig. 6, 7 and 8: noise in the measurement, with two values of γ and with one that depends on the noise.
+/// Runs Fig. 6, 7 and 8: noise in the measurement, with two constant values of γ, and with a γ that depends on the
+/// noise.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut outcomes = Vec::new();
@@ -214,7 +216,7 @@ fn over(first: Option<Estimate>, second: Option<Estimate>) -> Option<Estimate> {
     first.zip(second).and_then(|(first, second)| ratio(first, second))
 }
 
-/// The claims of all three figures, if the noise ends with the stage `last`.
+/// The claims of all three figures if the noise ends with the stage `last`.
 fn claims(outcomes: &[Vec<Outcome>], last: usize) -> Vec<Claim> {
     let [gamma95, gamma50, aware] = outcomes else { return Vec::new() };
     let mut claims = of_gamma95(gamma95, gamma50, last);

@@ -1,4 +1,4 @@
-//! Kodama 2009: every experiment of Sec. 2.2.3, 3 and 4, and our results beyond them.
+//! Kodama 2009, a thesis on TCP Symbiosis: every experiment of Sec. 2.2.3, 3 and 4, and experiments beyond the thesis.
 
 mod beyond;
 mod drops;
@@ -26,30 +26,30 @@ use equipoise_lab::sim::SimError;
 #[cfg(feature = "live")]
 pub use fig5_live::{CONGESTION_CONTROLS, run as run_live};
 
-/// The parts that can also be run live.
+/// The parts that can also be run live, in real time.
 pub const LIVE: &[Part] = &[Part::Fig5];
 
 /// A part of the thesis that can be run alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Fig. 3: two connections, the second joins.
+    /// Fig. 3: two connections, the second of which joins later.
     Fig3,
     /// Fig. 5: Symbiosis and Reno when the available bandwidth changes, over a short and a long path.
     Fig5,
-    /// Fig. 6 to 8: noise in the measurement, and a γ that depends on it.
+    /// Fig. 6 to 8: noise in the measurement, and a γ that depends on the noise.
     Fig6,
     /// Fig. 10 and 14: a drop and a rise of the available bandwidth, without and with oscillation.
     Fig10,
     /// Fig. 11 and 17: fairness of one to ten connections, without and with oscillation.
     Fig11,
-    /// Fig. 12 and 13: the cost of oscillation.
+    /// Fig. 12 and 13: the throughput that oscillation costs.
     Fig12,
     /// Fig. 15 and 16: how often a drop ends in a timeout, for several m and buffers.
     Fig15,
-    /// Sec. 2.2.1: the inline measurement with the connection's own segments, and Fig. 3 with it.
+    /// Sec. 2.2.1: measurement with the connection's own segments (inline), and Fig. 3 with this measurement.
     Inline,
-    /// Beyond the thesis: its mechanisms in other laws, other laws in its scenarios, and other laws in competition with
-    /// its own.
+    /// Experiments beyond the thesis: its mechanisms in other controllers, other controllers in its scenarios, and
+    /// other controllers in competition with Symbiosis.
     Beyond,
 }
 
@@ -84,7 +84,7 @@ impl Part {
     }
 }
 
-/// The claims of the main reading, in the order of the parts.
+/// The claims under the main interpretation, in the order of the parts.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test compares them with the committed results"))]
 pub(crate) const CLAIMS: &[&[Spec]] = &[
     fig3::CLAIMS,
@@ -102,10 +102,10 @@ pub(crate) const CLAIMS: &[&[Spec]] = &[
     beyond::CLAIMS[3],
 ];
 
-/// Name of the main reading, which follows the thesis' words.
+/// Name of the main interpretation, which follows the words of the thesis.
 const MAIN: &str = "main";
 
-/// Runs parts of the thesis. `progress` is called with the share done so far.
+/// Runs parts of the thesis. Calls `progress` with the share of runs done so far.
 ///
 /// # Errors
 /// [`SimError`] if a scenario cannot be run, which is a bug.
@@ -115,7 +115,7 @@ pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -
     Ok(found.results("Kodama 2009", options, ASSUMPTIONS))
 }
 
-/// Adds claims to a reading other than the main one.
+/// Adds claims under an interpretation other than the main one.
 fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     match found.readings.iter_mut().find(|reading| reading.name == name) {
         Some(reading) => reading.claims.extend(claims),
@@ -123,7 +123,7 @@ fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     }
 }
 
-/// Adds the main reading, with those of its claims that other readings also have.
+/// Adds the main interpretation, with those claims that were also tested under other interpretations.
 fn put_main_first(found: &mut Found) {
     let tried = |claim: &&Claim| found.readings.iter().any(|reading| reading.claims.iter().any(|of| of.id == claim.id));
     let claims: Vec<_> = found.claims.iter().filter(tried).cloned().collect();

@@ -1,39 +1,39 @@
-//! What the thesis leaves open from Fig. 10 on, and its possible readings.
+//! Details that the thesis does not state from Fig. 10 on, and possible interpretations of the thesis.
 
 use std::collections::BTreeMap;
 
 use equipoise_lab::scenario::Override;
 
-/// A reading: its changes to the scenario, which has the main reading.
+/// An interpretation, as changes to the scenario of the main interpretation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
-    /// The thesis' words: the connection measures inline, time is in seconds, the hosts are those of ns-2.
+    /// The words of the thesis: the connection measures inline, time is in seconds, and the hosts are those of ns-2.
     Main,
-    /// The simulator provides the bandwidth to the connection, every 3.5 round trips.
+    /// The simulator tells the connection the bandwidth, every 3.5 round-trip times (420 ms).
     Known,
-    /// As `Known`, every 10.5 round trips.
+    /// Like `Known`, but every 10.5 round-trip times (1260 ms).
     KnownSeldom,
-    /// The time of ε, and of the noise of strength m, is counted in round trips instead of seconds.
+    /// Time is counted in round-trip times instead of seconds, in ε and in the noise of strength m.
     RoundTrips,
-    /// Both of the above.
+    /// Both `Known` and `RoundTrips`.
     KnownRoundTrips,
-    /// Hosts with selective acknowledgements, as today.
+    /// Hosts with selective acknowledgements (SACK), as is usual today.
     Sack,
-    /// A faster law.
+    /// A control law with three times the ε.
     ThreeTimesEpsilon,
-    /// Smaller UDP packets.
+    /// UDP packets of 1000 bytes.
     SmallUdp,
 }
 
-/// The path's round-trip time without a queue, in seconds: the unit of time if time is counted in round trips.
+/// The path's round-trip time without a queue, in seconds: the unit if time is counted in round-trip times.
 const ROUND_TRIP_S: f64 = 0.12;
 /// ε of all scenarios, in 1/s.
 const EPSILON: f64 = 1.95;
-/// Largest m that the law accepts, in 1/√s.
+/// Largest m that the control law accepts, in 1/√s.
 const LARGEST_STRENGTH: f64 = 1.0;
 
 impl Way {
-    /// All but the main one.
+    /// All interpretations except the main one.
     pub(super) const OTHERS: [Self; 7] = [
         Self::Known,
         Self::RoundTrips,
@@ -57,7 +57,7 @@ impl Way {
         }
     }
 
-    /// The changes to the scenario's flows of this name.
+    /// The overrides of this interpretation for the flows named `flow`.
     pub(super) fn overrides(self, flow: &str) -> Vec<Override> {
         let of = |key: &str| format!("flow.{flow}.{key}");
         let known =
@@ -75,10 +75,10 @@ impl Way {
         }
     }
 
-    /// The scenario's m in 1/√s for the thesis' `m`; `None` if the law does not accept it.
+    /// The scenario's m in 1/√s for the thesis' `m`; `None` if the control law does not accept it.
     pub(super) fn strength(self, m: f64) -> Option<f64> {
         let per_root_s = match self {
-            // A Brownian increment over a round trip has variance one; over a second, as many as the round trips in it.
+            // A Brownian increment over a round-trip time (0.12 s) has variance 1, so over a second it has 1 / 0.12.
             Self::RoundTrips | Self::KnownRoundTrips => m / ROUND_TRIP_S.sqrt(),
             _ => m,
         };
@@ -90,8 +90,8 @@ impl Way {
 mod tests {
     use super::*;
 
-    /// 1.95 in a round trip of 0.12 s is 16.25 in a second; 0.3 in the root of a round trip is 0.866 in the root of a
-    /// second.
+    /// ε = 1.95 per round-trip time of 0.12 s is 16.25 per second. m = 0.3 per root of a round-trip time is 0.866 per
+    /// root of a second.
     #[test]
     fn where_time_is_counted_in_round_trips_a_second_has_eight_and_a_third() {
         assert!((Way::RoundTrips.strength(0.3).unwrap() - 0.866).abs() < 1e-3);

@@ -1,17 +1,17 @@
-//! Values taken from a run: means over a stretch of time, and drops.
+//! Values computed from a run: means over a part of the run, and drops.
 
 use equipoise_lab::result::{LinkSample, Run, TcpResult, TcpSample};
 use equipoise_lab::statistics::jain;
 
-/// A stretch of a run, in seconds: after the first time and up to the second.
+/// A part of a run: from (excluded) and to (included) these times, in seconds.
 pub(super) type Stretch = (f64, f64);
 
-/// The samples of a connection; empty for a flow of another kind.
+/// The samples of a TCP connection; empty if the flow is not a TCP connection.
 pub(super) fn samples(run: &Run, flow: usize) -> &[TcpSample] {
     tcp(run, flow).map(|tcp| tcp.samples.as_slice()).unwrap_or_default()
 }
 
-/// The results of a connection.
+/// The results of a TCP connection; `None` if the flow is not a TCP connection.
 pub(super) fn tcp(run: &Run, flow: usize) -> Option<&TcpResult> {
     run.flows.get(flow)?.tcp.as_ref()
 }
@@ -26,25 +26,26 @@ pub(super) fn goodput_mbps(run: &Run, flow: usize, stretch: Stretch) -> f64 {
     mean_of(run, flow, stretch, |sample| sample.goodput_bps) / 1e6
 }
 
-/// Mean window of a connection, in segments.
+/// Mean congestion window of a connection, in segments.
 pub(super) fn mean_window(run: &Run, flow: usize, stretch: Stretch) -> f64 {
     mean_of(run, flow, stretch, |sample| Some(sample.window_segments))
 }
 
-/// Jain's index of the connections' mean windows over the stretch. The claims use this one: the thesis calls a
-/// connection with a low throughput unfair (Kodama 2009, Sec. 3.1).
+/// Jain's index of the connections' mean windows over a part of the run. The claims use this index, because the thesis
+/// calls a connection with a low throughput unfairly treated (Kodama 2009, Sec. 3.1).
 pub(super) fn jain_of_means(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
     jain(&flows.map(|flow| mean_window(run, flow, stretch)).collect::<Vec<_>>())
 }
 
-/// Jain's index of the windows at each moment, averaged over the stretch; shown in addition to [`jain_of_means`].
+/// Jain's index of the windows at each sampling time, averaged over a part of the run. It is shown in addition to
+/// [`jain_of_means`].
 pub(super) fn jain_of_moments(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
     let windows: Vec<Vec<f64>> = flows.map(|flow| windows_within(run, flow, stretch)).collect();
     let moments = windows.iter().map(Vec::len).min().unwrap_or(0);
     mean((0..moments).map(|moment| jain(&windows.iter().map(|of| of[moment]).collect::<Vec<_>>())))
 }
 
-/// Standard deviation of a connection's window over its mean.
+/// Standard deviation of a connection's window divided by the mean window.
 pub(super) fn variation(run: &Run, flow: usize, stretch: Stretch) -> f64 {
     let windows = windows_within(run, flow, stretch);
     let center = mean(windows.iter().copied());
@@ -63,24 +64,24 @@ pub(super) fn mean_of_link(run: &Run, name: &str, stretch: Stretch, of: impl Fn(
     mean(samples.iter().filter(|sample| within(sample.at_s, stretch)).filter_map(of))
 }
 
-/// Number of retransmission timeouts of a connection within a stretch.
+/// Number of retransmission timeouts of a connection within a part of the run.
 pub(super) fn timeouts_within(run: &Run, flow: usize, stretch: Stretch) -> u64 {
     grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.timeouts.unwrap_or(0))), stretch)
 }
 
-/// Segments that a connection retransmitted within a stretch.
+/// Number of segments that a connection retransmitted within a part of the run.
 pub(super) fn resent_within(run: &Run, flow: usize, stretch: Stretch) -> u64 {
     grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.retransmissions)), stretch)
 }
 
-/// Packets that the queue of the link `name` dropped within a stretch.
+/// Number of packets that the queue of the link `name` dropped within a part of the run.
 pub(super) fn dropped_within(run: &Run, name: &str, stretch: Stretch) -> u64 {
     let link = run.links.iter().find(|link| link.name == name);
     let samples = link.map(|link| link.samples.as_slice()).unwrap_or_default();
     grown(samples.iter().map(|sample| (sample.at_s, sample.packets_dropped)), stretch)
 }
 
-/// The increase of a monotonic counter within a stretch.
+/// The increase of a monotonic counter within a part of the run.
 fn grown(counter: impl Iterator<Item = (f64, u64)>, stretch: Stretch) -> u64 {
     let (before, at_end) = counter
         .filter(|(at_s, _)| *at_s <= stretch.1 + 1e-6)
@@ -88,13 +89,13 @@ fn grown(counter: impl Iterator<Item = (f64, u64)>, stretch: Stretch) -> u64 {
     at_end - before
 }
 
-/// Packets that the queues of all links dropped.
+/// Number of packets that the queues of all links dropped in the whole run.
 pub(super) fn dropped(run: &Run) -> u64 {
     run.links.iter().map(|link| link.packets_dropped).sum()
 }
 
 fn within(at_s: f64, (from_s, to_s): Stretch) -> bool {
-    // Samples lie on round times, which floating point represents only approximately.
+    // Sampling times are round numbers of seconds, which floating point represents only approximately.
     at_s > from_s + 1e-6 && at_s <= to_s + 1e-6
 }
 

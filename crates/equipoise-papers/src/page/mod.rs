@@ -1,4 +1,4 @@
-//! The page of a paper's results, first its claims and verdicts, then its figures; and the page of a capture.
+//! The HTML page of a paper's results, first its claims and verdicts, then its figures; and the page of a capture.
 
 mod capture;
 mod markdown;
@@ -15,7 +15,7 @@ use equipoise_lab::report::{NOTHING, escape, head};
 use equipoise_lab::result::World;
 pub use markdown::paper_markdown;
 
-/// Colours and dashes of the layers, in order; dashes distinguish layers of similar colours.
+/// Colours and dash patterns of the layers, in order; the dashes distinguish layers with similar colours.
 const STYLES: [(&str, &str); 8] = [
     ("var(--series-1)", ""),
     ("var(--series-2)", "6 3"),
@@ -27,10 +27,10 @@ const STYLES: [(&str, &str); 8] = [
     ("var(--series-8)", "2 3"),
 ];
 const LINE_WIDTH: f64 = 1.8;
-/// Margin beyond the data, as a share of their range.
+/// Margin beyond the data on each side of an axis, as a share of the range of the data.
 const ROOM: f64 = 0.05;
 
-/// The results as a page.
+/// Returns the results as an HTML page.
 pub fn paper_html(results: &Results) -> String {
     let title = escape(&results.paper);
     let mut page = head(&format!("{} reproduced", results.paper));
@@ -76,7 +76,7 @@ fn claims(claims: &[Claim]) -> String {
     format!("<h2>Claims</h2>\n<div class=\"claims\">\n{}</div>\n", table.to_html())
 }
 
-/// The cells of a claim.
+/// The cells of a claim's row.
 fn claim(claim: &Claim) -> Vec<String> {
     let class = match claim.verdict {
         Verdict::Reproduced => "reproduced",
@@ -104,7 +104,8 @@ fn readings(readings: &[Reading]) -> String {
     text.map_or_else(String::new, |text| format!("<h2>Readings</h2>\n{text}"))
 }
 
-/// A table of readings and claims, with our numbers and verdicts; `None` if there is only one reading.
+/// Table with our number and verdict for each claim and each interpretation; `None` if there is only one
+/// interpretation.
 fn readings_table(readings: &[Reading]) -> Option<Table> {
     let mut ids: Vec<&str> =
         readings.iter().flat_map(|reading| &reading.claims).map(|claim| claim.id.as_str()).collect();
@@ -189,7 +190,7 @@ fn limits(values: impl Iterator<Item = f64>) -> (f64, f64) {
 fn with_room(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = limits(values);
     let room = (high - low) * ROOM;
-    // If the data is not negative, the axis starts at zero or above.
+    // If no number is negative, the axis does not go below zero.
     (if low >= 0.0 && low - room < 0.0 { 0.0 } else { low - room }, high + room)
 }
 

@@ -1,4 +1,4 @@
-//! The three cases live: TQ over real sockets, and the kernel's TCP with the same content.
+//! The three cases in real time: TQ over real sockets, and the kernel's TCP with the same content.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,7 +12,7 @@ use crate::{ExperimentError, Figure, Results};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 
-/// The parts that can also be run live.
+/// The parts that can also be run live, in real time.
 pub const LIVE: &[Part] = &[Part::Table1, Part::Table4, Part::Table6];
 
 const RUNS: u32 = 3;
@@ -40,20 +40,20 @@ const TABLE6: Compared =
 /// A case and its parameters.
 struct Case {
     texts: [&'static str; 2],
-    /// Length of a run. The simulated runs are longer, because every sensitivity has to complete in them.
+    /// Length of a run. Simulated runs are longer, because all changes of TQ have to complete in them.
     duration: &'static str,
     printed: Printed,
     compared: Compared,
     figure: &'static str,
     title: &'static str,
-    /// The bottleneck shown in charts.
+    /// Name of the bottleneck that the charts show.
     link: &'static str,
     least_delay: f64,
     marks: &'static [(f64, &'static str)],
 }
 
 impl Case {
-    /// The case of a part; `None` if it is only simulated.
+    /// Returns the case of a part; `None` if the part is only simulated.
     fn of(part: Part) -> Option<Self> {
         match part {
             Part::Table1 => Some(Self {
@@ -98,11 +98,11 @@ impl Case {
     }
 }
 
-/// Runs the cases across network namespaces, in real time: 3 minutes for each run of cases I and III, 2 of case II.
-/// `progress` is called with the share done so far. If `stop` is set, the results so far are returned.
+/// Runs the cases across network namespaces, in real time: 3 minutes for each run of cases I and III, 2 minutes for
+/// case II. Calls `progress` with the share of runs done so far. If `stop` is set, returns the results so far.
 ///
 /// # Errors
-/// [`ExperimentError`] if the system refuses namespaces, sockets or threads.
+/// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.
 pub fn run(
     parts: &[Part],
     options: &Options,
@@ -122,7 +122,7 @@ pub fn run(
     Ok(found.live_results("Subramanya 2003", options, ASSUMPTIONS))
 }
 
-/// Both methods in alternation, so that disturbances of the machine affect both.
+/// Runs both methods in turn, so that other load on the machine affects both.
 fn one_case(lab: &LiveLab<'_>, case: &Case, runs: u32, found: &mut Found) -> Result<(), ExperimentError> {
     let scenarios = [case.scenario(0), case.scenario(1)];
     let (mut live, mut simulated) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);

@@ -2,32 +2,33 @@ use super::Mean;
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::Scenario;
 
-/// `T_o`: the length of every content.
+/// `T_o`: the length of every content, in seconds.
 pub(super) const UNHINDERED_S: f64 = 30.0;
 
 /// Results of a run that the claims use (Subramanya 2003, Sec. 4.2).
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    /// Start time of the sources, in s.
+    /// Start time of the sources, in seconds.
     start_s: f64,
-    /// Packets dropped over packets sent.
+    /// Number of dropped packets divided by the number of packets sent.
     pub(super) loss_ratio: f64,
-    /// Eq. 7 for the source that completes last; `None` if a source is not complete by the end of the run.
+    /// Transmission delay (Eq. 7) of the source that completes last; `None` if a source is not complete by the end of
+    /// the run.
     pub(super) delay: Option<f64>,
-    /// Mean of Eq. 7 over the sources that completed.
+    /// Mean transmission delay (Eq. 7) of the sources that completed.
     pub(super) mean_delay: f64,
-    /// Packets dropped so far, with the time in seconds since the start.
+    /// Number of packets dropped so far, over the time in seconds since the start.
     pub(super) losses: Vec<(f64, f64)>,
-    /// Packets waiting at the first bottleneck.
+    /// Number of packets waiting at the first bottleneck, over time.
     pub(super) queue: Vec<(f64, f64)>,
-    /// Its utilisation.
+    /// Utilisation of the first bottleneck, over time.
     pub(super) utilisation: Vec<(f64, f64)>,
-    /// Congestion window of the first flow, if it has one.
+    /// Congestion window of the first flow in segments, over time; empty if the flow has none.
     pub(super) window: Vec<(f64, f64)>,
 }
 
 impl Outcome {
-    /// The results of a run whose flows began at `start_s`, with the bottleneck `link`.
+    /// The results of a run whose flows started at `start_s`; the bottleneck is `link`.
     pub(super) fn of(run: &Run, start_s: f64, link: &str) -> Self {
         let sent: u64 = run.flows.iter().map(|flow| flow.packets_sent).sum();
         let dropped: u64 = run.links.iter().map(|link| link.packets_dropped).sum();
@@ -63,14 +64,14 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Packets dropped between two times.
+    /// Number of packets dropped between two times in seconds.
     pub(super) fn lost(&self, from_s: f64, to_s: f64) -> f64 {
         let by = |at_s: f64| self.losses.iter().take_while(|(at, _)| *at <= at_s).last().map_or(0.0, |(_, lost)| *lost);
         by(to_s) - by(from_s)
     }
 
     /// Share of the packets at the bottleneck that were dropped between two times, in percent; 0 without packets.
-    /// `rate` returns its rate in packets/s at each second.
+    /// `rate` returns the bottleneck's rate in packets/s at a time in seconds.
     pub(super) fn loss_percent_within(&self, (from_s, to_s): (f64, f64), rate: impl Fn(f64) -> f64) -> f64 {
         let within = |at: f64| at > from_s && at <= to_s;
         let pairs = self.utilisation.windows(2).filter(|pair| within(pair[1].0));
@@ -79,9 +80,10 @@ impl Outcome {
         if lost > 0.0 { 100.0 * lost / (lost + served) } else { 0.0 }
     }
 
-    /// Transmission time of case I in excess of its minimum, as a share of `T_o`.
+    /// Transmission time in case I minus its minimum, as a share of `T_o`.
     ///
-    /// The cut at `cut_s` leaves a quarter of the rate: `T_c = cut - start + 4 (T_o - cut + start)`.
+    /// After the cut at `cut_s` a quarter of the rate is left. So the minimum is
+    /// `T_c = cut - start + 4 (T_o - cut + start)`.
     pub(super) fn excess_over_quarter(&self, cut_s: f64) -> Option<f64> {
         let before_s = cut_s - self.start_s;
         let least_s = before_s + 4.0 * (UNHINDERED_S - before_s);
@@ -92,7 +94,7 @@ impl Outcome {
 /// All runs of one method in one case.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// Its name in tables.
+    /// Name of the method in tables.
     pub(super) name: String,
     /// Rate of the content, in Mbit/s.
     pub(super) rate_mbps: f64,
@@ -111,7 +113,7 @@ impl Row {
         Mean::of(&values.unwrap_or_default())
     }
 
-    /// Loss in percent.
+    /// Mean packet loss in percent.
     pub(super) fn loss_percent(&self) -> Mean {
         self.mean(|outcome| Some(100.0 * outcome.loss_ratio))
     }
@@ -120,7 +122,7 @@ impl Row {
         self.mean(|outcome| outcome.delay)
     }
 
-    /// Power (Eq. 9), in Mbit/s.
+    /// Mean power (Eq. 9), in Mbit/s.
     pub(super) fn power(&self) -> Mean {
         self.mean(|outcome| outcome.delay.filter(|delay| *delay > 0.0).map(|delay| self.rate_mbps / delay))
     }
@@ -157,7 +159,7 @@ impl Row {
     }
 }
 
-/// A row of the paper's tables in the format of ours.
+/// A row of the paper's table, in the format of our rows.
 pub(super) fn printed(name: &str, [loss, delay, power]: [f64; 3]) -> Vec<String> {
     let number = |value: f64, decimals: usize| format!("{value:.decimals$}");
     vec![format!("{name}, paper"), number(loss, 3), number(delay, 4), String::new(), number(power, 4), String::new()]
@@ -180,8 +182,8 @@ mod tests {
         }
     }
 
-    /// Table 1: 1.5033 is 0.0033 above 15 s at the full rate and 60 s at a quarter of it. A source that starts 0.1 s
-    /// later sends 0.1 s less before the cut, and takes 0.3 s longer.
+    /// Table 1: 1.5033 is 0.0033 more than 15 s at the full rate and 60 s at a quarter of it cost. A source that starts
+    /// 0.1 s later sends 0.1 s less before the cut, and takes 0.3 s longer.
     #[test]
     fn excess_is_counted_from_what_the_cut_alone_costs() {
         let excess = |start_s, delay| outcome(start_s, Some(delay)).excess_over_quarter(15.0).expect("a delay");
@@ -190,8 +192,8 @@ mod tests {
         assert_eq!(outcome(0.0, None).excess_over_quarter(15.0), None);
     }
 
-    /// In the second half of the second second, half of 10 packets/s are sent, and 3 are lost; in the third, all 10 are
-    /// sent, and 2 lost.
+    /// From 1 s to 2 s, the utilisation is a half, so 5 of 10 packets are sent, and 3 are lost. From 2 s to 3 s, all 10
+    /// are sent, and 2 are lost.
     #[test]
     fn the_loss_of_a_stretch_is_that_of_its_packets() {
         let outcome = outcome(0.0, None);

@@ -7,7 +7,7 @@ pub enum Part {
     Table4,
     /// Table 6 and Fig. 10: four bottlenecks in series.
     Table6,
-    /// Fig. 6 to 8: the size of the buffer.
+    /// Fig. 6 to 8: different buffer sizes.
     Fig6,
 }
 

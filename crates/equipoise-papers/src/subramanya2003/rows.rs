@@ -1,19 +1,19 @@
-//! The runs of a method in cases I and II, which are used beyond their tables.
+//! The runs of one method in cases I and II, which several parts use.
 
 use super::outcome::{Outcome, Row};
 use super::{Lab, parse_with};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
-/// The start times are spread over this many ms: the interval of TQ's reports.
+/// The start times of the runs are spread over this time in ms, the report interval of TQ.
 const SPREAD_MS: f64 = 100.0;
 
-/// The start time of run number `run` of `runs`, in s.
+/// Start time of run number `run` of `runs`, in seconds.
 fn start_s(run: u32, runs: u32) -> f64 {
     (SPREAD_MS * f64::from(run) / f64::from(runs)).round() / 1e3
 }
 
-/// Runs of case I, with start times spread over a report interval.
+/// Runs case I, with start times spread over one report interval.
 pub(super) fn case1(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
     let scenario = |run: u32| {
         let start = Override::set("flow.cbr-2.start", format!("{} ms", 1e3 * start_s(run, runs)));
@@ -25,7 +25,7 @@ pub(super) fn case1(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override
     Ok(Row::new(name, &scenario(0), outcomes.collect()))
 }
 
-/// Runs of case II.
+/// Runs case II.
 pub(super) fn case2(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
     let scenario = parse_with(text, overrides);
     let outcomes = lab.runs(&scenario, runs, |run| Outcome::of(run, 0.0, "Link0"))?;

@@ -1,4 +1,4 @@
-//! The scenarios of the three cases, what they compare, and other readings.
+//! The scenarios of the three cases, the compared methods, and other interpretations.
 
 use equipoise_lab::scenario::Override;
 
@@ -12,12 +12,12 @@ pub(super) const CASE1: [&str; 2] = [scenario!("case1-tq"), scenario!("case1-new
 pub(super) const CASE2: [&str; 2] = [scenario!("case2-tq"), scenario!("case2-newreno")];
 pub(super) const CASE3: [&str; 2] = [scenario!("case3-tq"), scenario!("case3-newreno")];
 
-/// Name of the main reading.
+/// Name of the main interpretation.
 pub(super) const MAIN: &str = "ns-2's window of 20; k_v = 0.5, T = 100 ms, x_d = 5";
-/// Name of the reading with [`unlimited`].
+/// Name of the interpretation with the override [`unlimited`].
 pub(super) const UNLIMITED: &str = "NewReno's window without a limit";
 
-/// `NewReno` without a limit from the receive window, in place of ns-2's default.
+/// Override: `NewReno`'s window is not limited by the receive window, in place of ns-2's default.
 pub(super) fn unlimited() -> Override {
     Override::remove("flow.*.tcp.receive_window")
 }

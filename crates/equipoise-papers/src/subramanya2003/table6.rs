@@ -8,7 +8,7 @@ use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 20;
 pub(super) const PAPER: Printed = Printed { table: "Table 6", values: [[0.0, 0.6587, 6.9984], [0.42, 0.6643, 6.968]] };
-/// With the routing of the scenarios, in a fluid model.
+/// Minimum transmission delay with the scenarios' routing, computed in a fluid model.
 #[cfg(feature = "live")]
 pub(super) const LEAST_DELAY: f64 = 0.987;
 
@@ -20,20 +20,20 @@ const LOSSLESS: Spec =
 #[cfg(test)]
 pub(super) const CLAIMS: [Spec; 1] = [LOSSLESS];
 
-/// Another reading of case III.
+/// An interpretation of case III other than the main one.
 struct Change {
     name: &'static str,
-    /// Overrides for each of [`METHODS`]; `None` if it is as in the main reading.
+    /// Overrides for each of [`METHODS`]; `None` if the method is unchanged, as in the main interpretation.
     overrides: [Option<Vec<Override>>; 2],
-    /// Whether the reading was chosen because it fits.
+    /// Whether the interpretation was chosen because it fits the paper's results.
     is_fitted: bool,
 }
 
-/// A parking lot: the sources of 2 and 1 Mbit/s use all four links, and each link has one more source: the videos, and
-/// 0.5 Mbit/s.
+/// A parking-lot topology: the sources of 2 and 1 Mbit/s use all four links. Each link has one more source: one of the
+/// videos, or the source of 0.5 Mbit/s.
 ///
-/// The cuts alone then cost a transmission delay of 0.645. Some hundred routings are as close to Table 6, and this is
-/// the simplest.
+/// In this topology the cuts alone cause a transmission delay of 0.645. Some hundred topologies are equally close to
+/// Table 6, and this is the simplest.
 fn parking_lot() -> Override {
     Override::set("flow.\"cbr-0.5\".path", ["S6", "Link3", "D6"].map(Value::from).to_vec())
 }
@@ -71,7 +71,7 @@ fn judged(rows: [&Row; 2], runs: u32, is_fitted: bool) -> Vec<Claim> {
     found
 }
 
-/// Table 6 and Fig. 10, and their results with other readings.
+/// Runs Table 6 and Fig. 10, and their claims under other interpretations.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let row = |name: &str, method: usize, overrides: &[Override]| {

@@ -1,16 +1,16 @@
-//! The recorded videos cited by the paper, if the machine has them.
+//! The recorded videos that the paper cites, if this machine has them.
 
 use std::path::PathBuf;
 
 use equipoise_lab::scenario::Override;
 
-/// Name of the reading.
+/// Name of the interpretation with recorded videos.
 pub(super) const RECORDED: &str = "recorded videos";
-/// The flows and their files in `EQUIPOISE_TEST_DATA`.
+/// Flows, and the file of each in the folder `EQUIPOISE_TEST_DATA`.
 const FILES: [(&str, &str); 3] =
     [("star-wars", "star-wars-iv.txt.gz"), ("jurassic", "jurassic-park.txt.gz"), ("soccer", "soccer.txt.gz")];
 
-/// The overrides that use recorded videos at the same rates; `None` if the files are missing.
+/// The overrides for recorded videos with the same mean rates; `None` if the files are missing.
 pub(super) fn found() -> Option<Vec<Override>> {
     let folder = PathBuf::from(std::env::var_os("EQUIPOISE_TEST_DATA")?).join("video");
     let mut overrides = Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn found() -> Option<Vec<Override>> {
     Some(overrides)
 }
 
-/// The text about them in a figure.
+/// The text about the recorded videos in a figure.
 pub(super) fn words() -> &'static str {
     if found().is_some() {
         "The recorded videos stand in EQUIPOISE_TEST_DATA; each run begins them at another place."

@@ -14,10 +14,10 @@ use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
 const RUNS: u32 = 10;
-/// Many TPBA flows and as many TCP flows.
+/// Numbers of TPBA flows; each scenario also has the same number of TCP flows.
 const PAIRS: [usize; 4] = [1, 2, 4, 8];
 const MANY_S: f64 = 200.0;
-/// One-way delay target of AP: a tenth of the delay of a full queue, on a path of 6 ms.
+/// AP's one-way delay target in ms: a tenth of the delay of a full queue, on a path with a one-way delay of 6 ms.
 const AP_TARGET_MS: i64 = 50;
 
 const fn ours(id: &'static str, statement: &'static str) -> Spec {
@@ -29,9 +29,9 @@ const MANY: Spec = ours(
     "Fairness among eight TPBA and eight TCP flows whose windows are open; rates are means over seconds.",
 )
 .unit("Jain's index");
-/// RAP as defined by its authors.
+/// Name of the variant of RAP in which the receiver acknowledges every packet.
 const ACKNOWLEDGED: &str = "RAP, every packet acknowledged";
-/// TCP's windows and the name of flow 3.
+/// TCP's window in segments, name of flow 3, and claim.
 const SHARES: [(u64, &str, Spec); 8] = [
     (
         PAPER_WINDOW,
@@ -85,16 +85,17 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * cases as u32
 }
 
-/// The paper's future work, and later laws for comparison.
+/// Runs the paper's future work, and newer controllers for comparison.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     many(lab, found)?;
     compare(lab, found)?;
     ceiling(lab, found)
 }
 
-/// The paper's improvements, all three (Tobe 1999, Sec. 4 and 7).
+/// Overrides for all three improvements of the paper (Tobe 1999, Sec. 4 and 7).
 ///
-/// Ours: reductions within a round trip of a full queue count as one; without any, the interval is the paper's second.
+/// Our choice: window reductions within one round-trip time over a full queue count as one. Without reductions, an
+/// interval lasts 1 s, as in the paper.
 fn improved() -> Vec<Override> {
     let texts = |pairs: [(&str, &str); 2]| pairs.map(|(key, text)| (key.to_owned(), Value::from(text))).into();
     let between: BTreeMap<String, Value> = texts([("at_least", "600 ms"), ("at_most", "1 s")]);
@@ -108,7 +109,7 @@ fn improved() -> Vec<Override> {
     ]
 }
 
-/// AP in place of the paper's law of running periods, with the same minimum rate.
+/// Overrides for AP in place of the paper's control law in running periods, with the same minimum rate.
 fn governed_by_ap() -> Vec<Override> {
     vec![
         Override::set("flow.\"flow 3\".pair.law.name", "ap"),
@@ -118,13 +119,13 @@ fn governed_by_ap() -> Vec<Override> {
     ]
 }
 
-/// Replaces flow `index` by TCP: a copy of flow `like`.
+/// Replaces flow `index` by a copy of the TCP flow `like`.
 fn with_tcp(scenario: Scenario, index: usize, like: usize) -> Scenario {
     let tcp = scenario.flows.get(like).cloned();
     tcp.map(|tcp| with_flow_like(scenario.clone(), index, &tcp)).unwrap_or(scenario)
 }
 
-/// The setting of Sec. 6.2 with each rival as flow 3.
+/// The setting of Sec. 6.2, with each compared controller as flow 3.
 fn rivals() -> Vec<(&'static str, Scenario)> {
     vec![
         ("TPBA", parse(FIG22)),
@@ -137,7 +138,7 @@ fn rivals() -> Vec<(&'static str, Scenario)> {
     ]
 }
 
-/// One TCP flow with an unlimited window, with each of the flows as flow 1.
+/// One TCP flow with an unlimited window; flow 1 is each of the compared controllers in turn.
 fn ceilings() -> Vec<(&'static str, Scenario)> {
     let tpba = |scenario: Scenario| {
         let pair = with_window(scenario, OPEN_WINDOW).flows.swap_remove(2);
@@ -151,7 +152,7 @@ fn ceilings() -> Vec<(&'static str, Scenario)> {
     ]
 }
 
-/// Mean rate of the first flows over that of the others.
+/// Ratio of the mean rate of the first `media` flows to that of the other flows.
 fn share(trace: &Trace, media: usize, stretch: (f64, f64)) -> f64 {
     let mean = |flows: std::ops::Range<usize>| {
         let count = flows.len() as f64;
@@ -160,7 +161,7 @@ fn share(trace: &Trace, media: usize, stretch: (f64, f64)) -> f64 {
     mean(0..media) / mean(media..trace.rates.len())
 }
 
-/// `pairs` flow pairs, started 0.1 s apart, and as many TCP flows.
+/// The scenario with `pairs` flow pairs, started 0.1 s apart, and the same number of TCP flows.
 fn many_flows(pairs: usize) -> Scenario {
     let mut scenario = parse(FIG19);
     scenario.duration = Span::from_secs(MANY_S as i64);
@@ -238,7 +239,7 @@ fn compare(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// AP with one TCP flow whose window is unlimited.
+/// Runs AP with one TCP flow whose window is unlimited.
 fn ceiling(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();

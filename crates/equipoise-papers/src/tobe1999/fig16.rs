@@ -1,4 +1,4 @@
-//! Fig. 16: a loss over RTP appears as a large inter-arrival time, and the next probing period restores the rate.
+//! Fig. 16: a loss over RTP causes a large inter-arrival time, and the next probing period restores the rate.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,15 @@ use crate::Claim;
 use equipoise_lab::scenario::{Override, Scenario, Value};
 use equipoise_lab::sim::SimError;
 
-/// The paper shows one run.
+/// Number of runs; the paper shows one.
 const RUNS: u32 = 10;
 const DURATION_S: f64 = 40.0;
-/// Ours: for one second in the first running period, the noise has the whole rate of the bottleneck. The cause of the
-/// paper's loss is unknown.
+/// Start and end of a burst, in seconds. Our choice, because the cause of the paper's loss is unknown: for one second
+/// in the first running period, the noise traffic has the whole rate of the bottleneck.
 const BURST_S: f64 = 9.0;
 const BURST_END_S: f64 = 10.0;
-/// Gaps before the burst, and from its start until a second after it.
+/// The intervals whose gaps are compared, in seconds: before the burst, and from the burst's start to 1 s after its
+/// end.
 const BEFORE: Stretch = (7.0, BURST_S);
 const BURST: Stretch = (BURST_S, BURST_END_S + 1.0);
 
@@ -44,7 +45,7 @@ pub(super) fn planned_with_gaps(options: &Options) -> u32 {
     fig10::planned(options) + Testbed::runs_of_all(options, RUNS)
 }
 
-/// Fig. 12 and 16.
+/// Runs Fig. 12 and 16.
 pub(super) fn run_with_gaps(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     fig10::gaps(lab, found)?;
     read_all(found, |testbed| {
@@ -54,7 +55,7 @@ pub(super) fn run_with_gaps(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimE
     })
 }
 
-/// Fig. 10 without flow 2, and with a burst of the noise.
+/// The scenario of Fig. 10 without flow 2, and with a burst of the noise traffic.
 fn scenario() -> Scenario {
     let step = |at: f64, rate: &str| {
         let texts = [("at".to_owned(), Value::from(format!("{at} s"))), ("rate".to_owned(), Value::from(rate))];
@@ -64,11 +65,11 @@ fn scenario() -> Scenario {
     parse_with(FIG10, &[Override::remove("flow.\"flow 2\""), Override::set("flow.noise.source.steps", steps)])
 }
 
-/// Index of the flow pair; flow 1 is TCP.
+/// Index of the flow pair among the flows; flow 1 is TCP.
 const PAIR: usize = 1;
 
-/// The running period of the burst, and the next; `None` if the burst met a probing period, or came too soon after its
-/// start.
+/// The running period with the burst, and the next one. `None` if the burst came in a probing period, or too soon after
+/// the start of the running period.
 fn periods(trace: &Trace) -> Option<[Stretch; 2]> {
     let periods = running_periods(trace, DURATION_S);
     let hit = periods.iter().position(|(from, to)| *from <= BEFORE.0 && *to >= BURST_END_S)?;

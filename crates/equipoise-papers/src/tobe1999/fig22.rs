@@ -1,4 +1,4 @@
-//! Fig. 20 and 22 to 28: one run of each, and how fast TPBA responds to the change.
+//! Fig. 20 and 22 to 28: one run of each case, and how fast TPBA responds to the change.
 
 use super::fig29::{CASES, CHANGE_S};
 use super::setting::{Testbed, Trace, run_all};
@@ -7,11 +7,11 @@ use crate::{Claim, Figure};
 use equipoise_lab::result::PairTransport;
 use equipoise_lab::sim::SimError;
 
-/// Tobe 1999, Sec. 6.2: ten trials of each case.
+/// Number of runs of each case: ten trials (Tobe 1999, Sec. 6.2).
 const RUNS: u32 = 10;
-/// The two lengths of the running period: 10 s and 30 s.
+/// Indices of the two lengths of the running period, 10 s and 30 s.
 const LENGTHS: [usize; 2] = [0, 2];
-/// Cases for which the paper shows a run, with the figure.
+/// Indices of the cases for which the paper shows a run, with the figure.
 const SHOWN: [(usize, &str); 8] = [
     (8, "Fig. 20"),
     (0, "Fig. 22"),
@@ -75,7 +75,7 @@ fn response(lab: &Lab<'_>, testbed: &Testbed) -> Result<Claim, SimError> {
     ))
 }
 
-/// Time from the change until the next running period begins.
+/// Time in seconds from the change until the beginning of the next running period.
 pub(super) fn response_s(trace: &Trace, change_s: f64) -> f64 {
     let next = trace.began.iter().find(|began| began.at_s > change_s && began.over == PairTransport::Rtp);
     next.map_or(f64::NAN, |began| began.at_s - change_s)

@@ -1,5 +1,5 @@
-//! Fig. 10 and 11, and 14 and 15 over the long path, with real sockets: a flow pair and the kernel's TCP, live, with
-//! the simulated curves for comparison.
+//! Fig. 10, 11, 14 and 15 in real time, with real sockets: a flow pair and the kernel's TCP. The simulated curves are
+//! shown for comparison.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,11 +16,11 @@ use equipoise_lab::result::{PairHost, PairResult, PairTransport, Run};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 
-/// The kernel's congestion controls for all flows of a case, including the pair's TCP.
+/// The kernel's congestion controls. All flows of a case use the same one, including the pair's TCP.
 const CONTROLS: [&str; 2] = ["reno", "cubic"];
-/// The paper shows one run.
+/// Number of runs; the paper shows one.
 const RUNS: u32 = 1;
-/// Flow 2 runs from 10 to 25 s (Tobe 1999, Sec. 6.1); shorter for a quick look.
+/// Flow 2 is active from 10 to 25 s (Tobe 1999, Sec. 6.1). A quick look is shorter.
 const VISIT: Visit = Visit { second: (10.0, 25.0), duration_s: 40.0 };
 const QUICK: Visit = Visit { second: (10.0, 18.0), duration_s: 24.0 };
 const ASSUMPTIONS: &[&str] = &[
@@ -37,19 +37,19 @@ const ASSUMPTIONS: &[&str] = &[
      there is no simulated cubic in this setting.",
 ];
 
-/// The path, and the limit of the connections' windows.
+/// The path, and the limit of TCP's windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setting {
-    /// Fig. 10 and 11: 12 ms, the paper's windows.
+    /// Fig. 10 and 11: a round-trip time of 12 ms, and the paper's windows.
     Short,
-    /// The same path with unlimited windows, which are not in the paper.
+    /// A round-trip time of 12 ms and unlimited windows, which the paper does not have.
     Open,
-    /// Fig. 14 and 15: 160 ms, the paper's windows.
+    /// Fig. 14 and 15: a round-trip time of 160 ms, and the paper's windows.
     Long,
 }
 
 impl Setting {
-    /// In the order of [`SPECS`]. A quick look has only the first.
+    /// All settings, in the order of [`SPECS`]. A quick look has only the first setting.
     const ALL: [Self; 3] = [Self::Short, Self::Open, Self::Long];
 
     const fn window(self) -> &'static str {
@@ -60,31 +60,31 @@ impl Setting {
         if matches!(self, Self::Long) { LONG } else { SHORT }
     }
 
-    /// The text for titles.
+    /// Returns the text for titles.
     fn words(self) -> String {
         format!("{} ms, windows: {}", self.round_trip().as_millis_f64(), self.window())
     }
 }
 
-/// The congestion control and the setting.
+/// A case: a congestion control and a setting.
 #[derive(Clone, Copy)]
 struct Case {
     control: &'static str,
     setting: Setting,
 }
 
-/// What was found of a case.
+/// Results of a case.
 struct Outcome {
     case: Case,
     visit: Visit,
     live: Vec<Run>,
     simulated: Trace,
-    /// Why there is no live run, if so.
+    /// Why there is no live run; `None` if there is one.
     unavailable: Option<String>,
 }
 
 impl Case {
-    /// The scenario of Fig. 10 over the case's path, with the kernel's congestion control and other times.
+    /// Fig. 10's scenario over the case's path, with the kernel's congestion control and the times of `visit`.
     fn scenario(self, visit: Visit) -> Scenario {
         let seconds = |seconds: f64| format!("{seconds} s");
         let mut overrides = vec![
@@ -105,15 +105,14 @@ impl Case {
     }
 }
 
-/// Runs Fig. 10 and 14 across network namespaces, in real time: 40 s for each run of each of six cases, or 24 s of two
-/// for a quick look. `progress` is called with the share done so far. If `stop` is set, the results so far are
-/// returned.
+/// Runs Fig. 10 and 14 across network namespaces, in real time: six cases of 40 s for each run, or two cases of 24 s
+/// for a quick look. Calls `progress` with the share of runs done so far. If `stop` is set, returns the results so far.
 ///
-/// If the kernel lacks a congestion control, it is left out, and the figure says so. `window_control` returns the means
-/// to set the window of a pair over the congestion control of that name.
+/// If the kernel lacks a congestion control, its cases are left out, and the figure says so. `window_control` returns
+/// the function that sets the window of a pair's TCP, for a congestion control name.
 ///
 /// # Errors
-/// [`ExperimentError`] if the system refuses namespaces, sockets or threads.
+/// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.
 pub fn run(
     options: &Options,
     window_control: &dyn Fn(&str) -> Option<WindowControl>,
@@ -130,7 +129,7 @@ pub fn run(
     Ok(found.live_results("Tobe 1999", options, ASSUMPTIONS))
 }
 
-/// All live runs of a case, and one simulated run.
+/// Runs all live runs of a case, and one simulated run.
 fn outcome(lab: &LiveLab<'_>, case: Case, visit: Visit, runs: u32) -> Result<Outcome, ExperimentError> {
     let (scenario, seed) = (case.scenario(visit), lab.options.seed);
     let simulated = Trace::of(&sim::simulate(&seeded(&scenario, seed), seed, &mut |_| {})?);
@@ -139,18 +138,18 @@ fn outcome(lab: &LiveLab<'_>, case: Case, visit: Visit, runs: u32) -> Result<Out
     Ok(Outcome { case, visit, live, simulated, unavailable })
 }
 
-/// Time from second `change` until the pair has probed again, that is, until its next running period.
+/// Time in seconds from `change` until the pair has probed again, which is the start of its next running period.
 fn response_s(trace: &Trace, change: f64) -> Option<f64> {
     let next = trace.began.iter().find(|began| began.at_s > change && began.over == PairTransport::Rtp)?;
     Some(next.at_s - change)
 }
 
-/// The time in which all three flows are active and have settled.
+/// The interval in which all three flows are active and their rates have settled, in seconds.
 const fn together(visit: Visit) -> (f64, f64) {
     (visit.second.0 + 3.0, visit.second.1)
 }
 
-/// The pair's mean rate over that of the TCP flows, while all are active.
+/// Ratio of the pair's mean rate to that of the TCP flows while all are active.
 fn share(trace: &Trace, visit: Visit) -> f64 {
     let [first, second, pair] = [0, 1, 2].map(|flow| mean_rate(trace, flow, together(visit)));
     pair / f64::midpoint(first, second)
@@ -164,7 +163,7 @@ const fn fair_open(id: &'static str, statement: &'static str) -> Spec {
     Spec::shown(id, "Fig. 11", statement).unit("Jain's index").ours()
 }
 
-/// By the kernel's congestion control and the setting.
+/// The claims, by the kernel's congestion control and then by the setting.
 const SPECS: [[Spec; 3]; 2] = [
     [
         fair(
@@ -234,7 +233,7 @@ fn charts(outcome: &Outcome) -> Vec<Plot> {
         .live
         .first()
         .map(|run| rates_chart(&format!("Live beside {control}, {setting}"), &Trace::of(run), 1.0, &names));
-    // One simulated curve for each setting.
+    // Each setting has only one simulated curve.
     let simulated = (control == CONTROLS[0])
         .then(|| rates_chart(&format!("Simulated beside Reno, {setting}"), &outcome.simulated, 1.0, &names));
     live.into_iter().chain(simulated).collect()
@@ -300,12 +299,12 @@ fn number(value: f64, decimals: usize) -> String {
     if value.is_finite() { format!("{value:.decimals$}") } else { "–".to_owned() }
 }
 
-/// The results of a run's flow pairs.
+/// The results of all flow pairs in a run.
 fn pairs(run: &Run) -> impl Iterator<Item = &PairResult> {
     run.flows.iter().filter_map(|flow| flow.pair.as_ref())
 }
 
-/// Maximum segments in flight of a TCP flow.
+/// Maximum number of segments in flight of any TCP flow.
 fn most_in_flight(run: &Run) -> u64 {
     let samples = run.flows.iter().filter_map(|flow| flow.tcp.as_ref()).flat_map(|tcp| &tcp.samples);
     samples.map(|sample| sample.in_flight_segments).max().unwrap_or(0)

@@ -1,13 +1,13 @@
-//! Values that the paper derives from the rates: fairness and the three deviations of its Sec. 6.2.
+//! Values that the paper computes from the rates: fairness, and the three deviations of its Sec. 6.2.
 
 use super::setting::{AduSeen, Trace};
 use equipoise_lab::result::PairTransport;
 use equipoise_lab::statistics::jain;
 
-/// From one second to another.
+/// An interval of a run: its start and end, in seconds.
 pub(super) type Stretch = (f64, f64);
 
-/// Mean rate of a flow within a stretch of seconds, in bit/s.
+/// Mean rate of a flow in an interval, in bit/s.
 pub(super) fn mean_rate(trace: &Trace, flow: usize, (from, to): Stretch) -> f64 {
     let rates = trace.rates.get(flow).map(Vec::as_slice).unwrap_or_default();
     let to = (to as usize).min(rates.len());
@@ -15,7 +15,7 @@ pub(super) fn mean_rate(trace: &Trace, flow: usize, (from, to): Stretch) -> f64 
     within.iter().sum::<f64>() / within.len() as f64
 }
 
-/// Mean fairness of these flows over the seconds of a stretch.
+/// Mean of these flows' fairness in each second of an interval.
 pub(super) fn mean_fairness(trace: &Trace, flows: &[usize], (from, to): Stretch) -> f64 {
     let seconds = from.ceil() as usize..to.floor() as usize;
     let at = |second: usize| -> Vec<f64> {
@@ -25,13 +25,13 @@ pub(super) fn mean_fairness(trace: &Trace, flows: &[usize], (from, to): Stretch)
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Running periods of the flow pair, with start and end; the last may be unfinished.
+/// Start and end of the flow pair's running periods, in seconds; the last period may be cut by the end of the run.
 pub(super) fn running_periods(trace: &Trace, end: f64) -> Vec<Stretch> {
     let starts = trace.began.iter().enumerate().filter(|(_, began)| began.over == PairTransport::Rtp);
     starts.map(|(place, began)| (began.at_s, trace.began.get(place + 1).map_or(end, |next| next.at_s))).collect()
 }
 
-/// Inter-arrival times of ADUs: at switches, within probing and within running periods, in s.
+/// Inter-arrival times of ADUs in seconds: at switches, within probing periods, and within running periods.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Gaps {
     pub(super) at_switches: Vec<f64>,
@@ -39,7 +39,8 @@ pub(super) struct Gaps {
     pub(super) running: Vec<f64>,
 }
 
-/// Gaps between the ADUs delivered from `from` on. The one before a period's first ADU is at a switch.
+/// Computes the gaps between ADUs delivered from `from` seconds on. A gap before the first ADU of a period is a gap at
+/// a switch.
 pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
     let firsts: std::collections::BTreeSet<u64> = trace.began.iter().map(|began| began.first_adu).collect();
     let mut gaps = Gaps::default();
@@ -58,20 +59,21 @@ pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
 /// The paper's three deviations, in bit/s (Tobe 1999, Sec. 6.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Deviations {
-    /// Largest range of one flow's rate in the steady state: `δR_intra`.
+    /// Maximum over the flows of the range of one flow's rate in the steady state: `δR_intra`.
     pub(super) intra: f64,
-    /// Largest difference of two flows' mean rates in the steady state: `δR_ave1`.
+    /// Maximum difference between two flows' mean rates in the steady state: `δR_ave1`.
     pub(super) average: f64,
-    /// The largest difference among four flows after the change: `δR_ave2`.
+    /// Maximum difference between two of the four flows' mean rates after the change: `δR_ave2`.
     pub(super) average_after: f64,
 }
 
-/// Steady means that rates change by less than this over ten seconds, in bit/s. Used if flow 3 never reaches the others
-/// (Tobe 1999, Sec. 6.2).
+/// A rate is steady if it stays within this range, in bit/s, for `STEADY_S` seconds. This is used if flow 3 never
+/// reaches the rate of flow 1 or 2 (Tobe 1999, Sec. 6.2).
 const STEADY_BPS: f64 = 20_000.0;
 const STEADY_S: usize = 10;
 
-/// The deviations of flows 1 to 4 (here 0 to 3); flow 4 begins at second `change`. `None` without a steady state.
+/// Computes the deviations of flows 1 to 4 (indices 0 to 3); flow 4 starts at second `change`. `None` without a steady
+/// state.
 pub(super) fn deviations(rates: &[Vec<f64>], change: usize) -> Option<Deviations> {
     let [first, second, third, fourth] = rates else { return None };
     let reaches = |flow: &[f64], from: usize, to: usize| {
@@ -93,7 +95,7 @@ pub(super) fn deviations(rates: &[Vec<f64>], change: usize) -> Option<Deviations
     })
 }
 
-/// The first second after ten in which the rate hardly changed.
+/// The first second at the end of ten seconds in which the rate was steady.
 pub(super) fn steady(rates: &[f64], end: usize) -> Option<usize> {
     (STEADY_S..end).find(|&second| {
         let ten = &rates[second - STEADY_S..=second];
@@ -106,7 +108,8 @@ pub(super) fn steady(rates: &[f64], end: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Flow 3 climbs by 100 a second and reaches flow 2 in second 3; flow 4 joins in second 8 and reaches it in second 9.
+    /// Flow 3 rises by 100 bit/s per second and reaches flow 2 in second 3; flow 4 starts in second 8 and reaches flow
+    /// 2 in second 9.
     #[test]
     fn the_deviations_of_a_small_example() {
         let first = vec![500.0, 500.0, 500.0, 400.0, 500.0, 450.0, 450.0, 450.0, 300.0, 300.0];
@@ -114,7 +117,8 @@ mod tests {
         let third = vec![0.0, 100.0, 200.0, 300.0, 350.0, 350.0, 350.0, 350.0, 350.0, 350.0];
         let fourth = vec![0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 250.0, 310.0];
         let found = deviations(&[first, second, third, fourth], 8).expect("a steady state");
-        // Flow 1 ranges over 100, flow 3 over 50; means from second 3 to 7: 450, 300, 340; in second 9: 300 to 350.
+        // Flow 1 has a range of 100, flow 3 of 50. Mean rates from second 3 to 7: 450, 300, 340; in second 9: 300 to
+        // 350.
         assert!((found.intra - 100.0).abs() < 1e-9 && (found.average - 150.0).abs() < 1e-9, "{found:?}");
         assert!((found.average_after - 50.0).abs() < 1e-9, "{found:?}");
     }
@@ -123,7 +127,8 @@ mod tests {
     fn a_flow_that_never_reaches_the_others_is_steady_where_it_stays() {
         let climbing: Vec<_> =
             (0..40).map(|second| if second < 15 { 10_000.0 * f64::from(second) } else { 150_000.0 }).collect();
-        // From 14 on: ten seconds from 14 to 24 differ by 10 000; from 13 on by 20 000, which is not less.
+        // From second 14 to 24 the rate has a range of 10 000 bit/s. From second 13 on it is 20 000, which is not below
+        // the limit.
         assert_eq!(steady(&climbing, 40), Some(24));
         let others = vec![500_000.0; 40];
         let late: Vec<_> = (0..40).map(|second| if second < 30 { 0.0 } else { 600_000.0 }).collect();

@@ -1,4 +1,4 @@
-//! Tobe 1999: the experiments of Sec. 3 and 6, and our results beyond them.
+//! Tobe 1999: the experiments of Sec. 3 and 6, and experiments beyond the paper.
 
 mod acknowledged;
 mod beyond;
@@ -26,7 +26,7 @@ use self::setting::{Testbed, Trace};
 #[cfg(feature = "live")]
 pub use live::run as run_live;
 
-/// The parts that can also be run live.
+/// The parts that can also be run live, in real time.
 pub const LIVE: &[Part] = &[Part::Fig10];
 
 /// A part of the paper that can be run alone.
@@ -34,19 +34,19 @@ pub const LIVE: &[Part] = &[Part::Fig10];
 pub enum Part {
     /// Fig. 3: LDA with two TCP flows.
     Fig3,
-    /// Fig. 10, 11, 14 to 18: rates and fairness of TPBA, over a short and a long path; with Fig. 12 and 16.
+    /// Fig. 10, 11 and 14 to 18: rates and fairness of TPBA, over a short and a long path.
     Fig10,
     /// Fig. 12 and 16: inter-arrival times of ADUs.
     Fig12,
-    /// Fig. 19: fairness over the number of TCP connections.
+    /// Fig. 19: fairness as a function of the number of TCP connections.
     Fig19,
-    /// Table 3: response to a change.
+    /// Table 3: time to respond to a change.
     Table3,
     /// Fig. 20 and 22 to 28: rates of the cases of Table 4.
     Fig22,
-    /// Fig. 29 to 31: the deviations of all cases of Table 4; with the claim of Fig. 28.
+    /// Fig. 29 to 31: the deviations in all cases of Table 4, and the claim about Fig. 28.
     Fig29,
-    /// Beyond the paper: its Sec. 8 and later comparators.
+    /// Beyond the paper: the future work of its Sec. 8, and newer controllers for comparison.
     Beyond,
 }
 
@@ -56,7 +56,7 @@ impl Part {
         [Self::Fig3, Self::Fig10, Self::Fig12, Self::Fig19, Self::Table3, Self::Fig22, Self::Fig29, Self::Beyond];
 }
 
-/// The paper's claims with the main reading, and our results beyond it, in the order of the results.
+/// The paper's claims under the main interpretation, and claims beyond the paper, in the order of the results.
 #[cfg(test)]
 pub(crate) const CLAIMS: &[&[Spec]] = &[
     &fig3::CLAIMS,
@@ -85,7 +85,7 @@ impl Part {
     }
 }
 
-/// Runs parts of the paper. `progress` is called with the share done so far.
+/// Runs parts of the paper. Calls `progress` with the share of runs done so far.
 ///
 /// # Errors
 /// [`SimError`] if a run fails, which is a bug.
@@ -118,7 +118,7 @@ const ASSUMPTIONS: &[&str] = &[
      acknowledgements of a TCP host with selective acknowledgements, which paces by its rate and sends again what was lost.",
 ];
 
-/// A chart of the rates of all flows.
+/// A chart with the rates of all flows over time.
 fn rates_chart(title: &str, trace: &Trace, interval_s: f64, names: &[&str]) -> Plot {
     let layer = |(rates, name): (&Vec<f64>, &&str)| {
         let points = rates.iter().enumerate().map(|(at, bps)| ((at as f64 + 1.0) * interval_s, bps / 1e3));
@@ -134,7 +134,7 @@ fn rates_chart(title: &str, trace: &Trace, interval_s: f64, names: &[&str]) -> P
     }
 }
 
-/// Adds claims to a reading, which may already have claims of other parts.
+/// Adds claims to an interpretation, which may already have claims from other parts.
 fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     match found.readings.iter_mut().find(|reading| reading.name == name) {
         Some(reading) => reading.claims.extend(claims),
@@ -142,7 +142,7 @@ fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     }
 }
 
-/// The claims of a part with every reading of the testbed, the main one first.
+/// Adds the claims of a part under every interpretation of the testbed; the main interpretation comes first.
 fn read_all(
     found: &mut Found,
     mut judged: impl FnMut(&Testbed) -> Result<Vec<Claim>, SimError>,
@@ -157,12 +157,12 @@ fn read_all(
     Ok(())
 }
 
-/// All of them; empty if one is missing, because then a claim on all of them is not possible.
+/// All estimates; empty if one is missing, because a claim about all of them is then not possible.
 fn whole(cells: impl IntoIterator<Item = Option<Estimate>>) -> Vec<Estimate> {
     cells.into_iter().collect::<Option<_>>().unwrap_or_default()
 }
 
-/// Mean and interval of the runs' values; runs without a value are left out.
+/// Mean of the runs' values, with its confidence interval; runs without a value are left out.
 fn mean_of(values: impl IntoIterator<Item = f64>) -> Option<Estimate> {
     mean_95(&values.into_iter().filter(|value| value.is_finite()).collect::<Vec<_>>())
 }

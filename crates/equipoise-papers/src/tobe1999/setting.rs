@@ -1,4 +1,4 @@
-//! The testbed of Tobe 1999, Fig. 1 and 8, and the values taken from a run on it.
+//! The testbed of Tobe 1999, Fig. 1 and 8, and the values that are taken from its runs.
 
 use equipoise::units::Span;
 use equipoise_lab::result::{PairTransport, Run};
@@ -18,20 +18,21 @@ pub(super) const TABLE3: &str = include_str!("../../scenarios/tobe1999/table3.to
 pub(super) const RIVALS: &str = include_str!("../../scenarios/tobe1999/beyond-rivals.toml");
 pub(super) const CEILING: &str = include_str!("../../scenarios/tobe1999/beyond-ceiling.toml");
 
-/// FreeBSD 2.2's default socket buffers, 16 kB, in segments of 1460 bytes.
+/// TCP's window: the default socket buffer of FreeBSD 2.2, 16 kB, in segments of 1460 bytes.
 pub(super) const PAPER_WINDOW: u64 = 11;
-/// A window that never limits, as with today's hosts.
+/// TCP's window in segments if it never limits a flow, as with today's hosts.
 pub(super) const OPEN_WINDOW: u64 = 1 << 20;
-/// RTCP's random numbers of run `n` follow from `n` times this, and the index of the flow.
+/// Distance between the RTCP seeds of two runs. The seed of a flow is the run's number times this, plus the flow's
+/// index.
 const SEEDS_A_RUN: u64 = 1000;
 
-/// What the paper does not print about its testbed: TCP's windows, and the bottleneck's queue.
+/// Properties of the testbed that the paper does not state: TCP's windows and the bottleneck's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Testbed {
     pub(super) name: &'static str,
-    /// In segments.
+    /// TCP's window in segments.
     window: u64,
-    /// In bytes of IP packets; `None` for the scenarios' 100 packets.
+    /// The bottleneck's queue in bytes of IP packets; `None` for the scenarios' 100 packets.
     queue: Option<&'static str>,
 }
 
@@ -42,7 +43,7 @@ const fn testbed(name: &'static str, window: u64, queue: &'static str) -> Testbe
 impl Testbed {
     pub(super) const MAIN: Self =
         Self { name: "windows of 16 kB, a queue of 100 packets", window: PAPER_WINDOW, queue: None };
-    /// The main reading first. A queue in bytes is that of an ATM card.
+    /// All interpretations; the main interpretation comes first. Queues in bytes are those of ATM cards.
     pub(super) const ALL: [Self; 8] = [
         Self::MAIN,
         testbed("windows of 16 kB, a queue of 24 kB", PAPER_WINDOW, "24 kB"),
@@ -53,47 +54,47 @@ impl Testbed {
         testbed("windows of 32 kB, a queue of 32 kB", 2 * PAPER_WINDOW, "32 kB"),
         testbed("windows of 32 kB, a queue of 48 kB", 2 * PAPER_WINDOW, "48 kB"),
     ];
-    /// Other readings have this many times fewer runs than the main one.
+    /// Interpretations other than the main one have this many times fewer runs.
     const FEWER: u32 = 2;
 
-    /// A scenario on this testbed.
+    /// Changes a scenario to this testbed.
     pub(super) fn of(&self, scenario: Scenario) -> Scenario {
         let mut scenario = with_window(scenario, self.window);
         let bottleneck = scenario.links.iter_mut().find(|link| link.name == "bottleneck");
         if let Some((link, queue)) = bottleneck.zip(self.queue) {
-            // It cannot fail: the texts are those above, and a test parses them.
+            // This cannot fail: the texts are those in `ALL`, and a test parses them.
             link.change(|direction| direction.queue = queue.parse().unwrap_or(direction.queue));
         }
         scenario
     }
 
-    /// Runs of an experiment that has `paper` runs in the main reading.
+    /// Number of runs of an experiment that has `paper` runs under the main interpretation.
     pub(super) fn runs(&self, options: &Options, paper: u32) -> u32 {
         options.runs(if *self == Self::MAIN { paper } else { paper / Self::FEWER }, 2)
     }
 
-    /// Runs of such an experiment in all readings together.
+    /// Number of runs of the same experiment under all interpretations together.
     pub(super) fn runs_of_all(options: &Options, paper: u32) -> u32 {
         Self::ALL.iter().map(|testbed| testbed.runs(options, paper)).sum()
     }
 }
 
-/// Values taken from a run.
+/// Values that are taken from a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Trace {
-    /// Rate of IP packets at the receiver, in bit/s, by flow and sample interval; without the noise.
+    /// Rate of IP packets at the receiver in bit/s, by flow and then by sample interval; the noise traffic is left out.
     pub(super) rates: Vec<Vec<f64>>,
-    /// ADUs delivered.
+    /// Delivered ADUs, in order.
     pub(super) adus: Vec<AduSeen>,
-    /// Periods that began.
+    /// Beginnings of the flow pairs' periods.
     pub(super) began: Vec<Began>,
-    /// Loss shares in reports.
+    /// Loss shares in RTCP reports.
     pub(super) reported_losses: Vec<f64>,
-    /// Mean one-way delay of RTP packets by flow, in s.
+    /// Mean one-way delay of RTP packets, by flow, in seconds.
     pub(super) delays_s: Vec<f64>,
 }
 
-/// An ADU at the receiver.
+/// An ADU that the receiver delivered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct AduSeen {
     pub(super) at_s: f64,
@@ -101,7 +102,7 @@ pub(super) struct AduSeen {
     pub(super) over: PairTransport,
 }
 
-/// The beginning of a period.
+/// The beginning of a period of a flow pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Began {
     pub(super) at_s: f64,
@@ -109,7 +110,7 @@ pub(super) struct Began {
     pub(super) first_adu: u64,
 }
 
-/// Values that the results of a run do not contain.
+/// An observer for values that are not in the results of a run.
 struct Watch {
     /// The end of the run; later events are ignored.
     end: Span,
@@ -118,7 +119,7 @@ struct Watch {
     delays: Vec<MeanDelay>,
 }
 
-/// A running mean.
+/// Sum and number of delays, for their mean.
 #[derive(Clone, Default)]
 struct MeanDelay {
     sum_s: f64,
@@ -142,9 +143,9 @@ impl Watch {
 }
 
 impl Trace {
-    /// The values that the results of a run contain.
+    /// Takes the values that are in the results of a run.
     pub(super) fn of(run: &Run) -> Self {
-        // The noise is the last flow.
+        // The last flow is the noise traffic.
         let flows = run.flows.split_last().map_or(&[][..], |(_, flows)| flows);
         let periods = run.flows.iter().filter_map(|flow| flow.pair.as_ref()).flat_map(|pair| &pair.periods);
         Self {
@@ -182,7 +183,7 @@ impl RunObserver for Watch {
     }
 }
 
-/// Runs a scenario of the testbed `runs` times, and returns what `keep` takes from each.
+/// Runs a scenario of the testbed `runs` times, and returns the values that `keep` takes from each run.
 pub(super) fn run_all<T: Send>(
     lab: &Lab<'_>,
     scenario: &Scenario,
@@ -194,8 +195,8 @@ pub(super) fn run_all<T: Send>(
     lab.each_observed((0..runs).map(spread), observer, |run, watch| keep(watch.trace(run)))
 }
 
-/// The scenario of the run with this seed, which determines RTCP's random numbers. The only other difference is the
-/// noise.
+/// The scenario with the RTCP random numbers of the run with this seed. Otherwise runs differ only in the noise
+/// traffic.
 pub(super) fn seeded(scenario: &Scenario, seed: u64) -> Scenario {
     let mut scenario = scenario.clone();
     let flows = scenario.flows.iter_mut().filter(|flow| !matches!(flow.kind, FlowKind::Background { .. }));
@@ -205,8 +206,8 @@ pub(super) fn seeded(scenario: &Scenario, seed: u64) -> Scenario {
     scenario
 }
 
-/// The scenario with a round-trip time of `round_trip` without queues. In each direction the access link has a fifth of
-/// the delay, and the bottleneck the rest.
+/// The scenario with the round-trip time `round_trip` without queueing. In each direction the access link has a fifth
+/// of the delay, and the bottleneck has the rest.
 pub(super) fn over(mut scenario: Scenario, round_trip: Span) -> Scenario {
     let way = Span::from_nanos(round_trip.as_nanos() / 2);
     let access = Span::from_nanos(way.as_nanos() / 5);
@@ -231,7 +232,7 @@ pub(super) fn with_window(mut scenario: Scenario, segments: u64) -> Scenario {
     scenario
 }
 
-/// The scenario with other flows in addition to the noise, each with its own access link.
+/// The scenario with these flows in place of its own, except for the noise traffic; each flow has its own access link.
 pub(super) fn with_flows(mut scenario: Scenario, flows: Vec<Flow>) -> Scenario {
     let noise = scenario.flows.pop();
     let Some(access) = scenario.links.last().cloned() else { return scenario };

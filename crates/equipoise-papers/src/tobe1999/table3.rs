@@ -8,7 +8,7 @@ use crate::{Claim, Figure, Table};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 
-/// Tobe 1999, Sec. 6.1: ten trials, rates every 400 ms. Ours: twice as many.
+/// Number of runs. Tobe 1999, Sec. 6.1 has ten trials, with rates every 400 ms. Our choice: twice this number.
 const RUNS: u32 = 20;
 const INTERVAL_S: f64 = 0.4;
 const CHANGE_S: f64 = 10.0;
@@ -28,25 +28,25 @@ const T_PI: Spec = Spec::new("table3.t_pi", "Table 3", "The same after flow 2 en
 #[cfg(test)]
 pub(super) const CLAIMS: [Spec; 2] = [T_PR, T_PI];
 
-/// What has to become stable.
+/// The flow whose rate has to become stable after the change.
 #[derive(Clone, Copy)]
 enum Response {
-    /// The rate of a flow pair, when a running period begins, with this `T_TCP`.
+    /// The rate of a flow pair at the beginning of a running period; the text is `T_TCP`.
     Pair(&'static str),
-    /// The rate of a TCP flow in place of a pair that probes, by TPBA's law with this ε.
+    /// The rate of a TCP flow without a pair, judged by TPBA's rule for a steady rate, with this ε.
     Tcp(Rate),
 }
 
-/// The paper's words; see the assumptions.
+/// The main interpretation, which follows the paper's words; see the assumptions.
 const MAIN: Response = Response::Pair("400 ms");
 const OTHERS: [(&str, Response); 3] = [
     ("Table 3: T_TCP = 1 s", Response::Pair("1 s")),
     ("Table 3: flow 3 is TCP, ε = 30 kbit/s", Response::Tcp(Rate::from_bps(30_000))),
-    // Two segments, which arrive with one acknowledgement, are 60 kbit/s of a rate over 400 ms.
+    // Two segments, which one acknowledgement covers, are 60 kbit/s of a rate over 400 ms.
     ("Table 3: flow 3 is TCP, ε = 75 kbit/s", Response::Tcp(Rate::from_bps(75_000))),
 ];
 
-/// Seconds until the rate is stable in each run, after flow 2 started and after it ended.
+/// Time in seconds until the rate is stable, for each run: after the start of flow 2, and after the end of flow 2.
 type Responses = [Vec<f64>; 2];
 
 pub(super) fn planned(options: &Options) -> u32 {
@@ -54,7 +54,7 @@ pub(super) fn planned(options: &Options) -> u32 {
 }
 
 impl Response {
-    /// Flow 2 starts at 10 s, or ends then.
+    /// Two scenarios: flow 2 starts at 10 s, and flow 2 ends at 10 s.
     fn scenarios(self) -> [Scenario; 2] {
         let second = |key: &str| format!("flow.\"flow 2\".{key}");
         let comes = vec![Override::set(second("start"), "10 s")];
@@ -72,7 +72,7 @@ impl Response {
         })
     }
 
-    /// Time from the change on; NaN if the rate never becomes stable.
+    /// Time in seconds from the change until the rate is stable; NaN if it never becomes stable.
     fn seconds(self, trace: &Trace) -> f64 {
         match self {
             Self::Pair(_) => response_of_pair_s(trace, CHANGE_S),
@@ -87,7 +87,7 @@ impl Response {
     }
 }
 
-/// Time until TPBA's law counts flow 3's rate as stable.
+/// Time in seconds until TPBA counts flow 3's rate as stable.
 fn response_of_tcp_s(trace: &Trace, tolerance: Rate) -> f64 {
     let interval = Span::from_millis(400);
     let config = TpbaConfig {
@@ -128,7 +128,7 @@ fn most(seconds: &[f64]) -> f64 {
     seconds.iter().copied().fold(f64::NAN, f64::max)
 }
 
-/// How soon the rate is stable after a flow started, and after one ended.
+/// Runs Table 3: the time until the rate is stable after a flow started, and after a flow ended.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
     let mut add = |name: &str, measured: &Responses| {

@@ -7,7 +7,7 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, median_95};
 
-/// The paper's number of runs.
+/// Number of runs, as in the paper.
 const RUNS: u32 = 100;
 
 const LARGE_WORSE: Spec = Spec::new(
@@ -33,7 +33,7 @@ const LARGE_LESS_STEADY: Spec = Spec::new(
 .unit("ratio of medians");
 pub(super) const CLAIMS_13: &[Spec] = &[LARGE_WORSE, SMALL_STEADIER, LARGE_LESS_STEADY];
 
-// By 1.5 points, which is the uncertainty of our medians of a hundred runs.
+// The bounds are 1.5 percentage points below and above: the uncertainty of our medians over a hundred runs.
 const GAIN_LEAST: Spec = Spec::new(
     "fig14.rate_gain_least",
     "Fig. 14",
@@ -102,14 +102,14 @@ const AFTER: Spec = Spec::new(
 pub(super) const CLAIMS_14: &[Spec] =
     &[GAIN_LEAST, GAIN_MOST, GAIN_MEAN, SMALLER_SLOWER, AFTER, BELOW_LEAST, BELOW_MOST, BELOW_MEAN];
 
-/// The course of the runs in a reading.
+/// How the runs of AIMD proceed in an interpretation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Course {
-    /// AIMD runs for 600 s before the paper's 400 s.
+    /// AIMD runs for 600 s first, until its steady state; then the paper's 400 s begin.
     Steady,
-    /// AIMD has only the paper's 400 s.
+    /// AIMD runs only for the paper's 400 s.
     Within400S,
-    /// As [`Steady`](Self::Steady), with media in both directions in one session.
+    /// Like [`Steady`](Self::Steady), with media in both directions in one session.
     BothWays,
 }
 
@@ -125,14 +125,15 @@ impl Course {
     }
 }
 
-/// A reading of Sec. 5 and 6.1.2: the course of the runs, and the transient left out of the paper's 400 s.
+/// An interpretation of Sec. 5 and 6.1.2: how AIMD's runs proceed, and how many intervals of the paper's 400 s are left
+/// out.
 struct Setting {
     name: &'static str,
     course: Course,
     transient: usize,
 }
 
-/// The main one first.
+/// The interpretations; the main interpretation is first.
 const READINGS: [Setting; 5] = [
     Setting { name: MAIN, course: Course::Steady, transient: TRANSIENT },
     Setting { name: "Fig. 12 to 14: a transient of 100 s", course: Course::Steady, transient: 10 },
@@ -150,18 +151,18 @@ const READINGS: [Setting; 5] = [
 ];
 
 pub(super) fn planned(options: &Options) -> u32 {
-    // AP has 400 s in each of them.
+    // AP runs only for 400 s in every interpretation.
     options.runs(RUNS, 8) * (2 + Course::ALL.len() as u32 * AIMD.len() as u32)
 }
 
-/// The requested figures.
+/// Which of the two figures are requested.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) fig13: bool,
     pub(super) fig14: bool,
 }
 
-/// Fig. 13 and 14: criteria and rates of AP and AIMD.
+/// Runs Fig. 13 and 14: criteria and rates of AP and AIMD.
 pub(super) fn run(lab: &Lab<'_>, wanted: Wanted, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 8);
     let outcomes = |course: Course, text: &str| lab.runs(&course.scenario(text), runs, Outcome::of);
@@ -197,7 +198,7 @@ pub(super) fn run(lab: &Lab<'_>, wanted: Wanted, found: &mut Found) -> Result<()
 
 const NAMES: [&str; 5] = ["AIMD 1", "AIMD 0.8", "AIMD 0.4", "AIMD 0.2", "AIMD 0.1"];
 
-/// AIMD without the 600 s until its steady state.
+/// Overrides that leave out AIMD's 600 s until the steady state.
 pub(super) fn within_400_s() -> [Override; 3] {
     [
         Override::set("duration", "400 s"),
@@ -213,7 +214,7 @@ const CRITERIA: [Criterion; 3] = [
     ("delay jitter (ms)", Outcome::jitter_ms),
 ];
 
-/// The ratios of the medians in each criterion, row by row.
+/// Ratios of the medians in each criterion: each row of `over` to `under`.
 fn in_each_criterion<'a>(over: impl IntoIterator<Item = &'a Row>, under: &Row) -> Cells {
     let mut cells = Cells::default();
     for row in over {
@@ -224,7 +225,7 @@ fn in_each_criterion<'a>(over: impl IntoIterator<Item = &'a Row>, under: &Row) -
     cells
 }
 
-/// The numbers of a claim on several cells, and their text for the note.
+/// The numbers of a claim on several cells, and their text for the note of the claim.
 #[derive(Default)]
 struct Cells {
     estimates: Vec<Estimate>,
@@ -265,7 +266,7 @@ fn criteria(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
 /// The claims of Fig. 14.
 fn rates(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
     let before = Outcome::rate_before_mbps;
-    // Runs with a runaway send too fast for a while, which must not count as a gain.
+    // Runs with a runaway send too fast for a while, and this must not count as a gain.
     let of_ap = kept(&ap.outcomes);
     let gain = |row: &Row| medians_ratio(&of_ap, &row.outcomes, before);
     let gains: Vec<_> = aimd.iter().map(gain).collect();
@@ -279,7 +280,7 @@ fn rates(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
     };
     let above: fn(f64) -> f64 = |ratio| 100.0 * (ratio - 1.0);
     let below: fn(f64) -> f64 = |ratio| 100.0 * (1.0 - 1.0 / ratio);
-    // Over all A, run by run.
+    // The mean over all values of A, for each run.
     let mean = |of: fn(f64) -> f64| {
         let run = |(number, ap): (usize, &Outcome)| {
             let gains = aimd.iter().filter_map(|row| Some(of(before(ap) / before(row.outcomes.get(number)?))));

@@ -9,27 +9,28 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, jain, median_95};
 
-/// Runs of each setting.
+/// Number of runs of each setting.
 const RUNS: u32 = 30;
-/// Runs of a setting with a wide link, which has the most packets, the least variation, and no claim.
+/// Number of runs of a setting with a wide link. Such a run has the most packets and the least variation, and no claim
+/// uses it.
 const WIDE_RUNS: u32 = 10;
-/// A link with at least this capacity is wide, in Mbit/s.
+/// A link with this capacity in Mbit/s or more is wide.
 const WIDE: f64 = 50.0;
-/// How b is determined: values of the parameter `learn`.
+/// How the session determines b: values of the parameter `learn`.
 const FORMS: [&str; 3] = ["never", "probe", "adapt"];
 /// Capacities of the bottleneck, in Mbit/s.
 const CAPACITIES: [f64; 5] = [2.0, 5.0, 15.0, 50.0, 100.0];
 /// Report intervals, in seconds.
 const INTERVALS: [f64; 3] = [0.2, 1.0, 10.0];
-/// The given b if it is right: the paper's.
+/// The right value of b, from the paper.
 const PAPER: f64 = 300.0;
-/// The given b if it is wrong: four times too small and too large.
+/// Wrong values of b: four times too small and four times too large.
 const WRONG: [f64; 2] = [75.0, 1200.0];
-/// The settings with claims: report interval and given b.
+/// The settings that the claims use: report interval in seconds, and given b.
 const JUDGED: [(f64, f64); 2] = [(1.0, WRONG[0]), (1.0, WRONG[1])];
 /// Numbers of sessions that share the bottleneck.
 const SESSIONS: [u32; 4] = [1, 2, 4, 8];
-/// The load of the bottleneck whose delay is the target.
+/// The load of the bottleneck at which the delay equals the target.
 const LOAD: f64 = 0.8;
 /// Propagation delay of the path, in seconds.
 const PROPAGATION_S: f64 = 7e-3;
@@ -82,17 +83,17 @@ struct Setting {
     learn: &'static str,
 }
 
-/// Results of one run of a setting.
+/// Results of a run of a setting.
 struct Outcome {
-    /// Settled delay beyond the target, as a share of the queueing delay that the target allows.
+    /// Settled delay minus the target, as a share of the queueing delay that the target allows.
     error: f64,
-    /// Root mean squared error of the intervals' delays, as a share of the same queueing delay.
+    /// Root mean squared error of the intervals' delays, as a share of the queueing delay that the target allows.
     deviation: f64,
-    /// Rate of all sessions together, as a share of the capacity.
+    /// Rate of all sessions together, as a share of the bottleneck's capacity.
     rate: f64,
     /// Jain's index of the sessions' rates.
     jain: f64,
-    /// The first session's b at the end.
+    /// The first session's b at the end of the run.
     response: f64,
 }
 
@@ -102,10 +103,10 @@ impl Setting {
         PROPAGATION_S + md1::mean_time(LOAD * mu, mu)
     }
 
-    /// The scenario file with the numbers of this setting, with its session repeated.
+    /// The scenario file with the values of this setting; its session is repeated for several sessions.
     fn scenario(&self) -> Scenario {
         let capacity = self.capacity_mbps;
-        // Long report intervals need a long run: forty intervals after the warm-up, or 100 s.
+        // Runs with long report intervals are longer: 400 s, or 40 intervals, after the warm-up instead of 100 s.
         let (warm_up, lasts) = if self.interval_s > 5.0 { ("200 s", "600 s") } else { ("100 s", "200 s") };
         let overrides = [
             Override::set("duration", lasts),
@@ -124,7 +125,7 @@ impl Setting {
             for further in 1..self.sessions {
                 let mut session = session.clone();
                 session.name = format!("media {}", further + 1);
-                // Not all at once: each would find the same empty path.
+                // Sessions start at different times, because otherwise each would find the same empty path.
                 session.start = Span::from_nanos((self.interval_s * 1e9 / 3.0) as i64) * i64::from(further);
                 scenario.flows.push(session);
             }
@@ -163,7 +164,7 @@ fn grid() -> impl Iterator<Item = (f64, f64, f64)> {
     all.chain(wrong)
 }
 
-/// Runs of a setting with a link of this capacity.
+/// Number of runs of a setting with this capacity.
 fn runs_at(options: &Options, capacity_mbps: f64) -> u32 {
     options.runs(if capacity_mbps < WIDE { RUNS } else { WIDE_RUNS }, 4)
 }
@@ -173,7 +174,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     (single + SESSIONS.len() as u32 * 2 * runs_at(options, 15.0)) * FORMS.len() as u32
 }
 
-/// b learned by a probing phase or during the whole session, compared with a given b.
+/// Compares a given b with a b that is learned in a probing phase or during the whole session.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
     for (interval_s, capacity_mbps, given) in grid() {
@@ -246,7 +247,8 @@ fn shared(lab: &Lab<'_>) -> Result<Vec<Vec<String>>, SimError> {
     Ok(rows)
 }
 
-/// The column headings: `first`, and `each` for every form, without `learned` if nothing is learned.
+/// The column headings: `first`, then `each` for every way to determine b. The headings in `learned` are left out if b
+/// is not learned.
 fn heads(first: &[&str], each: &[&str], learned: &[&str]) -> Vec<String> {
     let forms = FORMS.iter().flat_map(|form| {
         let heads = each.iter().filter(move |head| *form != FORMS[0] || !learned.contains(head));

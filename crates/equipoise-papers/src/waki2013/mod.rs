@@ -1,4 +1,4 @@
-//! Waki 2013: every analysis and experiment of Sec. 4 and 7, and our results beyond them.
+//! Waki 2013: every analysis and experiment of Sec. 4 and 7, and experiments beyond the paper.
 
 mod criteria;
 mod fig10;
@@ -21,21 +21,22 @@ use equipoise_lab::sim::SimError;
 /// A part of the paper that can be run alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Fig. 5: b over the load, from the closed form.
+    /// Fig. 5: b as a function of the load, from the closed form.
     Fig5,
-    /// Fig. 7: the linear relation of variance and response, 45 rates and ten patterns.
+    /// Fig. 7: the linear relation between the delay's variance and the response of its mean, for 45 rates and ten
+    /// traffic patterns.
     Fig7,
     /// Fig. 10 and 11: one run of each controller over time.
     Fig10,
-    /// Fig. 12: criteria of AP and CBR, thirty runs.
+    /// Fig. 12: criteria of AP and of constant rates, thirty runs.
     Fig12,
     /// Fig. 13: criteria of AP and AIMD, a hundred runs.
     Fig13,
     /// Fig. 14: sending rates of AP and AIMD, a hundred runs.
     Fig14,
-    /// Beyond the paper: how often the printed law runs away, what triggers it, and the robust law.
+    /// Beyond the paper: how often the printed control law runs away, what triggers this, and a robust control law.
     Runaway,
-    /// The paper's future work: b learned instead of given.
+    /// The paper's future work: b is learned instead of given.
     Learning,
 }
 
@@ -45,7 +46,7 @@ impl Part {
         [Self::Fig5, Self::Fig7, Self::Fig10, Self::Fig12, Self::Fig13, Self::Fig14, Self::Runaway, Self::Learning];
 }
 
-/// Runs parts of the paper. `progress` is called with the share done so far.
+/// Runs parts of the paper. Calls `progress` with the share of runs done so far.
 ///
 /// # Errors
 /// [`SimError`] if a scenario cannot be run, which is a bug.
@@ -91,7 +92,7 @@ pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -
     Ok(found.results("Waki 2013", options, ASSUMPTIONS))
 }
 
-/// The claims of all parts, in their order.
+/// The claims of all parts, in the order of the parts.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test compares them with the committed results"))]
 pub(crate) const CLAIMS: &[&[Spec]] = &[
     fig5::CLAIMS,

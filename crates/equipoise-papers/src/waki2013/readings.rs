@@ -1,4 +1,4 @@
-//! Other readings of Sec. 5 and 6, in addition to the main one.
+//! Interpretations of Sec. 5 and 6 other than the main one.
 
 use super::criteria::Outcome;
 use super::scenarios::{AP_407, AP_LOAD, CBR_3, CBR_08};
@@ -6,39 +6,39 @@ use super::{Found, parse_with};
 use crate::{Claim, Reading};
 use equipoise_lab::scenario::{Override, Scenario};
 
-/// The main one, as described in the chapter of the book and taken from the paper's words.
+/// The main interpretation, which follows the paper's words; the book's chapter on Waki 2013 describes it.
 pub(super) const MAIN: &str = "main: from 1 s on, 50 s of transient, AIMD in its steady state";
-/// The session starts with the run, so that reports coincide with the load step.
+/// The session starts at the same time as the run, so a report is due exactly at the load step.
 pub(super) const AT_ZERO: Other =
     Other { name: "Fig. 10 to 12: the session starts at 0 s", change: Change::Start("0 s") };
-/// Sec. 5.2 has 13 packets/s at 0.1 Mbit/s and 2048 at 15 Mbit/s: packets of 960 bytes and 2²⁰ bits in a Mbit. On the
-/// link a packet has 1000 bytes.
+/// Sec. 5.2 states 13 packets/s at 0.1 Mbit/s and 2048 packets/s at 15 Mbit/s. This is true if a packet counts 960
+/// bytes and a Mbit has 2²⁰ bits. On the link a packet has 1000 bytes.
 pub(super) const SEC_5_2: Other = Other {
     name: "Fig. 10 to 12: the session's rates are of payload, 960 bytes of 1000, in 2²⁰ bit/s",
     change: Change::Unit { mbps: 1.048_576 * 1000.0 / 960.0 },
 };
-/// Both ends of the session send, and report on what they receive (RFC 3550, Sec. 6.4). The load of the links is equal
-/// in both directions, because Sec. 5.1 assumes an equal one-way delay in both. The direction from S1 to D1 is judged.
+/// Both ends of the session send, and report on the packets they receive (RFC 3550, Sec. 6.4). Both directions have the
+/// same load, because Sec. 5.1 assumes equal one-way delays. The direction from S1 to D1 is evaluated.
 pub(super) const BOTH_WAYS: Other =
     Other { name: "Fig. 10 to 14: media both ways in one session, the background, too", change: Change::BothWays };
 
-/// A reading that changes how a session of Sec. 6.1 runs.
+/// An interpretation that changes how a session of Sec. 6.1 runs.
 pub(super) struct Other {
     pub(super) name: &'static str,
     change: Change,
 }
 
 enum Change {
-    /// The session starts at another time.
+    /// The session starts at this time.
     Start(&'static str),
-    /// One Mbit/s of the session in the link's Mbit/s.
+    /// One Mbit/s of the session is this number of the link's Mbit/s.
     Unit { mbps: f64 },
-    /// The far end sends the same kind of media in the same session, and the same background flows back.
+    /// The other end sends the same kind of media in the same session, with the same background in its direction.
     BothWays,
 }
 
 impl Other {
-    /// The scenario under this reading.
+    /// The scenario under this interpretation.
     pub(super) fn scenario(&self, text: &str) -> Scenario {
         match self.change {
             Change::Start(start) => parse_with(text, &[Override::set("flow.media.start", start)]),
@@ -47,7 +47,7 @@ impl Other {
         }
     }
 
-    /// The outcome with its rates in the session's unit.
+    /// The outcome with its rates converted to the session's unit.
     pub(super) fn outcome(&self, outcome: &Outcome) -> Outcome {
         let unit_mbps = if let Change::Unit { mbps } = self.change { mbps } else { 1.0 };
         let rates_mbps = outcome.rates_mbps.iter().map(|mbps| mbps / unit_mbps).collect();
@@ -55,7 +55,7 @@ impl Other {
     }
 }
 
-/// The scenario with all of the session's rates in a unit of this size.
+/// The scenario with all rates of the session converted: one Mbit/s is `unit_mbps` of the link's Mbit/s.
 fn in_unit(text: &str, unit_mbps: f64) -> Scenario {
     let rate = |key: &str, mbps: f64| {
         Override::set(format!("flow.media.controller.{key}"), format!("{:.6} Mbit/s", mbps * unit_mbps))
@@ -64,7 +64,7 @@ fn in_unit(text: &str, unit_mbps: f64) -> Scenario {
     match text {
         CBR_3 => parse_with(text, &[rate("rate", 3.0)]),
         CBR_08 => parse_with(text, &[rate("rate", 0.8)]),
-        // b(ρ) follows from the link's load, which does not use this unit.
+        // b(ρ) follows from the link's load, so it does not depend on the session's unit.
         AP_LOAD => parse_with(text, &limits),
         text => {
             let [min, max] = limits;
@@ -79,7 +79,7 @@ fn both_ways(text: &str) -> Scenario {
     const BACK: &str = "flow.media.media_back";
     let mut overrides = vec![Override::set(format!("{BACK}.report_interval"), "10 s")];
     if text == AP_LOAD {
-        // Only the forward sender knows a link's load.
+        // Only the sender of the forward direction knows the link's load.
         overrides.push(Override::set(format!("{BACK}.controller.name"), "ap-printed"));
         overrides.push(Override::set(format!("{BACK}.controller.target"), "8.2 ms"));
         overrides.push(Override::set(format!("{BACK}.controller.b"), 300));
@@ -89,10 +89,10 @@ fn both_ways(text: &str) -> Scenario {
     parse_with(&there_and_back, &overrides)
 }
 
-/// Beginning of the last flow of each scenario, up to the end of its name.
+/// The beginning of each scenario's last flow, up to the end of the flow's name.
 const BACKGROUND: &str = "[[flow]]\nname = \"background";
 
-/// Adds claims to the reading of that name.
+/// Adds claims to the interpretation with this name.
 pub(super) fn read(found: &mut Found, name: &str, claims: impl IntoIterator<Item = Claim>) {
     match found.readings.iter_mut().find(|reading| reading.name == name) {
         Some(reading) => reading.claims.extend(claims),

@@ -6,11 +6,12 @@ use crate::{Claim, Figure, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, share_95};
 
-/// Runs of the robust law in the paper's setting: if none of them runs away, the probability is below 0.1 %.
+/// Number of runs of the robust control law in the paper's setting. If no run has a runaway, its probability is below
+/// 0.1 %.
 const RUNS: u32 = 4000;
-/// Runs of the robust law with a report every second.
+/// Number of runs of the robust control law with a report every second.
 const EVERY_SECOND_RUNS: u32 = 300;
-/// Runs of the printed law with a report every second.
+/// Number of runs of the control law as printed in the paper, with a report every second.
 const PRINTED_EVERY_SECOND_RUNS: u32 = 200;
 
 const PROBABILITY: Spec = Spec::new(
@@ -60,7 +61,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 60) + options.runs(EVERY_SECOND_RUNS, 20) + options.runs(PRINTED_EVERY_SECOND_RUNS, 20)
 }
 
-/// The robust law compared with the printed one; `printed` are the latter's outcomes in the paper's setting.
+/// Compares the robust control law with the printed one; `printed` has the printed law's outcomes in the paper's
+/// setting.
 pub(super) fn run(lab: &Lab<'_>, printed: &[Outcome], found: &mut Found) -> Result<(), SimError> {
     let robust = lab.runs(&parse(AP_ROBUST), lab.options.runs(RUNS, 60), Outcome::of)?;
     let quick =

@@ -15,21 +15,21 @@ const PRINTED: Spec = Spec::shown(
 
 pub(super) const CLAIMS: &[Spec] = &[PRINTED];
 
-/// Enough to estimate a probability of 3 % to within 1 %.
+/// Number of runs of the paper's setting: enough to estimate a probability of 3 % with an error of 1 %.
 const RUNS: u32 = 1500;
-/// Runs of each variation.
+/// Number of runs of each variation.
 const VARIED: u32 = 150;
 
-/// A runaway within this many intervals belongs to the start.
+/// A runaway that begins before this interval counts as one at the start.
 const FIRST: usize = 5;
 
-/// The paper's setting with one change, or none.
+/// The paper's setting with one change, or unchanged.
 pub(super) struct Variation {
     pub(super) name: &'static str,
     pub(super) change: Option<Override>,
 }
 
-/// Changes that show what the runaways depend on.
+/// Changes of the setting that show on what the runaways depend.
 pub(super) fn variations() -> [Variation; 8] {
     let variation = |name, change| Variation { name, change: Some(change) };
     [
@@ -48,11 +48,12 @@ pub(super) fn variations() -> [Variation; 8] {
 }
 
 pub(super) fn planned(options: &Options) -> u32 {
-    // The unchanged setting is part of the first runs.
+    // The unchanged setting is not run again: it is already among the first runs.
     options.runs(RUNS, 60) + options.runs(VARIED, 20) * (variations().len() - 1) as u32
 }
 
-/// How often the printed law runs away, and what that depends on. Returns the outcomes of the paper's setting.
+/// Runs the printed control law to find how often it runs away, and on what this depends. Returns the outcomes of the
+/// paper's setting.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<Vec<Outcome>, SimError> {
     let runs = lab.options.runs(RUNS, 60);
     let printed = lab.runs(&parse(AP_300), runs, Outcome::of)?;

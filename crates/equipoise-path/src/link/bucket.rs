@@ -7,14 +7,14 @@ use equipoise::units::{Instant, Rate, Size, Span};
 /// size).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// Fill rate, in IP bytes.
+    /// Fill rate; tokens count IP bytes.
     pub rate: Rate,
     /// Size of the bucket, which starts full.
     pub burst: Size,
 }
 
 impl TokenBucket {
-    /// A bucket that holds 100 ms of its rate: a few packets at 1 Mbit/s. Ours.
+    /// A bucket that holds 100 ms of its rate: a few packets at 1 Mbit/s. Our choice.
     pub const fn of(rate: Rate) -> Self {
         Self { rate, burst: Size::from_bytes(rate.as_bps() / 80) }
     }
@@ -26,7 +26,7 @@ pub(super) struct Bucket<C> {
     config: TokenBucket,
     /// Its content in bit·ns/s, so that nothing is rounded.
     tokens: u128,
-    /// The time of that content.
+    /// The time at which the bucket had this content.
     at: Instant<C>,
 }
 
@@ -60,7 +60,7 @@ impl<C> Bucket<C> {
 
 /// A shaper: a packet leaves as soon as there are enough tokens for it.
 impl<C> Service<C> for Bucket<C> {
-    /// The bucket fills in the meantime.
+    /// Does nothing: the next service adds the tokens of the idle time.
     fn rest(&mut self, _: Instant<C>) {}
 
     fn ready(&self, from: Instant<C>) -> Instant<C> {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     proptest! {
-        /// The law of a token bucket: in any interval, at most the burst plus the rate over the interval.
+        /// In any interval, a token bucket passes at most the burst plus the rate times the interval.
         #[test]
         fn no_stretch_of_time_has_more_than_the_burst_and_the_rate(
             gaps in proptest::collection::vec(0u64..3000, 2..100),

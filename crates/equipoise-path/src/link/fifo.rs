@@ -18,7 +18,7 @@ pub struct FifoLink<C> {
     queue: Fifo<C, RateService<C>>,
 }
 
-/// The queue and the service of such a link, for any service.
+/// The queue of such a link, with any service.
 #[derive(Clone, Debug)]
 pub(super) struct Fifo<C, S> {
     service: S,
@@ -26,12 +26,12 @@ pub(super) struct Fifo<C, S> {
     origin: Instant<C>,
     /// End of the last accepted packet's service.
     free_at: Instant<C>,
-    /// Accepted packets whose service has not begun; some at the front may have begun.
+    /// Accepted packets in order of service. Packets whose service has begun may still be at the front.
     waiting: VecDeque<Waiting<C>>,
     totals: Totals,
 }
 
-/// Waiting time and service of a packet.
+/// Waiting time of a packet, and the end of its service.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn<C> {
     /// Time from its arrival to the start of its service.
@@ -47,7 +47,7 @@ struct Waiting<C> {
     behind_bytes: u64,
 }
 
-/// Sums over all packets so far; waits and services in the future are subtracted in a query.
+/// Sums over all accepted packets, with their future waits and services; a query subtracts the future part.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     forwarded: u64,
@@ -55,7 +55,7 @@ struct Totals {
     forwarded_bytes: u64,
     dropped_bytes: u64,
     waited_ns: u64,
-    /// Total time before the last service without any service, in nanoseconds.
+    /// Total idle time before the last service, in nanoseconds.
     idle_ns: u64,
     longest_queue: usize,
 }
@@ -86,8 +86,8 @@ impl<C> FifoLink<C> {
 
     /// Offers a packet of `size` at `now`; `None` if the queue is full.
     ///
-    /// Offers must be in time order. For the queue, an offer with an earlier time than the previous one counts as
-    /// simultaneous with it.
+    /// Offers must be in time order. An offer with an earlier time than the previous one counts as simultaneous with it
+    /// for the queue.
     #[expect(clippy::inline_always, reason = "a simulator's inner loop: a call takes a third of its time")]
     #[inline(always)]
     pub fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Passage<C>> {
@@ -176,8 +176,7 @@ impl<C, S: Service<C>> Fifo<C, S> {
         }
     }
 
-    /// Whether a packet of `size` that would wait for `wait` finds no room, with all packets that are counted as
-    /// waiting.
+    /// Whether there is no room for a packet of `size` that would wait for `wait`; all packets in `waiting` count.
     fn is_full(&self, size: Size, wait: Span) -> bool {
         match self.limit {
             QueueLimit::Packets(limit) => self.waiting.len() >= limit as usize,
@@ -199,8 +198,8 @@ impl<C, S: Service<C>> Fifo<C, S> {
         Size::from_bytes(self.totals.forwarded_bytes - behind)
     }
 
-    /// Stops counting packets as waiting whose service begins until `now`. Called only if it matters: before the queue
-    /// is considered full or longer than ever.
+    /// Removes the packets whose service begins until `now` from `waiting`. This is done only before the queue counts
+    /// as full or as longer than ever.
     fn begin_services(&mut self, now: Instant<C>) {
         let begun = self.waiting.iter().take_while(|packet| packet.service_start <= now).count();
         self.waiting.drain(..begun);
@@ -296,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_limit_in_time_lets_nobody_wait_longer_and_turns_nobody_away_sooner() {
-        // Services of 1 ms: the n-th of a burst would wait for n - 1 ms.
+        // Each service takes 1 ms: the n-th packet of a burst would wait n - 1 ms.
         let mut link = link(Schedule::constant(mbps(8)), QueueLimit::Time(Span::from_millis(2)));
         let arrivals: Vec<_> = (0..5).map(|_| arrival(&mut link, 0)).collect();
         let arrives = |ms: u64| Some(At::from_nanos(ms * 1_000_000 + 5_000_000));
@@ -307,7 +306,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every packet is forwarded or dropped, none overtakes another, and service never exceeds the capacity.
+        /// Every packet is forwarded or dropped, no packet overtakes another, and service never exceeds the capacity.
         #[test]
         fn packets_are_conserved_in_order_and_within_capacity(gaps in proptest::collection::vec((0u64..3_000_000, 40u64..1500), 1..200)) {
             let mut link = link(Schedule::constant(mbps(8)), QueueLimit::Packets(5));

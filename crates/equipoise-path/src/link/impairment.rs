@@ -14,7 +14,7 @@ use equipoise::units::{Schedule, Share, Span, UnitError};
 /// Which packets are lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
-    /// None.
+    /// No packet.
     #[default]
     None,
     /// Each packet independently with the same probability.
@@ -26,8 +26,9 @@ pub enum Loss {
 impl Loss {
     /// The share of packets that are lost in the long run.
     ///
-    /// Of bursts it is the mean of both states' losses, weighted by how often each is met (Elliott 1963): `r / (p + r)` and `p / (p + r)`;
-    /// that of the good state, in which a path begins, if neither is ever left.
+    /// For bursts, it is the mean of the losses in both states (Elliott 1963). The weights are the shares of packets in
+    /// each state: `r / (p + r)` in the good one and `p / (p + r)` in the bad one. If no state is ever left, it is the
+    /// loss in the good state, in which a path starts.
     pub fn mean_share(self) -> Share {
         match self {
             Self::None => Share::NONE,
@@ -46,7 +47,7 @@ impl Loss {
 /// every packet.
 ///
 /// Source: Gilbert 1960, with the good state's loss of Elliott 1963. In the long run a share `p / (p + r)` of the
-/// packets meets the bad state, for `1 / r` packets at a time. The path starts in the good state.
+/// packets is in the bad state, on average `1 / r` packets at a time. The path starts in the good state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
     /// p: probability to enter the bad state after a packet in the good state.
@@ -60,13 +61,13 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
-    /// Bursts in which everything is lost, without losses in between.
+    /// Bursts in which all packets are lost, without losses between bursts.
     pub const fn bursts(to_bad: Share, to_good: Share) -> Self {
         Self { to_bad, to_good, loss_in_good: Share::NONE, loss_in_bad: Share::ALL }
     }
 }
 
-/// Reads `"1% 25%"`, p and r of bursts in which everything is lost, or `"1% 25% 0.1% 80%"`, followed by the losses in
+/// Reads `"1% 25%"`, p and r of bursts in which all packets are lost, or `"1% 25% 0.1% 80%"`, p, r and the losses in
 /// the good and in the bad state.
 impl FromStr for GilbertElliott {
     type Err = UnitError;
@@ -114,7 +115,7 @@ impl FromStr for Jitter {
     }
 }
 
-/// `N_STD`, where the half-normal jitter is truncated (RFC 8868, Sec. 4.5.3).
+/// Number of standard deviations at which half-normal jitter is truncated (`N_STD`; RFC 8868, Sec. 4.5.3).
 pub(super) const MOST_DEVIATIONS: f64 = 3.0;
 
 /// Reorders a share of the packets.
@@ -122,7 +123,8 @@ pub(super) const MOST_DEVIATIONS: f64 = 3.0;
 pub struct Reordering {
     /// Probability for each packet.
     pub share: Share,
-    /// How much later than other packets it arrives; if negative, how much earlier, by at most the propagation delay.
+    /// How much later than other packets a reordered packet arrives; if negative, how much earlier, by at most the
+    /// delay.
     pub by: Span,
 }
 
@@ -146,7 +148,7 @@ impl Chance {
 
     /// Uniform from 0 up to, but not including, 1.
     pub(super) fn even(&mut self) -> f64 {
-        // The upper 53 bits, the precision of a mantissa.
+        // The upper 53 bits, the precision of a 64-bit float.
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
@@ -155,7 +157,7 @@ impl Chance {
         self.even() < share.as_fraction()
     }
 
-    /// The deviation of a delay from its mean.
+    /// A random deviation from the propagation delay.
     pub(super) fn jitter(&mut self, jitter: Jitter) -> Span {
         let (factor, span) = match jitter {
             Jitter::None => return Span::ZERO,
@@ -183,7 +185,7 @@ impl LossProcess {
         Self { loss, bad: false, chance }
     }
 
-    /// Whether the next packet is lost, which comes `elapsed` after the origin.
+    /// Whether the next packet, which arrives `elapsed` after the origin, is lost.
     pub(super) fn next(&mut self, elapsed: Span) -> bool {
         match self.loss.at(elapsed) {
             Loss::None => false,
@@ -284,8 +286,8 @@ mod tests {
         assert!(mean.abs() < 0.01 && (variance - 16.0 / 12.0).abs() < 0.01, "{mean} {variance}");
         let (mean, variance) = moments(Jitter::Normal(Span::from_millis(2)));
         assert!(mean.abs() < 0.01 && (variance - 4.0).abs() < 0.03, "{mean} {variance}");
-        // Of min(|Z|, 3), with the normal distribution's density φ and tail Q: mean 2 (φ(0) - φ(3)) + 6 Q(3), second moment
-        // 1 - 2 Q(3) - 6 φ(3) + 18 Q(3).
+        // For min(|Z|, 3), with the normal distribution's density φ and tail Q: the mean is 2 (φ(0) - φ(3)) + 6 Q(3),
+        // and the second moment is 1 - 2 Q(3) - 6 φ(3) + 18 Q(3).
         let (mean, variance) = moments(Jitter::HalfNormal(Span::from_millis(5)));
         assert!((mean - 3.9856).abs() < 0.012 && (variance + mean * mean - 24.875).abs() < 0.1, "{mean} {variance}");
         let mut chance = Chance::new(4, 0);

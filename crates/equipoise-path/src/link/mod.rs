@@ -1,7 +1,7 @@
 //! Bottleneck links, and impairments of packets on a path.
 //!
-//! The ends do not know the link; both worlds use the same code. The simulator offers packets in virtual time, the
-//! emulator at the kernel's arrival timestamps, and the same recursion computes the result for both.
+//! The end hosts do not know the link. The simulator offers packets in virtual time, the emulator at the kernel's
+//! arrival timestamps; the same code computes the result for both.
 //!
 //! [`FifoLink`] is a plain bottleneck: drop-tail, exact, without randomness. [`Pipe`] is one direction of a path with
 //! all impairments: the same link or one that follows a trace, with drop-tail or active queue management, and with
@@ -36,11 +36,11 @@ pub use trace::{DeliveryTrace, TraceError, TraceErrorKind, rate_steps};
 use equipoise::random::stream_seed;
 use equipoise::units::{Rate, Schedule, Size, Span, UnitError};
 
-/// From here on, the streams of a network's seed belong to its links.
+/// First stream of a network's seed that belongs to a link.
 const FIRST_LINK_STREAM: u64 = 5 << 32;
 
-/// The seed of a link, from the network's seed and the link's number: in both worlds the n-th packet on it has the same
-/// random fate.
+/// The seed of a link, from the network's seed and the link's number: in simulator and emulator, the n-th packet on the
+/// link has the same random fate.
 pub fn link_seed(network: u64, link: usize) -> u64 {
     stream_seed(network, FIRST_LINK_STREAM + link as u64)
 }
@@ -99,7 +99,7 @@ pub struct LinkConfig {
     pub rate: Schedule<Rate>,
     /// Time from the end of a packet's service to its arrival at the far end; not negative.
     pub propagation_delay: Span,
-    /// Room for waiting packets.
+    /// Maximum queue of waiting packets.
     pub queue: QueueLimit,
 }
 

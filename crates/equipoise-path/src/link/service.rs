@@ -9,7 +9,7 @@ use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 pub(super) trait Service<C> {
     /// Records that there was nothing to serve until `now`.
     fn rest(&mut self, now: Instant<C>);
-    /// When the service begins of a packet that is first in the queue from `from` on: then, or later.
+    /// When the service begins for a packet that is first in the queue from `from` on; not before `from`.
     fn ready(&self, from: Instant<C>) -> Instant<C>;
     /// The end of a service of `size` that begins at `start`.
     fn serve(&mut self, start: Instant<C>, size: Size) -> Instant<C>;
@@ -24,9 +24,9 @@ pub(super) struct RateService<C> {
     origin: Instant<C>,
     /// Work left at the end of the last service by rounding down, in bit·ns/s; less than the rate.
     carry: u64,
-    /// The rate at that time.
+    /// The rate at the end of the last service.
     segment: Segment<C>,
-    /// For the last packet's size at the segment's rate, if the carry is less than the rate.
+    /// Service time for the last packet's size at the segment's rate; used only if the carry is less than the rate.
     division: Division<C>,
 }
 
@@ -43,7 +43,7 @@ struct Segment<C> {
 struct Division<C> {
     size: Size,
     nanos: u64,
-    /// The work left by rounding down, and how much less than the rate it is.
+    /// The work left by rounding down, and by how much it is less than the rate.
     rest: u64,
     room: u64,
     /// It is valid for services that end before this time.
@@ -54,7 +54,7 @@ impl<C> Division<C> {
     /// Valid for no service.
     const NONE: Self = Self { size: Size::ZERO, nanos: 0, rest: 0, room: 0, until: Instant::ZERO };
 
-    /// For a packet's work in a segment; `None` if it does not fit, or at rate zero.
+    /// The service time of a packet in a segment; `None` if the numbers overflow, or at rate zero.
     fn of(size: Size, segment: &Segment<C>) -> Option<Self> {
         let work = size.as_bits().checked_mul(NANOS_PER_S)?;
         let nanos = work.checked_div(segment.rate).filter(|nanos| *nanos < u64::MAX)?;
@@ -73,7 +73,7 @@ impl<C> RateService<C> {
         Ok(Self { rate, origin, carry: 0, segment, division: Division::NONE })
     }
 
-    /// Like [`RateService::serve_divided`], for a packet with another size or at another rate than the last.
+    /// Like [`RateService::serve_divided`], for a packet with another size or at another rate than the last packet.
     #[cold]
     fn serve_anew(&mut self, start: Instant<C>, size: Size) -> Instant<C> {
         if start >= self.segment.until {

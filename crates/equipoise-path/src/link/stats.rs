@@ -7,11 +7,11 @@ use equipoise::units::Size;
 pub struct LinkStats {
     /// Packets that entered.
     pub entered: u64,
-    /// Their IP bytes.
+    /// IP bytes of the packets that entered.
     pub entered_bytes: Size,
     /// Packets that left, including duplicates. A [`FifoLink`](super::FifoLink) counts packets when it accepts them.
     pub left: u64,
-    /// Their IP bytes.
+    /// IP bytes of the packets that left.
     pub left_bytes: Size,
     /// Packets lost at random.
     pub lost: u64,
@@ -21,15 +21,15 @@ pub struct LinkStats {
     pub dropped_full: u64,
     /// Packets dropped by a queue to signal congestion.
     pub dropped_early: u64,
-    /// Packets marked instead.
+    /// Packets marked by a queue to signal congestion.
     pub marked: u64,
-    /// Copies made.
+    /// Copies made by duplication.
     pub duplicated: u64,
-    /// Packets that left after one that entered later (RFC 4737, Sec. 3.3).
+    /// Packets that left after a packet that entered later (RFC 4737, Sec. 3.3).
     pub reordered: u64,
     /// Packets in the queue and in flight.
     pub in_flight: u64,
-    /// The usage of its bottleneck.
+    /// The usage of the bottleneck.
     pub usage: Usage,
 }
 
@@ -40,7 +40,7 @@ impl LinkStats {
     }
 }
 
-/// The usage of a bottleneck since its origin. Without a bottleneck, nothing is known.
+/// The usage of a bottleneck since its origin. Without a bottleneck, the shares are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Share of the time in which a packet was in service, 0 to 1; `None` before any time has passed.

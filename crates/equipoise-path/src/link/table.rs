@@ -42,9 +42,9 @@ fn second_of_day(text: &str) -> Option<i64> {
 /// Reads a table of a download with its heading (Raca 2020): time zero is its first line, each line's rate applies
 /// until the next line, and the last rate above zero stays.
 ///
-/// Readings: the download rate is taken as the capacity, because a download uses all that is available. Lines without a
-/// download (`State` other than `D`) are ignored, so the previous rate continues. Of two lines of one second the later
-/// applies. Midnight may pass between two lines.
+/// Readings: the download rate is taken as the capacity, because a download uses all available capacity. Lines without
+/// a download (`State` other than `D`) are ignored, so the previous rate continues. If two lines have the same second,
+/// the later line applies. Midnight may pass between two lines.
 pub(super) fn table_steps<'a>(mut lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Schedule<Rate>, TraceError> {
     let no_start = TraceError { line: 1, kind: TraceErrorKind::NoStart };
     let Some(columns) = lines.next().and_then(|(_, heading)| Columns::of(heading)) else { return Err(no_start) };

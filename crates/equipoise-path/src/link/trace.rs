@@ -10,14 +10,14 @@ use super::service::Service;
 use super::table::{is_table, table_steps};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 
-/// Size of one opportunity: 1500 bytes, the Ethernet MTU (Netravali 2015, Sec. 3.2).
+/// Bytes that one delivery opportunity can carry: 1500, the Ethernet MTU (Netravali 2015, Sec. 3.2).
 const OPPORTUNITY: u64 = 1500;
 
 /// Times at which a link delivers up to 1500 bytes of IP packets each; after the last one the trace repeats.
 ///
-/// Source: Netravali 2015, Sec. 3.2, the trace format of Mahimahi's `mm-link`. An opportunity that finds the queue
-/// empty is lost. One that finds small packets delivers several. A packet that does not fit into the rest of one is
-/// finished with the next. A packet that arrives exactly at an opportunity is too late for it.
+/// Source: Netravali 2015, Sec. 3.2, the trace format of Mahimahi's `mm-link`. An opportunity is lost if the queue is
+/// empty. An opportunity can deliver several small packets. If a packet does not fit into the rest of an opportunity,
+/// the next opportunity completes it. A packet that arrives exactly at an opportunity is too late for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
     /// Times since the start of a round, in order; at least one, and the last above zero: it is the length of the
@@ -31,7 +31,7 @@ pub struct DeliveryTrace {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {kind}")]
 pub struct TraceError {
-    /// The number of the line, from 1. If the text ends too early to be a trace, that of its last line, or 1.
+    /// The number of the line, from 1. If the text ends too early, it is the number of the last line, or 1.
     pub line: usize,
     /// The error in that line.
     pub kind: TraceErrorKind,
@@ -104,7 +104,7 @@ impl DeliveryTrace {
         Self { begins: (offset - self.length() * rounds).max(Span::ZERO), ..self }
     }
 
-    /// The bits that it can deliver after `from` and until `to`.
+    /// The bits that the trace can deliver after `from` and until `to`.
     pub(super) fn bits(&self, from: Span, to: Span) -> f64 {
         let count = self.first_after(to).saturating_sub(self.first_after(from));
         (count * OPPORTUNITY * 8) as f64
@@ -183,11 +183,11 @@ pub fn rate_steps(text: &str) -> Result<Schedule<Rate>, TraceError> {
     Ok(Schedule::new(initial, steps))
 }
 
-/// A trace above these is rejected: 30 years, and 1 Pbit/s. Ours: all arithmetic below them is exact.
+/// Traces with larger values are rejected: 30 years, and 1 Pbit/s. Our choice: all arithmetic below them is exact.
 const MAX_SECONDS: f64 = 1e9;
 const MAX_MBPS: f64 = 1e9;
 
-/// The lines with content, with their numbers from 1.
+/// The lines that are neither empty nor comments, with their numbers from 1.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
@@ -200,7 +200,7 @@ pub(super) struct TraceService<C> {
     origin: Instant<C>,
     /// The current or next opportunity.
     current: u64,
-    /// Bytes that it can still deliver.
+    /// Bytes that the opportunity can still deliver.
     left: u64,
 }
 
@@ -339,8 +339,8 @@ mod tests {
             let text: String = times.iter().map(|time| format!("{time}\n")).collect();
             let mut link = fifo(&text, 1000);
             let mut bytes = 0;
-            // Written directly from the format: opportunity n of round m is at m times the length plus its time. An
-            // opportunity at 0 comes before the packets.
+            // The expected times follow from the format: opportunity n of round m is at m times the length plus its
+            // time. An opportunity at 0 comes before the packets.
             let all = (0..).flat_map(|round| times.iter().map(move |time| u64::from(*time) + 50 * round));
             let opportunities: Vec<u64> = all.filter(|at| *at > 0).take(400).collect();
             for size in sizes {

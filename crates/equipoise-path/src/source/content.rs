@@ -49,7 +49,7 @@ impl Content {
         }
     }
 
-    /// When packet `number`, from 0 on, is available, after the start; `None` after the last.
+    /// When packet `number` (from 0) is available, since the start; `None` after the last packet.
     pub fn ready_at(&self, number: u64) -> Option<Span> {
         if number >= self.packets() {
             return None;

@@ -5,7 +5,7 @@ use super::BoxedTraffic;
 
 /// The departure times of a background stream's packets, drawn from its own seeded random numbers.
 ///
-/// The same seed and stream number yield the same departures in every world and on every machine.
+/// The same seed and stream number yield the same departures in simulator and emulator, and on every machine.
 #[derive(Debug)]
 pub struct Source<C> {
     traffic: BoxedTraffic,
@@ -31,7 +31,7 @@ const DRAWN_AT_ONCE: usize = 16;
 /// A period with a constant rate.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    /// Infinite if nothing is sent.
+    /// Infinite at rate zero.
     ns_per_bit: f64,
     until_ns: f64,
 }
@@ -39,7 +39,7 @@ struct Segment {
 impl<C> Source<C> {
     /// A source of packets of size `packet` that starts at `origin`, as does its schedule of rates.
     ///
-    /// `seed` is that of the run; `stream` selects this source's own random numbers.
+    /// `seed` is the seed of the run; `stream` selects this source's own random numbers.
     pub fn new(
         traffic: impl Into<BoxedTraffic>,
         rate: Schedule<Rate>,
@@ -137,12 +137,12 @@ impl<C> Source<C> {
         let due_ns = self.segment.due(self.next_ns, work).unwrap_or_else(|| self.due_through_steps(work));
         self.next_ns = due_ns;
         if self.has_silences && due_ns < f64::INFINITY {
-            // The larger of both, or the first if the second is NaN.
+            // The later of the two times; `max` ignores a NaN of the model.
             self.next_ns = due_ns.max(self.traffic.departure_ns(due_ns, &mut self.random));
         }
     }
 
-    /// When the given work is done. Gaps progress at the current rate, so a step applies in mid-gap.
+    /// When a gap of `work` bits ends. Gaps progress at the current rate, so a step applies in mid-gap.
     #[cold]
     fn due_through_steps(&mut self, mut work: f64) -> f64 {
         let mut due_ns = self.next_ns;
@@ -191,7 +191,7 @@ fn rounded<C>(origin: Instant<C>, elapsed_ns: f64) -> Instant<C> {
 }
 
 impl Segment {
-    /// When work that begins at `from_ns` is done, if the rate stays until then.
+    /// When a gap of `work` bits that begins at `from_ns` ends, if the rate stays until then.
     #[inline]
     fn due(&self, from_ns: f64, work: f64) -> Option<f64> {
         let due_ns = from_ns + work * self.ns_per_bit;

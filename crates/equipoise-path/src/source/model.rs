@@ -8,14 +8,14 @@ use equipoise::units::{Size, Span};
 
 /// A model of background traffic: the gaps between the packets of a [`Source`](super::Source).
 ///
-/// Times are in nanoseconds since the origin of the source. Random numbers come from the generator of the source alone, so
-/// that the same seed yields the same departures.
+/// Times are in nanoseconds since the origin of the source. Random numbers come only from the generator of the source,
+/// so that the same seed yields the same departures.
 pub trait TrafficModel: Send + Sync + fmt::Debug {
     /// The next gap, in bits that are sent at the rate of the source: for even spacing, a gap equals the size of a
     /// packet, `packet`.
     ///
-    /// A gap is measured in bits so that a step of the rate applies in mid-gap. `NaN`, zero and negative values count as an
-    /// even gap.
+    /// A gap is measured in bits so that a step of the rate applies in mid-gap. `NaN`, zero and negative values count
+    /// as an even gap.
     fn gap(&mut self, packet: Size, random: &mut Generator) -> f64;
 
     /// Draws the gaps after the next packets: a source requests several in advance.
@@ -43,7 +43,7 @@ pub trait TrafficModel: Send + Sync + fmt::Debug {
     }
 }
 
-/// A traffic model on the heap, as a source holds it.
+/// A traffic model on the heap, as a source stores it.
 pub type BoxedTraffic = Box<dyn TrafficModel>;
 
 /// The built-in models of background traffic.

@@ -10,12 +10,13 @@ use equipoise::units::{Instant, Size, Span};
 
 /// Web traffic as modelled in RFC 8868, Sec. 5.1: flows that are ON while they fetch, and OFF otherwise.
 ///
-/// A burst of a flow opens [`connections`](Self::connections) connections at once, each for one fetch. When the last of them
-/// is complete, the flow is OFF for an exponentially long time.
+/// A burst of a flow opens [`connections`](Self::connections) connections at once, each for one fetch. When the last
+/// fetch is complete, the flow is OFF for an exponentially distributed time.
 ///
-/// Reading: the text says that 30 connections start together, and RFC 8867, Sec. 5.7 has ten short flows. Ten flows
+/// Reading: RFC 8868 says that 30 connections start together, and RFC 8867, Sec. 5.7 has ten short flows. Ten flows
 /// with one connection per burst offer 0.31 Mbit/s, with 30 connections per burst about 9 Mbit/s; both are possible
-/// here. The text does not say how an OFF flow starts: here with an idle time of its own, which is the stationary case.
+/// here. The RFC does not say how an OFF flow starts: here it starts with a random idle time, which is the stationary
+/// case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebConfig {
     /// Number of flows.
@@ -98,9 +99,9 @@ impl WebConfig {
         largest: Size::from_bytes(50_000),
         idle: Span::from_secs(10),
     };
-    /// Maximum number of simultaneous connections of all flows. Ours: three times ten flows with 30 connections.
+    /// Maximum number of simultaneous connections of all flows. Our choice: three times ten flows with 30 connections.
     pub const MOST_CONNECTIONS: u32 = 1000;
-    /// Maximum size of a fetch. Ours: anything larger is not a web page.
+    /// Maximum size of a fetch. Our choice: anything larger is not a web page.
     pub const LARGEST_FETCH: Size = Size::from_bytes(1_000_000_000);
 
     /// Checks the configuration.
@@ -123,7 +124,7 @@ impl WebConfig {
         }
     }
 
-    /// The offered rate if fetches took no time, in bit/s: no path carries more of it.
+    /// The offered rate if fetches took no time, in bit/s: an upper bound for any path.
     pub fn most_bps(&self) -> f64 {
         let bits = self.smallest.as_bits() as f64 / 2.0 + self.largest.as_bits() as f64 / 2.0;
         f64::from(self.flows) * f64::from(self.connections) * bits / self.idle.as_secs_f64()
@@ -133,7 +134,7 @@ impl WebConfig {
 /// A fetch that starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
-    /// The slot of its connection, from 0 to one below [`Web::connections`]; free again when it is complete.
+    /// The slot of its connection, from 0 to one below [`Web::connections`]; free again when the fetch is complete.
     pub connection: usize,
     /// The number of the burst in its flow, from 0.
     pub burst: u64,
@@ -142,7 +143,7 @@ pub struct Fetch {
 }
 
 /// The times and sizes of web fetches, drawn from seeded random numbers. Each flow has its own stream, so that neither
-/// the duration of fetches nor other flows change its sizes and idle times.
+/// the duration of fetches nor other flows change the flow's sizes and idle times.
 #[derive(Debug)]
 pub struct Web<C> {
     config: WebConfig,
@@ -264,7 +265,7 @@ fn idle(config: &WebConfig, random: &mut Generator) -> Span {
     Span::from_nanos(exponential(config.idle.as_nanos() as f64, random) as i64)
 }
 
-/// The upper half of a 128-bit product: uniform over all sizes, to within one part in 2^34.
+/// A uniformly distributed size: the upper half of a 128-bit product, exact to one part in 2^34.
 fn size(config: &WebConfig, random: &mut Generator) -> Size {
     let sizes = config.largest.as_bytes() - config.smallest.as_bytes() + 1;
     let above = (u128::from(random.next_u64()) * u128::from(sizes)) >> 64;
@@ -283,7 +284,7 @@ mod tests {
 
     type Time = Instant<SenderClock>;
 
-    /// All fetches until a time, each of which takes `took`: start time and fetch.
+    /// All fetches until `until` with their start times; each fetch takes `took`.
     fn fetches(config: WebConfig, took: Span, until: Span, seed: u64) -> (Vec<(Time, Fetch)>, Web<SenderClock>) {
         let mut web = Web::new(config, Instant::ZERO, seed).expect("right");
         let (mut all, mut open) = (Vec::new(), VecDeque::new());
@@ -303,8 +304,8 @@ mod tests {
         (all, web)
     }
 
-    /// Means over about 10^5 draws. Uniform: mean 40 kB, standard deviation 20 001 / sqrt(12). Exponential: both are 10
-    /// s.
+    /// Means over about 10^5 draws. Uniform sizes: mean 40 kB, standard deviation 20 001 / sqrt(12) bytes. Exponential
+    /// idle times: mean and standard deviation are 10 s.
     #[test]
     fn sizes_are_uniform_between_both_bounds_and_idle_times_exponential() {
         let config = WebConfig { flows: 100, on: 100, ..WebConfig::STANDARD };
@@ -354,7 +355,7 @@ mod tests {
         assert_eq!((web.next_burst(), web.time_on(at(4))), (Some(other), Span::from_millis(4)));
         web.complete(at(5), 1);
         assert_eq!(web.time_on(at(9)), Span::from_millis(5));
-        // Already complete, and never started.
+        // The first connection is already complete, and the second was never started.
         web.complete(at(9), 1);
         web.complete(at(9), 99);
         assert_eq!(web.time_on(at(9)), Span::from_millis(5));

@@ -1,10 +1,10 @@
 //! Video as a source of traffic: frames and their sizes.
 //!
-//! A [`Video`] is read from a published trace of frame sizes or generated from moments and a seed. In both cases it is
-//! a list of frames in coding order, one per frame interval. There are two ways to send it:
+//! A [`Video`] is read from a published trace of frame sizes or generated from statistical moments and a seed. In both
+//! cases it is a list of frames in coding order, one per frame interval. There are two ways to send it:
 //! [`Content`](crate::source::Content) sends all of it, however long that takes; an [`Encoder`] follows a rate, by
-//! quantising its frames or by a model of encoders (RFC 8593). Both worlds use the same code. No pictures are encoded;
-//! only sizes matter.
+//! quantising its frames or by a model of encoders (RFC 8593). The simulator and the emulator use the same code. No
+//! pictures are encoded; only sizes matter.
 
 mod encoder;
 mod synthetic;

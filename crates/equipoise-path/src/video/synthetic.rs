@@ -1,4 +1,4 @@
-//! Video generated from moments and a seed, for use without the traces.
+//! Video generated from statistical moments and a seed, for use without the published traces.
 
 use alloc::vec::Vec;
 
@@ -37,7 +37,7 @@ pub enum SyntheticError {
         /// The maximum number of frames.
         most: usize,
     },
-    /// No sizes between zero and the peak have such moments.
+    /// No sizes between zero and the peak have the given mean and variation.
     #[error("no frames of {mean} in the mean and at most {peak} vary by {cv}; they can by {least:.3} to {most:.3}")]
     Moments {
         /// The mean that was given.
@@ -53,15 +53,15 @@ pub enum SyntheticError {
     },
 }
 
-/// Relative sizes of I, P and B frames before they are fitted: about the means of three films (ours).
+/// Relative sizes of I, P and B frames before they are fitted: about the means of three films (our choice).
 const KINDS: [f64; 3] = [2.4, 1.4, 1.0];
-/// Standard deviation of the logarithm, of a group of pictures from the mean and of a frame from its group. Ours: films
-/// vary more between scenes than within one.
+/// Standard deviations of the logarithm of a size: of a group of pictures from the mean, and of a frame from its group.
+/// Our choice: films vary more between scenes than within one.
 const GROUP_SPREAD: f64 = 0.4;
 const FRAME_SPREAD: f64 = 0.2;
-/// Correlation between the deviations of successive groups: scenes last about ten groups, five seconds (ours).
+/// Correlation between the deviations of successive groups: scenes last about ten groups, five seconds (our choice).
 const SCENE: f64 = 0.9;
-/// Share of the maximum possible variation, with frames that are empty or at the peak, that can be fitted.
+/// Share of the maximum variation that can be fitted. At the maximum, all frames are empty or at the peak.
 const REACHABLE: f64 = 0.8;
 const MOST_FRAMES: usize = 1 << 22;
 /// Number of bisections by which numbers are fitted to full precision.
@@ -73,8 +73,8 @@ impl Synthetic {
     /// Generates the video of a seed, which is the same on every machine.
     ///
     /// The kind of a frame determines its level. Log-normal noise of groups of pictures and of frames is added; the
-    /// noise of the groups is correlated, like scenes. The levels are then raised to a power and scaled, so that this
-    /// list has the given mean and coefficient of variation, with its largest frame at the peak and larger sizes
+    /// noise of the groups is correlated, like scenes. The levels are then raised to a power and scaled, so that the
+    /// sizes have the given mean and coefficient of variation. The largest frame is at the peak, and larger sizes are
     /// clamped.
     ///
     /// # Errors
@@ -128,12 +128,12 @@ impl Synthetic {
     }
 }
 
-/// Sizes from levels raised to a power, at the scale with this mean; the largest is at the peak, and larger ones are
-/// clamped.
+/// Sizes from levels raised to a power and scaled to `mean`. The largest level has the size `peak`, and larger sizes
+/// are clamped.
 fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
     let top = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let bottom = levels.iter().copied().fold(top, f64::min);
-    // The largest is 1, so no power overflows.
+    // The largest shape is 1, so no power overflows.
     let shapes: Vec<f64> = levels.iter().map(|level| libm::exp(power * (level - top))).collect();
     let largest = shapes.iter().position(|shape| *shape >= 1.0);
     let at = |scale: f64| {
@@ -142,7 +142,7 @@ fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
         };
         shapes.iter().enumerate().map(size)
     };
-    // From a scale at which all but the largest are zero, to one at which the smallest exceeds the mean.
+    // Search from a scale at which all sizes but the largest are zero, to one at which the smallest exceeds the mean.
     let (mut low, mut high) = (libm::log(mean) - STEEPEST, libm::log(mean) + power * (top - bottom) + 1.0);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
@@ -222,7 +222,7 @@ mod tests {
         // Generating a video takes a tenth of a second.
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// For accepted parameters the moments are met: the mean within 2 %, and the variation within 10 %.
+        /// For accepted parameters, the mean is met within 2 %, and the variation within 10 %.
         #[test]
         fn moments_are_met_within_their_range(seed: u64, cv in 0.35f64..0.9, peak in 5u64..12, mean in 200u64..20_000) {
             let like = Synthetic {

@@ -84,21 +84,21 @@ pub enum VideoErrorKind {
     },
 }
 
-/// Ten hours at 120 frames/s: a bound on memory.
+/// Maximum number of frames, to bound memory: almost ten hours at 120 frames/s.
 const MOST_FRAMES: usize = 1 << 22;
-/// Maximum distance between coding order and display order, in frames (ours: the longest pyramid of B frames in use is
-/// 16).
+/// Maximum distance between coding order and display order, in frames (our choice: the longest pyramid of B frames in
+/// use is 16).
 const REORDERED: usize = 32;
-/// Larger than any coded frame: 16 MiB.
+/// Maximum size of a frame, larger than any coded frame: 16 MiB.
 const LARGEST_FRAME: u64 = 16 << 20;
-/// Tolerance for times rounded to the millisecond or better: for an interval of 8 ms, rounding is an eighth.
+/// Tolerance for rounded times, as a part of a frame interval: rounding to 1 ms is an eighth of an interval of 8 ms.
 const ROUNDING: f64 = 0.15;
 
 /// A line of a verbose trace.
 struct Row<'t> {
     line: usize,
     number: u64,
-    /// Numbers count lines; otherwise frames in display order.
+    /// `number` counts lines; otherwise it counts frames in display order.
     counts_lines: bool,
     kind: FrameKind,
     time: &'t str,
@@ -115,8 +115,8 @@ impl Video {
     ///   columns of quality that are ignored;
     /// - terse: bytes alone, one frame every `terse_interval`, in the order of the file.
     ///
-    /// Verbose lines are in coding order, and so are the frames of the result. Each frame's time must occur once, none
-    /// may be missing, and none may be further from its place than reordering explains.
+    /// Verbose lines are in coding order, and so are the frames of the result. Each time must occur exactly once, and
+    /// no frame may be further from its place than reordering explains.
     ///
     /// # Errors
     /// [`VideoError`], with the line.
@@ -179,7 +179,7 @@ fn row(
     Ok(Row { line, number, counts_lines: true, kind, time, time_ms, size: size? })
 }
 
-/// A size in units of which `per_byte` make a byte, rounded up.
+/// A size in bytes, rounded up, from a text in units of 1/`per_byte` of a byte.
 fn size(text: &str, per_byte: u64) -> Result<Size, VideoErrorKind> {
     let units: Option<u64> = text.parse().ok();
     let bytes = units.map(|units| units.div_ceil(per_byte)).filter(|bytes| *bytes <= LARGEST_FRAME);

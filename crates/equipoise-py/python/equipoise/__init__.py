@@ -1,7 +1,7 @@
-"""Congestion control experiments from scenario files: simulate, compare, bring your own law.
+"""Congestion control experiments from scenario files: simulate, compare, add your own control law.
 
-The words and units are those of the scenario file and of the JSON that the command ``equipoise`` writes: a key carries its unit, and
-``None`` stands for what was not measured.
+The words and units are the same as in the scenario file and in the JSON that the command ``equipoise`` writes: a key ends with its
+unit, and ``None`` means not measured.
 """
 
 from ._errors import EquipoiseError, ScenarioError

@@ -1,4 +1,4 @@
-"""What a law written in Python looks like."""
+"""The interface of a control law written in Python."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ if TYPE_CHECKING:
 
 
 class Law(Protocol):
-    """A law that a session can run: it takes feedback, and says what it allows.
+    """A control law that a session can run: it handles feedback, and returns the allowed rate.
 
-    Two methods are required. A law can have more, and then they are called:
+    Two methods are required. If a law has any of these methods, they are called, too:
 
-    - ``on_sent(now_s, packet)``: a packet left (``Sent``), if the law needs ``"packets"``;
-    - ``on_frame(now_s, frame)``: a frame of live media joins what waits to be sent (``Frame``);
-    - ``next_timer_s()``, the time at which ``on_timer(now_s)`` is to be called, or None;
+    - ``on_sent(now_s, packet)``: a packet was sent (``Sent``), if the law needs ``"packets"``;
+    - ``on_frame(now_s, frame)``: a frame of live media was added to the send queue (``Frame``);
+    - ``next_timer_s()``: returns the time at which to call ``on_timer(now_s)``, or None.
 
-    and these attributes, which are read once:
+    A law may also have these attributes, which are read once:
 
-    - ``needs``: what of the session it cannot do without, a word or several: ``"intervals"`` (the default), ``"packets"``,
+    - ``needs``: what it needs from the session, one word or several: ``"intervals"`` (the default), ``"packets"``,
       ``"packet-pairs"``, ``"playout"``, ``"ecn"``;
-    - ``lowest_rate_bps``: the least rate that it decides on; 1000 without;
-    - ``target_s``: the one-way delay that it tries to hold, for reports.
+    - ``lowest_rate_bps``: the minimum rate that it can choose; 1000 by default;
+    - ``target_s``: its target for the one-way delay, for reports.
 
-    Times count from the start of the run. The session has the last word, as over every law: it sends no more than twice what was
-    proved to arrive. A law may use no clock and no random numbers but those of its own seed, or runs are not repeatable.
+    Times count from the start of the run. The session limits every law: it sends at most twice the rate that was proved to arrive.
+    A law must not use a clock, and no random numbers except from its own seed; otherwise runs are not repeatable.
     """
 
     @abstractmethod
     def on_feedback(self, now_s: float, feedback: Interval | Packets | Silence) -> None:
-        """Take what the far end has told, or that it is silent."""
+        """Handle feedback from the receiver, or its silence."""
 
     @abstractmethod
     def allowance(self) -> float | Allowance:
-        """How fast the session may send from now on: a rate of IP packets in bit/s, or more."""
+        """Return how fast the session may send from now on: a rate of IP packets in bit/s, or an ``Allowance``."""

@@ -33,7 +33,7 @@ __all__ = [
 
 __version__: Final[str]
 DEMO: Final[str]
-"""The scenario of the demo: a session beside background traffic that steps up, 40 s."""
+"""The scenario of the demo: a session with background traffic that increases in steps, 40 s."""
 
 _Scenario: TypeAlias = str | PathLike[str] | Mapping[str, Any]
 _Laws: TypeAlias = dict[str, Callable[[int], Law]]
@@ -54,17 +54,17 @@ def run(
 
     :param scenario: a dict, a text of several lines in TOML, or the path of a file.
     :param set: overrides: paths of keys such as ``"flow.media.controller.target"`` with their values; None removes a key.
-    :param seed: seed of the first run; further runs count on from it. The scenario's own by default.
-    :param laws: laws that the scenario can name: each name with what makes a law for a flow, called with the size of its packets in bytes.
-    :param series: whether runs keep what they have over time; by default as many runs as fit into moderate memory.
-    :param threads: threads; the results do not depend on it. All cores by default.
-    :param progress: True for a bar, or called with the share that is done, 0 to 1, about ten times a second.
-    :raises ScenarioError: with line and key, for a scenario or an override that is wrong.
-    :raises EquipoiseError: for what cannot be simulated. An exception of a law, or of ``progress``, ends the runs and is raised.
+    :param seed: seed of the first run; later runs have the next seeds. The scenario's seed by default.
+    :param laws: laws that the scenario can use: names with functions that make a law for a flow, called with the size of its packets in bytes.
+    :param series: whether runs keep their values over time; by default only for a number of runs that fits into moderate memory.
+    :param threads: number of threads, which does not affect the results. All cores by default.
+    :param progress: True for a bar, or a function that is called with the completed share, 0 to 1, about ten times a second.
+    :raises ScenarioError: with line and key, for a wrong scenario or override.
+    :raises EquipoiseError: if a scenario cannot be simulated. An exception of a law, or of ``progress``, ends the runs and is raised.
     """
 
 def explain(scenario: _Scenario, *, set: dict[str, Any] | None = None) -> str:
-    """What a scenario would run, in words, without running it."""
+    """Describe in words what a scenario would run, without running it."""
 
 def compare(
     scenario: _Scenario | Sequence[_Scenario] | dict[str, _Scenario],
@@ -80,8 +80,8 @@ def compare(
 ) -> Comparison:
     """Run one scenario with several controllers, or several scenarios, on the same seeds.
 
-    With ``controllers``, each is put in the place of that of ``flow``; names of ``laws`` are among them. Without, ``scenario`` is a list of
-    scenarios, each with a name of its own, or a dict of them by name. The others are compared with the first one, seed by seed.
+    With ``controllers``, each of them replaces the controller of ``flow``; they may include names of ``laws``. Without it, ``scenario`` is
+    a list of scenarios with different names, or a dict of scenarios by name. The other variants are compared with the first one, seed by seed.
     """
 
 def suite(
@@ -98,47 +98,48 @@ def suite(
 ) -> Suite:
     """Run cases of RFC 8867, such as ``"5.1"`` or ``"5.1/50ms-link"``, all by default, under several controllers.
 
-    ``quick`` runs the first variant of each case with 3 seeds in place of 10. ``aqm`` makes all queues of narrow links ``"codel"``, ``"fq_codel"``,
-    ``"pie"``, ``"dualpi2"`` or ``"drop-tail"``.
+    ``quick`` runs only the first variant of each case, with 3 seeds instead of 10. ``aqm`` sets all queues of bottleneck links to ``"codel"``,
+    ``"fq_codel"``, ``"pie"``, ``"dualpi2"`` or ``"drop-tail"``.
     """
 
 def capture_rtt(path: str | PathLike[str], *, acks: str = "pair", bin: str | None = None) -> Capture:
-    """Round-trip times of TCP in a capture: pcap or pcapng, compressed by gzip or not.
+    """Measure the round-trip times of TCP in a capture: pcap or pcapng, with or without gzip compression.
 
-    ``acks`` is ``"pair"`` for acknowledgements of two successive segments, which no delayed-ACK timer sent, or ``"every"``; ``bin`` is the width
-    of the histogram's bars, such as ``"2 ms"``.
+    ``acks`` is ``"pair"`` for acknowledgements of two successive segments, which no delayed-ACK timer has sent, or ``"every"``. ``bin`` is the
+    width of the histogram's bars, such as ``"2 ms"``.
     """
 
 def capture_rtp(path: str | PathLike[str], *, clock_rate: int | None = None) -> RtpCapture:
-    """Streams of RTP in a capture: pcap, pcapng or a dump of rtpdump, compressed by gzip or not. No signalling is needed.
+    """Analyse the RTP streams in a capture: pcap, pcapng or a dump of rtpdump, with or without gzip compression. No signalling is needed.
 
-    ``clock_rate`` is that of the media clock of dynamic payload types in ticks a second, such as 90000 of video: their jitter is not known without.
+    ``clock_rate`` is the rate of the media clock of dynamic payload types in ticks per second, such as 90000 for video; without it, their
+    jitter is unknown.
     """
 
 def controllers() -> list[dict[str, Any]]:
-    """All rate controllers: name, summary, source, and the parameters with kind, default, range and meaning."""
+    """Return all rate controllers: name, summary, source, and the parameters with kind, default, range and meaning."""
 
 @final
 class Table:
-    """Columns of Arrow: ``pandas.DataFrame.from_arrow``, ``polars.DataFrame`` and ``pyarrow.table`` take it as it is."""
+    """Arrow columns; ``pandas.DataFrame.from_arrow``, ``polars.DataFrame`` and ``pyarrow.table`` accept a table as it is."""
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns; a name carries its unit."""
+        """Names of the columns; each name ends with the unit."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, column: str, /) -> list[Any]:
-        """The values of a column; None for what was not measured."""
+        """The values of a column; None for values that were not measured."""
 
     def where(self, **values: Any) -> Table:
-        """The rows in which columns have these values: ``intervals.where(flow="media", seed=1)``."""
+        """The rows whose columns have these values: ``intervals.where(flow="media", seed=1)``."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
 @final
 class Result:
-    """All runs of a scenario. The keys are those of the JSON that ``equipoise sim --json`` writes."""
+    """All runs of a scenario. The keys are the same as in the JSON of ``equipoise sim --json``."""
 
     @property
     def scenario(self) -> str:
@@ -146,88 +147,88 @@ class Result:
 
     @property
     def scenario_text(self) -> str:
-        """The scenario as it was run, whole."""
+        """The text of the whole scenario as it was run, with all changes."""
 
     @property
     def seed(self) -> int:
-        """Seed of the first run; the n-th has ``seed + n``."""
+        """Seed of the first run; run number n, from 0, has the seed ``seed + n``."""
 
     @property
     def summary(self) -> dict[str, Any]:
-        """As ``to_dict``, without what runs have over time."""
+        """The same as ``to_dict``, without the values over time."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it."""
+        """All results as a dict."""
 
     def to_json(self) -> str:
-        """All of it, as ``equipoise sim --json`` writes it."""
+        """All results as JSON, as written by ``equipoise sim --json``."""
 
     def to_html(self) -> str:
-        """The report, a page of its own."""
+        """The report as an HTML page."""
 
     @property
     def flows(self) -> Table:
-        """A row a flow and run."""
+        """One row for each flow of each run."""
 
     @property
     def links(self) -> Table:
-        """A row a link and run: its forward direction."""
+        """One row for each link of each run, for its forward direction."""
 
     @property
     def paths(self) -> Table:
-        """A row a path of a flow over several paths, and run."""
+        """One row for each path of a flow with several paths, in each run."""
 
     @property
     def phases(self) -> Table:
-        """A row a stretch between planned changes, and run: all media together."""
+        """One row for each phase between planned changes of each run; a row covers all media flows."""
 
     @property
     def steps(self) -> Table:
-        """Planned changes of capacities and loads; at 0 s the initial values."""
+        """Planned changes of capacities and loads; the initial values are at 0 s."""
 
     @property
     def means(self) -> Table:
-        """Of several runs: mean and 95 % confidence interval by flow and metric."""
+        """For several runs: mean and 95 % confidence interval for each flow and metric."""
 
     @property
     def intervals(self) -> Table:
-        """A row a control interval of a flow, or a report interval of one of its paths."""
+        """One row for each control interval of a flow, or report interval of one of its paths."""
 
     @property
     def link_samples(self) -> Table:
-        """Links over time, in scenarios with TCP or playout buffers."""
+        """State of the links over time, in scenarios with TCP or playout buffers."""
 
     @property
     def tcp_samples(self) -> Table:
-        """TCP connections over time."""
+        """State of the TCP connections over time."""
 
     @property
     def received(self) -> Table:
-        """Rates at the receivers over time, where the scenario asks for them."""
+        """Rates at the receivers over time, if the scenario requests them."""
 
     @property
     def beliefs(self) -> Table:
-        """What laws believed of the path over time, of those that say so."""
+        """Estimates of the path over time, for control laws that report them."""
 
     @property
     def distribution(self) -> Table:
-        """The complementary distribution of each flow's one-way delay."""
+        """The complementary distribution function of each flow's one-way delay."""
 
 @final
 class Comparison:
-    """Variants of a scenario on the same seeds. The keys are those of ``equipoise compare --json``."""
+    """Variants of a scenario, run on the same seeds. The keys are the same as in the JSON of ``equipoise compare --json``."""
 
     @property
     def flow(self) -> str:
-        """The flow whose delay is set against its rate."""
+        """The flow whose delay is plotted against its rate."""
 
     @property
     def metrics(self) -> Table:
-        """A row a flow, metric and variant: mean, interval, and difference from the first variant."""
+        """One row for each flow, metric and variant: mean, interval, and difference from the first variant."""
 
     @property
     def values(self) -> Table:
-        """A row a flow, metric, variant and seed."""
+        """One row for each flow, metric, variant and seed."""
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
@@ -235,15 +236,15 @@ class Comparison:
 
 @final
 class Suite:
-    """Cases under controllers. The keys are those of ``equipoise suite rfc8867 --json``."""
+    """Test cases under several controllers. The keys are the same as in the JSON of ``equipoise suite rfc8867 --json``."""
 
     @property
     def metrics(self) -> Table:
-        """A row a case, variant, controller and metric of the whole run, of a flow, of a phase or of a bar: the rows and columns of ``to_csv``."""
+        """One row for each case, variant, controller and metric, of a whole run, flow, phase or bar: the rows and columns of ``to_csv``."""
 
     @property
     def not_run(self) -> Table:
-        """What a controller cannot run, and why."""
+        """The cases that a controller cannot run, with the reasons."""
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
@@ -252,11 +253,11 @@ class Suite:
 
 @final
 class Capture:
-    """Round-trip times in a capture. The keys are those of ``equipoise capture rtt --json``."""
+    """Round-trip times in a capture. The keys are the same as in the JSON of ``equipoise capture rtt --json``."""
 
     @property
     def directions(self) -> Table:
-        """A row a direction of a connection that has samples, those with most samples first."""
+        """One row for each direction of a connection that has samples, sorted by decreasing number of samples."""
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
@@ -264,36 +265,36 @@ class Capture:
 
 @final
 class RtpCapture:
-    """Streams of RTP in a capture. The keys are those of ``equipoise capture rtp --json``."""
+    """RTP streams in a capture. The keys are the same as in the JSON of ``equipoise capture rtp --json``."""
 
     @property
     def streams(self) -> Table:
-        """A row a stream at each interface that saw it, in the order of their first packets; payload types stand between commas."""
+        """One row for each stream at each interface, in the order of first packets; payload types are separated by commas."""
 
     @property
     def seconds(self) -> Table:
-        """A row a second of a stream in which packets came."""
+        """One row for each second of a stream in which packets arrived."""
 
     @property
     def round_trips(self) -> Table:
-        """A row a round trip that reports give, with its time."""
+        """One row for each round trip, measured from RTCP reports, with its time."""
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
 
 @final
 class Controller:
-    """A rate controller by hand, with its pacer, for a stack of one's own. Times are in seconds by any clock of the caller's.
+    """A rate controller with its pacer, for the caller's own stack. Times are in seconds by any clock of the caller.
 
-    It is held to what was proved to arrive, to silence and to what was never proved, as in our own sessions.
+    As in this package's sessions, its rate is at most twice the rate that feedback proved to arrive, and falls if no feedback arrives.
 
-    :param name: a controller of the catalogue; its parameters are texts with their unit, or numbers: ``Controller("gcc", max_rate="5 Mbit/s")``.
-    :param feedback: ``"arrivals"`` for packets with the times of their arrivals, ``"acks"`` for packets without, both in ``feedback``; ``"twcc"`` for transport-wide
-        feedback and ``"rfc8888"`` for RFC 8888, both in ``rtcp``.
+    :param name: a controller of the catalogue. Its parameters are texts with units, or numbers: ``Controller("gcc", max_rate="5 Mbit/s")``.
+    :param feedback: ``"arrivals"`` for packets with arrival times, or ``"acks"`` for packets without them, both passed to ``feedback``;
+        ``"twcc"`` for transport-wide feedback, or ``"rfc8888"`` for RFC 8888, both passed to ``rtcp``.
     :param packet_bytes: size of full IP packets.
-    :param pacing: packets of a frame follow each other at this multiple of the rate.
-    :param interval_s: length of an interval for controllers that decide by intervals.
-    :param has_ecn: whether packets are sent as ECN-capable and feedback tells their marks.
+    :param pacing: the packets of a frame are sent at this multiple of the rate.
+    :param interval_s: interval length for controllers that decide once per interval.
+    :param has_ecn: whether packets are sent as ECN-capable and feedback reports their marks.
     :param now_s: the present time.
     """
 
@@ -311,54 +312,54 @@ class Controller:
         **parameters: str | float,
     ) -> Controller: ...
     def sent(self, now_s: float, number: int, size_bytes: int, *, ssrc: int = 0) -> None:
-        """A packet left, with the number that feedback will name, and its size with all headers. ``ssrc`` counts for RFC 8888 alone."""
+        """Report a sent packet: the number that feedback will use, and its size with all headers. ``ssrc`` is used for RFC 8888 only."""
 
     def feedback(self, now_s: float, packets: Sequence[tuple[int, float | None]]) -> None:
-        """What became of packets: number, and time of arrival by the receiver's clock, ``nan`` if nobody knows when, None if it was lost."""
+        """Report packets: number, and arrival time by the receiver's clock (``nan`` if the time is unknown, None if the packet was lost)."""
 
     def rtcp(self, now_s: float, datagram: bytes) -> None:
-        """A datagram of RTCP arrived. What in it is feedback of the format has effect."""
+        """Handle a received RTCP datagram. Only feedback in the chosen format has an effect."""
 
     def idle(self, now_s: float) -> None:
-        """Nothing waits to be sent: it is the application that holds the sender back, and not the rate."""
+        """Report that nothing waits to be sent: the application limits the sender, not the rate."""
 
     def timer(self, now_s: float) -> None:
-        """Time has passed; too early or without need does no harm."""
+        """Advance the time; calling this too early or without need is harmless."""
 
     @property
     def next_timer_s(self) -> float | None:
-        """When to call ``timer``, if nothing else happens before."""
+        """When to call ``timer``, in s, if nothing else happens before."""
 
     def next_departure_s(self, now_s: float) -> float | None:
-        """When the next packet may leave; None while the window is full or the rate 0."""
+        """When the next packet may be sent, in s; None while the window is full or the rate is 0."""
 
     @property
     def rate_bps(self) -> int:
-        """The rate of IP packets from now on."""
+        """The current rate of IP packets, in bit/s."""
 
     @property
     def pace_bps(self) -> int:
-        """The rate at which single packets may follow each other."""
+        """The rate at which single packets may be sent, in bit/s."""
 
     @property
     def window_bytes(self) -> int | None:
-        """The most data that may be in flight; None if the controller leaves that open."""
+        """Maximum data in flight, in bytes; None if the controller sets no limit."""
 
     @property
     def in_flight_bytes(self) -> int:
-        """Data in flight."""
+        """Data in flight, in bytes."""
 
     @property
     def round_trip_s(self) -> float:
-        """The last round trip, or the one that is assumed before there is one."""
+        """The last round-trip time, in s; before the first measurement, an assumed value."""
 
     @property
     def why(self) -> str | None:
-        """Why the rate is what it is, such as ``"law"`` or ``"unproved"``; None before the first decision."""
+        """The reason for the rate, such as ``"law"`` or ``"unproved"``; None before the first decision."""
 
 @final
 class SweepFolder:
-    """A sweep in its folder, which ``sweep`` uses."""
+    """A sweep in its folder, for the function ``sweep``."""
 
     @staticmethod
     def open(path: str | PathLike[str]) -> SweepFolder: ...
@@ -385,7 +386,7 @@ class SweepFolder:
 
 @final
 class Allowance:
-    """How fast a session may send, in bit/s of IP packets, and how much may be in flight."""
+    """The rate at which a session may send, in bit/s of IP packets, and the amount of data that may be in flight."""
 
     def __new__(cls, rate_bps: float, *, window_bytes: int | None = None, pace_bps: float | None = None) -> Allowance: ...
     @property
@@ -394,11 +395,11 @@ class Allowance:
     def window_bytes(self) -> int | None: ...
     @property
     def pace_bps(self) -> float | None:
-        """Rate at which single packets may follow each other, where what the rate allows comes in bursts, as frames do."""
+        """The rate at which single packets may be sent, if the allowed data is sent in bursts, such as video frames."""
 
 @final
 class Interval:
-    """The summary of a report interval, as the receiver measured it; None for what was not measured."""
+    """The summary of a report interval, measured by the receiver; None for values that were not measured."""
 
     @property
     def delay_mean_s(self) -> float | None: ...
@@ -406,35 +407,35 @@ class Interval:
     def delay_variance_s2(self) -> float | None: ...
     @property
     def fraction_lost(self) -> float | None:
-        """Share of the packets that were lost, 0 to 1."""
+        """Share of packets that were lost, 0 to 1."""
 
     @property
     def fraction_marked(self) -> float | None:
-        """Share of the packets that may be marked and came with a mark of congestion (RFC 3168), 0 to 1."""
+        """Share of ECN-capable packets that arrived with a congestion mark (RFC 3168), 0 to 1."""
 
     @property
     def packets(self) -> int | None:
-        """Packets sent in the interval of the report, whether they arrived or not."""
+        """Number of packets sent in the report's interval, whether they arrived or not."""
 
     @property
     def delivered_bps(self) -> int | None:
-        """Rate at which packets came out of the network."""
+        """Rate at which packets arrived, in bit/s."""
 
     @property
     def round_trip_s(self) -> float | None:
-        """From a request to its report."""
+        """Time from a report request to its report, in s."""
 
     @property
     def bottleneck_bps(self) -> int | None:
-        """Rate of the bottleneck, from packet pairs."""
+        """Rate of the bottleneck from packet pairs, in bit/s."""
 
     @property
     def app_limited(self) -> bool:
-        """The application gave less than the rate allowed, or the session let less pass."""
+        """The application sent less than the rate allowed, or the session's own limits did."""
 
 @final
 class Packet:
-    """What became of a packet."""
+    """The result of a packet."""
 
     @property
     def number(self) -> int: ...
@@ -446,15 +447,15 @@ class Packet:
     def lost(self) -> bool: ...
     @property
     def arrived_s(self) -> float | None:
-        """When it arrived by the receiver's clock; None if it was lost, or nobody knows."""
+        """Arrival time by the receiver's clock, in s; None if the packet was lost or its time is unknown."""
 
     @property
     def marked(self) -> bool:
-        """It came with a mark of congestion."""
+        """Whether the packet arrived with a congestion mark."""
 
 @final
 class Packets:
-    """What became of single packets, in the order in which they were sent."""
+    """The results of single packets, in the order in which they were sent."""
 
     @property
     def packets(self) -> list[Packet]: ...
@@ -462,7 +463,7 @@ class Packets:
     def round_trip_s(self) -> float | None: ...
     @property
     def in_flight_bytes(self) -> int:
-        """Data in flight before this feedback arrived, with the packets that it covers."""
+        """Data in flight before this feedback arrived, in bytes; includes the packets in this feedback."""
 
     @property
     def app_limited(self) -> bool: ...
@@ -470,14 +471,14 @@ class Packets:
 
 @final
 class Silence:
-    """No report came for this number of report intervals, at least three."""
+    """No report arrived for this number of report intervals, at least three."""
 
     @property
     def reports(self) -> int: ...
 
 @final
 class Sent:
-    """A packet that has left."""
+    """A packet that was sent."""
 
     @property
     def number(self) -> int: ...
@@ -488,7 +489,7 @@ class Sent:
 
 @final
 class Frame:
-    """A frame of live media that joins what waits to be sent."""
+    """A frame of live media that is added to the send queue."""
 
     @property
     def size_bytes(self) -> int: ...

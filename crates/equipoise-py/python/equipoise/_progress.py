@@ -1,4 +1,4 @@
-"""The bar of ``progress=True``."""
+"""The progress bar for ``progress=True``."""
 
 import sys
 
@@ -6,7 +6,7 @@ _WIDTH = 40
 
 
 class Bar:
-    """A bar on standard error, if that is a terminal; it disappears at the end."""
+    """A bar on standard error, if this is a terminal; it disappears at the end."""
 
     def __init__(self) -> None:
         self._shown = ""

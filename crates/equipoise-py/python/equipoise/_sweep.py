@@ -1,4 +1,4 @@
-"""Sweeps over one machine or many."""
+"""Sweeps on one machine or many."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._native import SweepFolder
 _MANIFEST = "sweep.json"
 _PARTS = "parts"
 _ROUND = 8
-"""Parts of a worker in a round: at its end, workers wait for the last part."""
+"""Parts per worker in a round. At the end of a round, workers wait for its last part."""
 
 
 def sweep(
@@ -33,22 +33,23 @@ def sweep(
     n_jobs: int | None = None,
     progress: bool | Callable[[float], object] | None = None,
 ) -> Path:
-    """Run every combination of varied values, and many drawn ones, into one file of Parquet: a row a flow of a run.
+    """Run every combination of varied values, and of random values, into one Parquet file: one row for each flow of a run.
 
-    The bytes of the file follow from what is run alone: not from threads, backends, lost workers or interruptions.
+    The bytes of the file depend only on the runs, not on threads, backends, lost workers or interruptions.
 
-    :param scenario: as of ``run``; ``set`` changes it first.
-    :param file: the file of Parquet that is written.
-    :param vary: keys with the values that they have in turn.
-    :param draw: keys with what their values are drawn from, such as ``"uniform(2 ms, 8 ms)"``, at ``points`` random points.
-    :param runs: runs of each point, on the seeds from ``seed`` on.
-    :param folder: where the parts are kept: the same call with the same folder goes on after an interruption. Without, they are kept
-        beside the others of the system's temporary files, until the end.
-    :param threads: threads on this machine, without a backend; all cores by default.
-    :param backend: a backend of joblib, which has to be installed: ``"loky"``, ``"threading"``, ``"dask"`` with a client, ``"ray"``, or one that is
-        registered. Workers are handed the scenario's text and the number of a part, and hand back its bytes: they need no common file system. If
-        a worker is lost, the backend runs its part again; if the backend ends the call instead, the same call with ``folder`` does.
-    :param n_jobs: jobs of the backend at a time, as joblib counts them; all by default.
+    :param scenario: as for ``run``; ``set`` changes it first.
+    :param file: the Parquet file to write.
+    :param vary: keys, each with a list of values.
+    :param draw: keys, each with a distribution such as ``"uniform(2 ms, 8 ms)"``, whose values are drawn at ``points`` random points.
+    :param runs: number of runs at each point; their seeds begin with ``seed``.
+    :param folder: folder for the parts. The same call with the same folder continues after an interruption. Without it, the parts are
+        temporary files until the end.
+    :param threads: number of threads on this machine, without a backend; all cores by default.
+    :param backend: a backend of joblib, which must be installed: ``"loky"``, ``"threading"``, ``"dask"`` with a client, ``"ray"``, or a
+        registered one. Workers receive the scenario's text and the number of a part, and return the part's bytes, so they need no common
+        file system. If a worker is lost, the backend runs its part again; if the backend ends the call, the same call with ``folder``
+        continues.
+    :param n_jobs: number of jobs of the backend at the same time, as joblib counts them; all by default.
     :return: ``file``.
     """
     with contextlib.ExitStack() as stack:
@@ -58,7 +59,7 @@ def sweep(
             begun.run("1/1", threads=threads, progress=progress)
         else:
             _spread(begun, kept, backend, n_jobs, progress)
-        # What is there under its name is whole.
+        # The file appears under its final name only when it is complete.
         beside = Path(f"{os.fspath(file)}.{os.getpid()}.part")
         try:
             begun.merge(beside)
@@ -76,7 +77,7 @@ def _spread(
     n_jobs: int | None,
     progress: bool | Callable[[float], object] | None,
 ) -> None:
-    """Have workers run the parts that are missing, one a task, and keep each when it comes."""
+    """Let workers run the missing parts, one part per task, and store each result when it arrives."""
     import joblib  # type: ignore[import-untyped]
 
     from ._progress import Bar
@@ -91,9 +92,10 @@ def _spread(
     with joblib.parallel_config(backend=backend, n_jobs=jobs):
         active, _ = joblib.parallel.get_active_backend()
         hands_on = active.supports_return_generator
-        # A backend that hands nothing back before all is done is asked for a round of parts at a time: what is done is kept, and memory is bounded.
+        # A backend that returns no result before all are complete gets a round of parts at a time: completed parts are
+        # kept, and memory is bounded.
         length = max(1, len(missing) if hands_on else _ROUND * joblib.effective_n_jobs(jobs))
-        # Tasks of one part: what a lost worker costs is that part.
+        # Each task is one part, so that a lost worker costs only one part.
         with joblib.Parallel(return_as="generator_unordered" if hands_on else "list", batch_size=1) as parallel:
             for first in range(0, len(missing), length):
                 asked = missing[first : first + length]
@@ -106,7 +108,7 @@ def _spread(
 
 
 def _register_ray() -> None:
-    """Make ray a backend of joblib: the cluster that the caller or ``RAY_ADDRESS`` names, or one on this machine."""
+    """Register ray as a backend of joblib, with the cluster that the caller or ``RAY_ADDRESS`` names, or one on this machine."""
     import ray
     from ray.util.joblib import register_ray
 
@@ -116,7 +118,7 @@ def _register_ray() -> None:
 
 
 def part(manifest: str, number: int, parts: int) -> tuple[int, bytes]:
-    """One part of a sweep, on a worker: its number, and its bytes."""
+    """Run one part of a sweep on a worker; return its number and its bytes."""
     with tempfile.TemporaryDirectory(prefix="equipoise-") as kept:
         (Path(kept) / _MANIFEST).write_text(manifest, encoding="utf-8")
         (Path(kept) / _PARTS).mkdir()

@@ -2,8 +2,8 @@
 
     pip install "equipoise[gym]"
 
-A step is a report interval of the session. The simulator runs in a thread of its own and waits for the agent at each report, so that the
-same seed and the same actions give the same episode.
+A step is a report interval of the session. The simulator runs in a separate thread and waits for the agent at each report, so that the
+same seed and the same actions result in the same episode.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _AGENT = "agent"
 
 
 class _Left(Exception):
-    """The episode was left before its end."""
+    """The agent abandoned the episode before its end."""
 
 
 class _Law:
-    """The agent as a law: it hands on what it is told, and waits for what is to be done."""
+    """The agent as a control law: it passes feedback to the agent, and waits for the agent's decision."""
 
     def __init__(self, start_rate_bps: float) -> None:
         self.rate_bps = start_rate_bps
@@ -69,12 +69,13 @@ class SessionEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     """A session whose rate the agent decides at each report.
 
     The **action** is the binary logarithm of the factor by which the rate changes, -1 to 1. The **observation** has the mean one-way delay in
-    seconds, its standard deviation in seconds, the share of packets lost, and the rates that were delivered and that are allowed, as shares of
-    ``max_rate_bps``; what a report does not tell is as before, and in silence all is lost. The **reward** is the delivered share less
-    ``delay_weight`` for each second of delay and ``loss_weight`` for the lost share; override ``reward`` for another one.
+    seconds, its standard deviation in seconds, the share of packets lost, and the delivered rate and the allowed rate as shares of
+    ``max_rate_bps``. Values that a report does not contain keep their last values; without reports, all packets count as lost. The **reward**
+    is the delivered share minus ``delay_weight`` times the delay in seconds and ``loss_weight`` times the lost share; override ``reward`` to
+    change it.
 
-    :param scenario: as of ``equipoise.run``. The controller of ``flow`` makes way for the agent.
-    :param set: overrides, as of ``equipoise.run``.
+    :param scenario: as for ``equipoise.run``. The agent replaces the controller of ``flow``.
+    :param set: overrides, as for ``equipoise.run``.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}
@@ -106,11 +107,11 @@ class SessionEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
 
     @property
     def result(self) -> _native.Result | None:
-        """The result of the last episode that came to its end."""
+        """The result of the last episode that was completed."""
         return self._result
 
     def reward(self, observation: Observation) -> float:
-        """What an observation is worth."""
+        """Return the reward for an observation."""
         delay_weight, loss_weight = self._weights
         delay_s, _, lost, delivered, _ = (float(value) for value in observation)
         return delivered - delay_weight * delay_s - loss_weight * lost
@@ -137,7 +138,7 @@ class SessionEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         return self._seen.copy(), self.reward(self._seen), False, is_over, {"rate_bps": rate_bps}
 
     def close(self) -> None:
-        """Leave the episode."""
+        """End the episode."""
         if self._law is not None and self._thread is not None:
             self._law.decided.put(None)
             self._thread.join()
@@ -149,11 +150,11 @@ class SessionEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
             law.told.put(None)
         except _Left:
             pass
-        except BaseException as error:  # noqa: BLE001 - it is raised where the agent waits
+        except BaseException as error:  # noqa: BLE001 - the agent's thread raises it
             law.told.put(error)
 
     def _look(self) -> bool:
-        """Wait for the next report; false if the episode is over."""
+        """Wait for the next report; return False if the episode is over."""
         assert self._law is not None
         told = self._law.told.get()
         if told is None or isinstance(told, BaseException):

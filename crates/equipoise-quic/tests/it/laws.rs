@@ -1,4 +1,4 @@
-//! Each law through a bottleneck, compared with the stacks' own.
+//! Each controller over a bottleneck, compared with the stacks' own controllers.
 #![allow(clippy::print_stdout, reason = "the table of the book")]
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use equipoise_quic::Config;
 
 use crate::pair::{Between, noq, quinn};
 
-/// All laws that need only acknowledgements, with their required parameters.
+/// All rate controllers that need only acknowledgements, with their required parameters.
 const RATES: [(&str, &[(&str, &str)]); 8] = [
     ("equipoise", &[]),
     ("gcc", &[]),
@@ -65,7 +65,7 @@ fn every_law_transfers_by_quinn_beside_the_stacks_own() {
     }
 }
 
-/// If it fails, noq does not pace by the law, or the adapter passes it another rate.
+/// If it fails, noq does not pace by the controller's rate, or the adapter passes a wrong rate to noq.
 #[test]
 fn what_leaves_by_noq_is_the_rate() {
     for bps in [500_000u64, 2_000_000, 20_000_000] {
@@ -77,7 +77,8 @@ fn what_leaves_by_noq_is_the_rate() {
     }
 }
 
-/// quinn paces a quarter faster than its window per round trip, and the window stops it: the mean is the law's rate.
+/// quinn paces 25 % faster than one window per round trip, until the window is full. If it fails, the mean rate is not
+/// the controller's rate.
 #[test]
 fn what_leaves_by_quinn_is_the_rate_in_the_mean() {
     for bps in [2_000_000u64, 20_000_000] {

@@ -1,4 +1,4 @@
-//! Frames as datagrams, whose size follows the law's rate, and the trace of a connection.
+//! Frames sent as datagrams, whose size follows the controller's rate, and the trace of a connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::pair::{Between, noq, quinn};
 
 const FRAME: Duration = Duration::from_millis(40);
 
-/// The same test with both stacks.
+/// Runs the same test with both stacks.
 macro_rules! frames_follow_the_rate_over_datagrams {
     ($name:ident, $stack:ident) => {
         #[test]
@@ -22,7 +22,7 @@ macro_rules! frames_follow_the_rate_over_datagrams {
                 if pair.is_connected {
                     let rate = monitor.paths().first().and_then(|path| path.rate);
                     let bps = rate.map_or(300e3, |rate| rate.as_bps_f64());
-                    // The rate without IP, UDP and QUIC headers.
+                    // Payload is about 92 % of the rate; the rest is IP, UDP and QUIC headers.
                     pair.send_frame((bps * 0.92 / 8.0 * FRAME.as_secs_f64()) as usize);
                 }
                 pair.run_until(FRAME * (frame + 1));
@@ -39,7 +39,7 @@ macro_rules! frames_follow_the_rate_over_datagrams {
 frames_follow_the_rate_over_datagrams!(frames_follow_the_rate_over_datagrams_by_noq, noq);
 frames_follow_the_rate_over_datagrams!(frames_follow_the_rate_over_datagrams_by_quinn, quinn);
 
-/// If it fails, a trace does not show the law's decisions.
+/// If it fails, a trace does not show the controller's decisions.
 #[test]
 fn a_trace_in_qlog_has_the_laws_window_and_rate() {
     let folder = std::env::temp_dir().join(format!("equipoise-qlog-{}", std::process::id()));

@@ -1,24 +1,24 @@
-//! The endpoints, and the path between them.
+//! The two endpoints, and the path between them.
 
 use std::time::Duration;
 
 use equipoise::units::{Instant, Rate, ReceiverClock, Schedule, Size, Span};
 use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit};
 
-/// The path between both ends.
+/// Properties of the path between both endpoints.
 #[derive(Clone, Debug)]
 pub(crate) struct Between {
     pub(crate) bps: u64,
-    /// Round-trip time without a queue.
+    /// Round-trip time without queueing delay.
     pub(crate) round_trip: Duration,
     pub(crate) queue: Span,
-    /// One of this many packets to the server is lost; zero for no loss.
+    /// One in this number of packets to the server is lost; zero for no loss.
     pub(crate) lose_one_in: u64,
     /// Every tenth packet to the server is delayed by this time.
     pub(crate) late: Duration,
-    /// Larger datagrams to the server are dropped.
+    /// Datagrams to the server that are larger than this are dropped.
     pub(crate) mtu: usize,
-    /// All packets to the server are lost.
+    /// Whether all packets to the server are lost.
     pub(crate) is_black: bool,
 }
 
@@ -36,12 +36,12 @@ impl Default for Between {
     }
 }
 
-/// The path to the server, and its packets.
+/// The path to the server, and a log of the packets sent over it.
 pub(crate) struct Way {
     pub(crate) between: Between,
     link: FifoLink<ReceiverClock>,
     count: u64,
-    /// For each packet: the sending time, the size of its IP packet, and the waiting time if it arrived.
+    /// For each packet: the sending time, the size of the IP packet, and the waiting time in the queue if it arrived.
     pub(crate) log: Vec<(Duration, u64, Option<Duration>)>,
 }
 
@@ -68,12 +68,12 @@ impl Way {
         through.map(|through| through + self.between.round_trip / 2 + late)
     }
 
-    /// The rate sent between two times, in bit/s of IP packets.
+    /// The rate sent between two times in s, in bit/s of IP packets.
     pub(crate) fn rate_bps(&self, from_s: f64, to_s: f64) -> f64 {
         self.bytes(from_s, to_s, false) as f64 * 8.0 / (to_s - from_s)
     }
 
-    /// The rate that was not lost.
+    /// The rate sent between two times in s, without lost packets, in bit/s of IP packets.
     pub(crate) fn delivered_bps(&self, from_s: f64, to_s: f64) -> f64 {
         self.bytes(from_s, to_s, true) as f64 * 8.0 / (to_s - from_s)
     }
@@ -84,7 +84,8 @@ impl Way {
         of.map(|(_, bytes, _)| bytes).sum()
     }
 
-    /// The 95th percentile of the waiting time, in ms, and the share of lost packets, between two times.
+    /// The 95th percentile of the waiting time in ms, and the share of lost packets, of packets sent between two times
+    /// in s.
     pub(crate) fn waiting(&self, from_s: f64, to_s: f64) -> (f64, f64) {
         let within: Vec<_> = self.log.iter().filter(|it| (from_s..to_s).contains(&it.0.as_secs_f64())).collect();
         let mut waits: Vec<_> = within.iter().filter_map(|(_, _, waited)| *waited).collect();
@@ -94,7 +95,7 @@ impl Way {
     }
 }
 
-/// The same endpoints with either stack; their interfaces are nearly equal.
+/// Defines the same endpoints for either stack; the interfaces of the stacks are nearly equal.
 macro_rules! stack {
     ($stack:ident, $proto:ident, $endpoint:expr, $handle:expr, $one:expr, $moved:expr, $at_server:expr) => {
         pub(crate) mod $stack {
@@ -118,7 +119,7 @@ macro_rules! stack {
                 inbound: BTreeMap<(Duration, u64), (SocketAddr, IpAddr, BytesMut)>,
             }
 
-            /// Both ends.
+            /// Both endpoints.
             pub(crate) struct Pair {
                 epoch: Instant,
                 pub(crate) now: Duration,
@@ -131,7 +132,7 @@ macro_rules! stack {
                 pub(crate) other_way: Option<Way>,
                 count: u64,
                 stream: Option<StreamId>,
-                /// Whether the client fills a stream.
+                /// Whether the client writes to a stream as fast as possible.
                 pub(crate) is_bulk: bool,
                 pub(crate) is_connected: bool,
                 /// Bytes that the server's application read, in datagrams and on the stream.
@@ -150,7 +151,7 @@ macro_rules! stack {
                 }
             }
 
-            /// Reads all datagrams and all data of the stream; returns the number of bytes.
+            /// Reads all datagrams and all data of the stream. Returns the number of bytes.
             fn read(connection: &mut Connection, stream: &mut Option<StreamId>) -> u64 {
                 let mut bytes = 0;
                 while let Some(datagram) = connection.datagrams().recv() {
@@ -169,12 +170,12 @@ macro_rules! stack {
             }
 
             impl Pair {
-                /// A client whose connection uses this congestion control.
+                /// Creates a client, whose connection uses this congestion control, and a server.
                 pub(crate) fn new(factory: Arc<dyn ControllerFactory + Send + Sync>, between: Between) -> Self {
                     Self::with(factory, between, |_| {})
                 }
 
-                /// As `new`, with further settings.
+                /// Like `new`, with further settings of the client's transport.
                 pub(crate) fn with(
                     factory: Arc<dyn ControllerFactory + Send + Sync>,
                     between: Between,
@@ -226,7 +227,7 @@ macro_rules! stack {
                     &mut self.client.connection.as_mut().expect("it was made at the beginning").1
                 }
 
-                /// Gives the client another address, of which it is informed.
+                /// Changes the client's port and informs the client's stack.
                 pub(crate) fn migrate(&mut self, port: u16) {
                     self.client_address.set_port(port);
                     let now = self.instant();
@@ -242,7 +243,7 @@ macro_rules! stack {
                     }
                 }
 
-                /// Lets time pass until `end`.
+                /// Advances the time until `end`.
                 pub(crate) fn run_until(&mut self, end: Duration) {
                     while self.now < end {
                         self.work();
@@ -318,7 +319,7 @@ macro_rules! stack {
                             };
                             outbound.extend(buffer[..transmit.size].chunks(segment).map(|it| (peer, it.to_vec())));
                         }
-                        // `peer` is the server's address that a datagram goes to or comes from.
+                        // `peer` is the server's address: the destination or the source of the datagram.
                         for (peer, datagram) in outbound {
                             self.count += 1;
                             let way = if peer == OTHER.ip() { self.other_way.as_mut() } else { Some(&mut self.way) };
@@ -337,7 +338,7 @@ macro_rules! stack {
                     }
                 }
 
-                /// `now` as a time of the stack.
+                /// Returns `now` as a time of the stack.
                 pub(crate) fn instant(&self) -> Instant {
                     self.epoch + self.now
                 }

@@ -1,4 +1,4 @@
-//! Several paths of one connection of noq, divided by our scheduler.
+//! Several paths of one noq connection, among which a scheduler of Equipoise divides the rate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::pair::{Between, Way};
 const FRAME: Duration = Duration::from_millis(40);
 const TOTAL: Rate = Rate::from_bps(2_000_000);
 
-/// Frames of 2 Mbit/s over a short path and a long one, each wide enough for all. Returns the share of the short path
-/// from 20 s on, and the share of the total that arrived.
+/// Sends frames of 2 Mbit/s in total over two paths, one with a short and one with a long delay; each could carry all
+/// frames. Returns the short path's share of the data from 20 s on, and the share of the sent rate that arrived.
 fn divided(scheduler: &str) -> (f64, f64) {
     let split = Split::named(scheduler, &[]).expect("right");
     split.set_total(TOTAL);
@@ -40,7 +40,7 @@ fn divided(scheduler: &str) -> (f64, f64) {
     (short / (short + long), (short + long) / TOTAL.as_bps_f64())
 }
 
-/// If it fails, half of the frames arrive late for no reason.
+/// If it fails, half of the frames arrive late although the short path could carry all.
 #[test]
 fn the_short_way_carries_most_by_the_scheduler_and_half_without() {
     let (share, used) = divided("ap");

@@ -14,10 +14,11 @@ use crate::wire::feedback::{ArrivalReport, PacketArrival, PacketStatus};
 /// or is assumed lost, until a later report corrects that. A packet that no report covers, although a report covers a
 /// later packet, is unknown: its report was lost, which says nothing about the path (RFC 8888, Sec. 5).
 ///
-/// A report takes effect as a whole or not at all. A report that acknowledges a number that was never sent does not
-/// come from the receiver of the packets. Numbers that the sender skips on purpose ([`Traps`](super::Traps)) reveal a
-/// peer that acknowledges packets it has not received (RFC 9000, Sec. 21.4), as the receipts of our own reports do.
-/// They do not prove the arrival times in a report.
+/// A report takes effect as a whole or not at all. A report that acknowledges a packet that was never sent is rejected:
+/// it does not come from the receiver of the packets. Numbers that the sender skips on purpose
+/// ([`Traps`](super::Traps)) reveal a peer that acknowledges packets without receiving them (RFC 9000, Sec. 21.4); in
+/// our own reports, receipts serve this purpose. Skipped numbers do not prove that the arrival times in a report are
+/// true.
 #[derive(Clone, Debug)]
 pub struct History {
     scope: Scope,
@@ -74,15 +75,16 @@ pub struct FeedbackCounts {
     pub reports: u64,
     /// Reports that were refused.
     pub refused: u64,
-    /// Packets reported as not received first and as received later.
+    /// Packets first reported as lost, and later as received.
     pub repaired: u64,
     /// Packets that became unknown; a later report may have covered some of them.
     pub unknown: u64,
     /// Statuses that repeat an earlier report.
     pub repeated: u64,
-    /// Statuses of "not received" for packets that had arrived by another report, as in a report that was overtaken.
+    /// Statuses of "not received" for packets that another report had acknowledged, as when reports arrive out of
+    /// order.
     pub contradicted: u64,
-    /// Statuses of packets that are no longer remembered.
+    /// Statuses of packets that the history no longer contains.
     pub forgotten: u64,
     /// Skipped numbers that reports correctly stated as not received.
     pub traps: u64,
@@ -108,27 +110,27 @@ impl FeedbackCounts {
 /// Why a report is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// It is about another stream.
+    /// The report is about another stream.
     #[error("a report on source {found:#010x}, where {expected:#010x} sends")]
     Foreign {
-        /// The synchronisation source that it names.
+        /// The synchronisation source in the report.
         found: u32,
         /// The source that sends.
         expected: u32,
     },
-    /// It acknowledges a packet before the first one sent.
+    /// The report acknowledges a packet before the first one sent.
     #[error("a report that packet {sequence} arrived, which is before the first one")]
     NeverSent {
         /// The packet's sequence number.
         sequence: u16,
     },
-    /// It acknowledges a packet that has not been sent yet.
+    /// The report acknowledges a packet that has not been sent yet.
     #[error("a report that packet {sequence} arrived, which has not been sent yet")]
     Ahead {
         /// The packet's sequence number.
         sequence: u16,
     },
-    /// It acknowledges a number that was skipped on purpose.
+    /// The report acknowledges a number that was skipped on purpose.
     #[error("a report that packet {sequence} arrived, which was left out on purpose")]
     Skipped {
         /// The number.
@@ -139,16 +141,18 @@ pub enum Refusal {
 /// A report joined with the packets sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Joined<'a> {
-    /// The packets with a new state, in the order of their numbers: those that arrived, and those that are now lost.
+    /// The packets with a new state, in the order of their numbers: those that arrived, and those that are now assumed
+    /// lost.
     pub packets: &'a [PacketReport],
-    /// Round-trip time of the newest packet that arrived, less the time for which the receiver is known to have held
+    /// Round-trip time of the newest packet that arrived, minus the time for which the receiver is known to have held
     /// the report; `None` if none arrived, or if the stated time is impossible.
     pub round_trip: Option<Span>,
     /// Data in flight before the report arrived.
     pub in_flight: Size,
-    /// Packets that became unknown.
+    /// Number of packets that became unknown.
     pub unknown: u64,
-    /// Skipped numbers that it correctly states as not received: proof that it does not acknowledge blindly.
+    /// Number of skipped numbers that the report correctly states as not received: the peer does not acknowledge
+    /// blindly.
     pub traps: u64,
 }
 
@@ -163,13 +167,14 @@ impl<'a> Joined<'a> {
 }
 
 impl History {
-    /// Maximum number of remembered numbers: half of the number space, because more would be ambiguous.
+    /// Maximum number of remembered numbers: half of the 16-bit range, because otherwise a sequence number would be
+    /// ambiguous.
     pub const MAX_CAPACITY: u16 = 1 << 15;
 
     /// A history that remembers `capacity` numbers, clamped to the range 1 to [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     ///
-    /// It takes 24 bytes per number. It should last for a few reports and round trips: 8192 packets of 1000 bytes are
-    /// 6.5 s at 10 Mbit/s.
+    /// It takes 24 bytes per number. The capacity should cover several report intervals and round trips: 8192 packets
+    /// of 1000 bytes are 6.5 s at 10 Mbit/s.
     pub fn new(scope: Scope, capacity: u16) -> Self {
         let capacity = usize::from(capacity.clamp(1, Self::MAX_CAPACITY));
         Self {
@@ -186,8 +191,8 @@ impl History {
         }
     }
 
-    /// Records that packet `number` of this size was sent. Numbers between it and the previous packet were skipped on
-    /// purpose.
+    /// Records that packet `number` of this size was sent. Numbers between this packet and the previous one were
+    /// skipped on purpose.
     ///
     /// Ignored if the number is not higher than that of the previous packet.
     pub fn on_sent(&mut self, number: u64, size: Size, departed: Instant<SenderClock>) {
@@ -214,7 +219,7 @@ impl History {
         self.packets.push_back(packet);
     }
 
-    /// Forgets the oldest number. Returns whether there was one.
+    /// Removes the oldest number. Returns whether the history contained any.
     fn forget_oldest(&mut self) -> bool {
         let Some(packet) = self.packets.pop_front() else { return false };
         self.base += 1;
@@ -225,7 +230,7 @@ impl History {
         true
     }
 
-    /// The number after the last one.
+    /// The number after the last recorded one.
     fn next(&self) -> u64 {
         self.base + self.packets.len() as u64
     }
@@ -246,11 +251,12 @@ impl History {
         self.counts
     }
 
-    /// A time on the receiver's clock close to the times in the next report, to resolve the wraps of its format.
+    /// A time on the receiver's clock close to the times in the next report; it resolves the wraps of the report's
+    /// times.
     ///
-    /// Before the first report it is `now`, as if the clocks agreed. Times may then be off by a multiple of the
-    /// format's range, which is the same for all of them. A clock that starts with the session should therefore start
-    /// above that range, which is twelve days in transport-wide feedback: times before its zero cannot be represented.
+    /// Before the first report it is `now`, as if the clocks agreed. All times of the receiver may then be wrong by the
+    /// same multiple of the format's range. Times before zero cannot be represented, so a clock that starts with the
+    /// session should start above that range, which is twelve days in transport-wide feedback.
     pub fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
         self.heard.unwrap_or(now.assume_clock())
     }
@@ -291,8 +297,8 @@ impl History {
         self.changes.clear();
         let begin = report.packets.clone().next().and_then(|status| self.unwrap(status.sequence));
         if let Some(begin) = begin {
-            // A report without any arrival proves nothing. The packets that it skips stay in flight; otherwise nothing
-            // would limit the sender.
+            // A report without any arrival proves nothing, so the packets before its start stay in flight. If such
+            // reports removed packets from the data in flight, nothing would limit the sender.
             let proves = report.packets.clone().any(|status| status.arrival.is_some());
             if proves {
                 self.leap_to(begin);
@@ -320,7 +326,7 @@ impl History {
     /// No packet becomes unknown by this: packets that are not listed stay in flight.
     ///
     /// # Errors
-    /// [`Refusal`] if a packet that was never sent is said to have arrived. Then nothing takes effect.
+    /// [`Refusal`] if a packet that was never sent is reported as arrived. Then nothing takes effect.
     pub fn on_fates(&mut self, now: Instant<SenderClock>, fates: &[(u64, Fate)]) -> Result<Joined<'_>, Refusal> {
         let mut arrived = fates.iter().filter(|(_, fate)| *fate != Fate::Lost);
         if let Some(refusal) = arrived.find_map(|(number, _)| self.refusal(*number).err()) {
@@ -340,7 +346,7 @@ impl History {
         Ok(Joined { packets: &self.changes, round_trip, in_flight, unknown: 0, traps })
     }
 
-    /// The number nearest to the last one that a packet with this sequence number can have; `None` below zero.
+    /// Extends a 16-bit sequence number to the packet number nearest to the last one; `None` if that is below zero.
     fn unwrap(&self, sequence: u16) -> Option<u64> {
         let newest = self.next().checked_sub(1)?;
         newest.checked_add_signed(i64::from(sequence.wrapping_sub(newest as u16).cast_signed()))
@@ -423,7 +429,7 @@ impl History {
         self.changes.push(PacketReport::new(number, packet.size, packet.departed, fate));
     }
 
-    /// The round-trip time of the newest packet among the changes that arrived, from a report made at `made`.
+    /// The round-trip time of the newest packet among the changes that arrived; the report was made at `made`.
     fn round_trip(&mut self, now: Instant<SenderClock>, made: Option<Instant<ReceiverClock>>) -> Option<Span> {
         let (departed, at) = self.changes.iter().rev().find_map(|packet| match packet.fate {
             Fate::Arrived { at, .. } => Some((packet.departed, at)),

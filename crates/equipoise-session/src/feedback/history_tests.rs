@@ -36,7 +36,7 @@ fn status(number: u64, arrived: bool) -> PacketStatus {
 }
 
 /// A report on the numbers from `begin` on, with a letter for each: arrived (`+`) or not (`-`). It is made 5 ms after
-/// the last of them could arrive.
+/// the last of these packets could arrive.
 fn report(begin: u64, said: &str) -> ArrivalReport<alloc::vec::IntoIter<PacketStatus>> {
     let packets: Vec<_> = (begin..).zip(said.chars()).map(|(number, letter)| status(number, letter == '+')).collect();
     let made = arrival(begin + said.len() as u64 - 1) + MILLI * 5;
@@ -62,7 +62,7 @@ fn a_report_is_joined_with_what_was_sent() {
         joined.packets,
         [packet(65_534, fate(65_534)), packet(65_535, Fate::Lost), packet(65_536, fate(65_536))]
     );
-    // 45 ms since the newest packet left, of which the receiver held it for 5 ms.
+    // 45 ms since the newest packet was sent, minus the 5 ms for which the receiver held the report.
     assert_eq!(joined.round_trip, Some(MILLI * 40));
     let feedback = joined.feedback(true);
     assert_eq!((feedback.in_flight, feedback.app_limited), (Size::from_bytes(6000), true));
@@ -95,7 +95,7 @@ fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     assert_eq!((history.outcome(10), history.in_flight()), (None, Size::from_bytes(2000)));
 }
 
-/// If they fail, a window stays full forever when nothing arrives, because nothing is reported then.
+/// If it fails, a window stays full forever when nothing arrives, because nothing is reported then.
 #[test]
 fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
     let mut waiting = history(0..10);
@@ -107,7 +107,7 @@ fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
     assert_eq!((waiting.in_flight(), waiting.outcome(9)), (Size::ZERO, Some(Outcome::Unknown)));
 }
 
-/// Otherwise a dishonest receiver could empty the window again and again without any arrival.
+/// If it fails, a dishonest receiver can empty the window again and again without any arrival.
 #[test]
 fn a_report_that_nothing_came_frees_nothing_that_it_passes_over() {
     let mut history = history(0..10);
@@ -148,7 +148,7 @@ fn what_was_never_sent_has_not_yet_left_or_is_anothers_is_refused_without_effect
     assert_eq!(history.on_report(now, &foreign), Err(Refusal::Foreign { found: 6, expected: 5 }));
     assert_eq!(history.counts(), FeedbackCounts { refused: 4, ..before.counts() });
     assert!((10..20).all(|number| history.outcome(number) == Some(Outcome::UnderWay)));
-    // It is true that such packets did not arrive, and has no effect.
+    // A report that such packets did not arrive is true, and has no effect.
     assert_eq!(told(&mut history, 8, "--+").0, [(10, true)]);
     assert_eq!(told(&mut history, 18, "+-----").0, [(18, true), (19, false)]);
     assert_eq!(History::new(Scope::Transport, 9).on_report(now, &foreign), Err(Refusal::NeverSent { sequence: 10 }));
@@ -242,7 +242,7 @@ proptest! {
             number += 1;
         }
         on_the_way.sort_unstable();
-        // The last status of each number in a report that arrived.
+        // For each number in a report that arrived: whether any of these reports acknowledged it.
         let mut said = BTreeMap::new();
         let mut lost_reports = losses.iter().cycle();
         let mut made = 0;

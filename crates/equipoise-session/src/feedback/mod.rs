@@ -1,5 +1,5 @@
-//! The state of both ends for per-packet feedback: the receiver's record of arrivals and the sender's history of
-//! departures.
+//! The state of both ends for per-packet feedback: the receiver's record of arrivals and the sender's history of sent
+//! packets.
 //!
 //! ```text
 //!   sender: History ── packets by number ──────────────▶ receiver: Recorder

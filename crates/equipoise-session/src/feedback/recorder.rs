@@ -8,9 +8,9 @@ use crate::wire::feedback::{ArrivalTime, PacketArrival, PacketStatus};
 
 /// A receiver's record of arrivals, for per-packet reports.
 ///
-/// Source: RFC 8888, Sec. 3.1. Of several copies the first arrival is reported, and congestion experienced if any copy
-/// has that mark. Consecutive reports cover consecutive ranges of numbers. If a packet arrives after it was reported as
-/// not received, or a copy brings a mark, the next report reaches back to it.
+/// Source: RFC 8888, Sec. 3.1. If a packet arrives several times, its first arrival is reported, and congestion
+/// experienced if any copy has that mark. Consecutive reports cover consecutive ranges of numbers. If a packet arrives
+/// after it was reported as not received, or a copy brings a mark, the next report starts at or before that packet.
 ///
 /// Packets are identified by unwrapped numbers, as from [`SequenceTracker`](equipoise::measure::SequenceTracker).
 /// Numbers that are a window or more below the highest are forgotten: they are not reported any more, and packets that
@@ -49,7 +49,7 @@ pub enum Recorded {
     New,
     /// A further copy. Its time is not reported.
     Duplicate,
-    /// It is too far below the highest number.
+    /// The number is too far below the highest number.
     TooOld,
 }
 
@@ -114,8 +114,8 @@ impl Recorder {
     /// The packets that the next report must cover, up to the highest number.
     ///
     /// They start after the last report, or `overlap` numbers earlier so that one lost report does no harm, or at the
-    /// lowest number with a new state if that is lower. The window limits both. The caller must send all of them, in
-    /// several feedback packets if they do not fit into one.
+    /// lowest number with a new state if that is lower. The window limits their number. The caller must send all of
+    /// them, in several feedback packets if they do not fit into one.
     pub fn report(&mut self, overlap: u64) -> Stretch<'_> {
         let window = self.window();
         let Some(span) = &mut self.span else { return Stretch { slots: &self.slots, next: 0, end: 0 } };
@@ -142,7 +142,7 @@ pub struct Stretch<'a> {
 }
 
 impl Stretch<'_> {
-    /// The number of its first packet, unwrapped.
+    /// The unwrapped number of the first packet.
     pub const fn begin(&self) -> u64 {
         self.next
     }
@@ -184,7 +184,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// Packets `numbers` arrive, each at its own number in milliseconds.
+    /// Lets packets `numbers` arrive, packet n at n ms.
     fn arrive(recorder: &mut Recorder, numbers: impl IntoIterator<Item = u64>) {
         for number in numbers {
             recorder.on_arrival(number, at(number), Ecn::NotCapable);
@@ -277,7 +277,8 @@ mod tests {
             let stretch = recorder.report(overlap);
             let begin = stretch.begin();
             reported.extend((begin..).zip(stretch));
-            // The last report on each number from the first arrival to the last states its true fate.
+            // For each number from the lowest to the highest that arrived, the last report on it states whether it
+            // really arrived.
             let (first, last) = (*arrivals.keys().next().unwrap(), *arrivals.keys().next_back().unwrap());
             for number in first..=last {
                 let arrival = arrivals.get(&number);

@@ -16,9 +16,9 @@ pub struct Reporting {
 impl Reporting {
     /// The shortest interval.
     pub const SHORTEST: Span = Span::from_millis(5);
-    /// The longest interval: per-packet laws are slow above half of it.
+    /// The longest interval: per-packet control laws react slowly above half of it.
     pub const LONGEST: Span = Span::from_millis(500);
-    /// The usual interval. Ours, between the 40 ms of `SCReAM` and the 100 ms of NADA (RFC 8698, Table 2).
+    /// The usual interval. Our choice: between the 40 ms of `SCReAM` and the 100 ms of NADA (RFC 8698, Table 2).
     pub const INTERVAL: Span = Span::from_millis(50);
 }
 
@@ -34,7 +34,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Resolution of its arrival times (RFC 8888, Sec. 3.1; draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
+    /// Resolution of arrival times (RFC 8888, Sec. 3.1; draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
     pub const fn quantum(self) -> Span {
         match self {
             Self::CongestionFeedback => Span::from_nanos(976_563),
@@ -72,7 +72,7 @@ impl Reporter {
     }
 
     /// Records at `now` the arrival of a packet with this number in its stream and this transport-wide number. Returns
-    /// whether it has a number that reports can refer to.
+    /// whether the packet has the number that reports in this format use.
     pub fn on_arrival(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -90,7 +90,7 @@ impl Reporter {
         true
     }
 
-    /// The number nearest to the highest.
+    /// The number with these lower 16 bits that is nearest to the highest number so far.
     fn unwrap(&mut self, sequence: u16) -> u64 {
         // A first number that is not near zero leaves room for earlier packets that it overtook.
         let highest = self.highest.unwrap_or(u64::from(sequence) + (1 << 16));

@@ -7,10 +7,10 @@ use rand_core::{Rng, SeedableRng};
 /// acknowledge packets that it has not received. It cannot know which numbers were never sent, and
 /// [`History`](super::History) rejects a report that acknowledges one of them.
 ///
-/// Reading: the RFC states neither how often nor when. Here the gap between two skipped numbers is drawn uniformly from
-/// 1 to twice `mean` less one. An honest receiver reports a skipped number as not received, and the history does not
-/// count it as lost. A skipped RTP sequence number looks like a loss to a foreign receiver; a skipped transport-wide
-/// number does no harm.
+/// Our reading: the RFC states neither how often nor when. Here the gap between two skipped numbers is drawn uniformly
+/// from 1 to twice `mean` minus one. An honest receiver reports a skipped number as not received, and the history does
+/// not count it as lost. A skipped RTP sequence number looks like a loss to a foreign receiver; a skipped
+/// transport-wide number does no harm.
 #[derive(Debug)]
 pub struct Traps {
     random: ChaCha12Rng,
@@ -28,7 +28,8 @@ impl Traps {
         traps
     }
 
-    /// Whether to skip the next number, called before each packet. If so, the packet takes the number after it.
+    /// Returns whether to skip the next number; must be called before each packet. If so, the packet takes the number
+    /// after that.
     pub fn skips(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         let skips = self.left == 0;

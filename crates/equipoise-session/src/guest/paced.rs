@@ -1,4 +1,4 @@
-//! A guest with its pacer, for stacks that have neither history nor pacer of their own.
+//! A guest with packet history and pacer, for stacks that have neither.
 
 use equipoise::control::adapt::{IntervalConfig, Origin};
 use equipoise::control::{BoxedController, Fate, Needs, QueuedFrame, SentPacket};
@@ -15,7 +15,7 @@ use crate::wire::rtcp::parse_compound;
 
 /// Number of packets remembered if feedback refers to packets by number, as in RTCP.
 const REMEMBERED: u16 = 1 << 13;
-/// Packet numbers must be below it, so that others can follow.
+/// Packet numbers must be below this limit, so that there is always a next number.
 const HIGHEST: u64 = 1 << 62;
 
 /// The kind of feedback of a [`PacedGuest`].
@@ -159,7 +159,7 @@ impl PacedGuest {
         self.pacer.set_rate(self.guest.pace(self.pacing));
     }
 
-    /// Pacing rate as a multiple of the rate.
+    /// Current pacing rate as a multiple of the rate.
     fn pacing_now(&self) -> f64 {
         self.pacer.rate().as_bps_f64() / self.guest.rate().as_bps_f64().max(1.0)
     }
@@ -168,7 +168,7 @@ impl PacedGuest {
     /// RFC 8888; for RTCP the lower 16 bits of the number are used.
     ///
     /// # Errors
-    /// [`PacedError::Number`].
+    /// [`PacedError::Number`] if the number is invalid.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, ssrc: u32, number: u64, size: Size) -> Result<(), PacedError> {
         self.pacer.on_departure(now, size);
         let packet = match &mut self.sent {
@@ -232,7 +232,7 @@ impl PacedGuest {
     /// Applies at `now` the fates of packets, each with its number, in any order.
     ///
     /// # Errors
-    /// [`PacedError::NotArrays`], and [`PacedError::Refused`] if a packet that was never sent is said to have arrived;
+    /// [`PacedError::NotArrays`], and [`PacedError::Refused`] if a packet that was never sent is reported as arrived;
     /// then nothing takes effect.
     pub fn on_fates(&mut self, now: Instant<SenderClock>, fates: &[(u64, Fate)]) -> Result<(), PacedError> {
         let pacing = self.pacing_now();

@@ -48,7 +48,7 @@ pub struct News {
 }
 
 impl News {
-    /// The news as feedback for controllers.
+    /// The changes as feedback for controllers.
     pub fn feedback(&self) -> PacketFeedback<'_> {
         let mut feedback = PacketFeedback::new(&self.packets, self.in_flight);
         feedback.round_trip = self.round_trip;
@@ -101,7 +101,7 @@ impl Reports {
         Some(SentPacket::new(number, size, self.in_flight()))
     }
 
-    /// Processes feedback that arrived at `now`, and returns its news. Impossible reports are counted and have no
+    /// Processes feedback that arrived at `now`, and returns the changes. Impossible reports are counted and have no
     /// effect.
     pub fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: ArrivalFeedback<'_>) -> News {
         let mut news = News { in_flight: self.in_flight(), ..News::default() };
@@ -190,7 +190,7 @@ impl Stream {
     }
 }
 
-/// The number nearest to `last` with these 16 bits; `None` for one before the first.
+/// The number nearest to `last` with these lower 16 bits; `None` if it would be below zero.
 fn unwrapped(last: Option<u64>, sequence: u16) -> Option<u64> {
     match last {
         None => Some(u64::from(sequence)),

@@ -9,7 +9,7 @@ pub struct MediaShare {
 }
 
 impl MediaShare {
-    /// Memory of the average, in bytes; older data weighs less. Ours: a few seconds at 0.5 Mbit/s.
+    /// Memory of the average, in bytes; older data weighs less. Our choice: a few seconds at 0.5 Mbit/s.
     const WEIGHS_BYTES: f64 = 200_000.0;
 
     /// Records an IP packet of `size` that contains `media_bytes` of media; zero for a retransmission or repair.

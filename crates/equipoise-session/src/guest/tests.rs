@@ -1,4 +1,4 @@
-//! A minimal stack, with a packet whenever the pacer allows one and feedback every 50 ms.
+//! A guest in a minimal stack, which sends a packet whenever the pacer allows one and gets feedback every 50 ms.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use crate::Event;
 use crate::harm::{Datagram, GRACE, Harm, LOWEST, MILLI, PACKET, SECOND, Told, adaptive, build};
 
 const PROVIDED: Needs = Needs::PACKETS;
-/// Includes intervals, because an adapter provides them from packets.
+/// What the stack provides through the adapter, which derives intervals from packets.
 const ADAPTED: Needs = PROVIDED.and(Needs::INTERVALS);
 const REPORTS: u64 = 50 * MILLI;
 
@@ -180,7 +180,7 @@ fn a_proof_is_what_arrived_over_the_time_in_which_it_did() {
     assert_eq!(proof.delivered(), Some(Rate::from_bps(200_000)));
 }
 
-/// Guards against flooding a path that loses half of the packets when the receiver's clock is frozen.
+/// If it fails, a receiver whose clock is frozen makes the sender flood a path that loses half of the packets.
 #[test]
 fn arrivals_all_at_once_prove_no_more_than_was_sent() {
     let mut tally = Tally::default();
@@ -195,7 +195,7 @@ fn arrivals_all_at_once_prove_no_more_than_was_sent() {
     assert_eq!((proof.sent, proof.arrived, proof.delivered()), (10, 5, Some(Rate::from_bps(200_000))));
 }
 
-/// If it fails, each acknowledgement of two packets held back together proves any rate.
+/// If it fails, an acknowledgement of two packets that arrived together proves any rate.
 #[test]
 fn acknowledgements_of_a_few_packets_prove_something_together() {
     let mut tally = Tally::default();

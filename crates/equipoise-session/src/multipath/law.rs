@@ -12,34 +12,35 @@ use crate::rtp::{Payload, SenderConfig, SessionError};
 use crate::wire::feedback::StreamFeedback;
 use crate::{DropReason, Event};
 
-/// The law of one path, if each path has its own: it uses reports on the packets of that path, and is limited to what answers to
-/// requests on it prove, as the law of a session over that path alone would be.
+/// The control law of one path, if each path has its own. It uses per-packet reports on that path, and is limited by
+/// what answers to requests on the path prove, like the law of a session over that path alone.
 #[derive(Debug)]
 pub(super) struct Law {
     governor: Governor,
     by_packet: ByPacket,
-    /// Packets sent before do not concern the controller.
+    /// Packets sent before this time do not concern the controller.
     begun: Instant<SenderClock>,
     /// When the last answered request was sent: an answer covers the packets since then.
     answered: Instant<SenderClock>,
-    /// When the first packet left under it.
+    /// When the first packet was sent under this law.
     first: Option<Instant<SenderClock>>,
-    /// When the path was asked for a report last, and how long the application had been waited for by then.
+    /// When the path was last asked for a report, and the total time until then for which the pacer waited for the
+    /// application.
     asked: (Instant<SenderClock>, Span),
-    /// The probe that is being sent, by its number.
+    /// Number of the probe that is being sent.
     probe: Option<u64>,
-    /// The application sends frames, and its encoder keeps their mean rate.
+    /// Whether the application sends frames, so that its encoder keeps the average rate.
     has_frames: bool,
 }
 
 impl Law {
-    /// What a path's reports provide to its controller.
+    /// Feedback that a path's reports provide to its controller.
     pub(super) const PROVIDES: Needs = Needs::PACKETS;
 
-    /// A law that begins at `now`, at the rate that its controller begins with.
+    /// A law that starts at `now`, at its controller's initial rate.
     ///
     /// # Errors
-    /// [`SessionError`] where the controller needs something else, or the configuration has no reports on packets.
+    /// [`SessionError`] if the controller needs other feedback, or if the configuration has no per-packet reports.
     pub(super) fn new(config: &SenderConfig, laws: &PathLaws, now: Instant<SenderClock>) -> Result<Self, SessionError> {
         let by_packet = ByPacket::new(config)?.ok_or(SessionError::ByPacket)?;
         let controller = (laws.make)().ok_or(SessionError::NoController)?;
@@ -56,7 +57,7 @@ impl Law {
         })
     }
 
-    /// The path is back: nothing is known of it, and its law restarts, at the lowest rate.
+    /// Restarts the law at the lowest rate, because the path is back and nothing is known of it.
     pub(super) fn begin_anew(&mut self, laws: &PathLaws, now: Instant<SenderClock>) {
         let controller = (laws.make)().map(|controller| self.by_packet.adapt(controller));
         if let Some(Ok(governor)) = controller.map(|controller| Governor::new(controller, Self::PROVIDES)) {
@@ -67,12 +68,12 @@ impl Law {
         (self.begun, self.first, self.probe) = (now, None, None);
     }
 
-    /// The most that the path may carry.
+    /// Maximum rate of the path.
     pub(super) const fn rate(&self) -> Rate {
         self.governor.rate()
     }
 
-    /// Whether the controller has all that it allows.
+    /// Whether no circuit breaker limits the rate.
     pub(super) const fn is_whole(&self) -> bool {
         self.governor.is_whole()
     }
@@ -81,30 +82,30 @@ impl Law {
         self.governor.snapshot()
     }
 
-    /// The rate at which packets follow each other if the path has this share of the total. Packets of frames follow each other
-    /// faster than the share if the controller wants that. Other packets follow each other at the share, because there is always
-    /// a next one: the pace would be the rate.
+    /// Pacing rate for this share of the total. Packets of frames are paced faster than the share if the controller
+    /// allows that. Other payload is paced at the share: it always has a next packet, so its pacing rate is its rate.
     pub(super) fn pace(&self, share: Rate) -> Rate {
         let used = share.as_bps_f64() / self.rate().as_bps_f64().max(1.0);
         let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).filter(|_| self.has_frames);
         let pace = pace.unwrap_or(share);
-        // If the scheduler gives the path less than its law allows, there is no use in looking for more.
+        // If the path's share is below the rate that its law allows, a probe for a higher rate is of no use.
         let probe = self.governor.probe().filter(|_| share > Rate::ZERO && share >= self.rate());
         probe.map_or(pace, |probe| probe.rate.max(pace))
     }
 
     /// Whether the data in flight is at its limit.
     pub(super) fn is_window_full(&self) -> bool {
-        // One packet may always be: nothing would ever be heard without.
+        // One packet may always be in flight, because without it no feedback would ever arrive.
         self.governor.window().is_some_and(|window| self.by_packet.in_flight() >= window.max(Size::from_bytes(1)))
     }
 
-    /// When the controller wants to be woken.
+    /// When the controller's timer is due.
     pub(super) fn next_timer(&self) -> Option<Instant<SenderClock>> {
         self.governor.next_timer()
     }
 
-    /// Does what is due at `now`; whether a probe has begun or ended, about which the path is to be asked at once.
+    /// Performs everything due at `now`. Returns whether a probe has begun or ended; the path must then be asked for a
+    /// report.
     pub(super) fn tend(&mut self, now: Instant<SenderClock>, report_interval: Span) -> bool {
         let since_first = self.first.map_or(Span::ZERO, |first| now - first);
         self.governor.on_unproved(since_first, report_interval);
@@ -113,42 +114,44 @@ impl Law {
         core::mem::replace(&mut self.probe, probe) != probe
     }
 
-    /// The packet of this number on the path left at `now`.
+    /// Records that packet `number` of the path was sent at `now`.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, number: u64, size: Size) {
         self.first.get_or_insert(now);
         let packet = self.by_packet.on_sent(now, number, size);
         self.governor.on_sent(now, packet);
     }
 
-    /// The path is asked for a report at `now`, by when the application has been waited for for `waited` in all; its packets went at
-    /// `pace`. Returns whether the application, or the total, limited the time since it was asked last.
+    /// Records a report request at `now`. `waited` is the total time for which the pacer waited for the application;
+    /// packets were paced at `pace`. Returns whether the application, or the total, limited the rate since the last
+    /// request.
     pub(super) fn on_asked(&mut self, now: Instant<SenderClock>, waited: Span, pace: Rate) -> bool {
         let (since, before) = core::mem::replace(&mut self.asked, (now, waited));
         Application::limits(now - since, waited - before, self.pacing(pace))
     }
 
-    /// How much faster than the law's rate packets go: less where the path has less.
+    /// Pacing rate relative to the law's rate; below 1 if the path's share is lower.
     fn pacing(&self, pace: Rate) -> f64 {
         pace.as_bps_f64() / self.rate().as_bps_f64().max(1.0)
     }
 
-    /// The last request has no answer, although one had the time to come.
+    /// Records that the last request is unanswered after the time for an answer.
     pub(super) fn on_unanswered(&mut self) {
         self.governor.on_unanswered();
     }
 
-    /// Three reports are missing in a row.
+    /// Records that three consecutive reports are missing.
     pub(super) fn on_silence(&mut self, now: Instant<SenderClock>) {
         self.governor.on_silence(now, Exchange::MISSING);
         self.by_packet.on_silence();
     }
 
-    /// Another one is.
+    /// Records that a further report is missing.
     pub(super) fn on_further_silence(&mut self) {
         self.governor.on_further_silence();
     }
 
-    /// The request that was sent at `asked` is answered, and `proof` says what arrived. There is no `summary` where a clock was set.
+    /// Processes the answer to the request sent at `asked`; `proof` says what arrived. `summary` is `None` if a clock
+    /// was set.
     pub(super) fn on_answer(
         &mut self,
         now: Instant<SenderClock>,
@@ -158,16 +161,17 @@ impl Law {
     ) {
         self.by_packet.on_answer(asked);
         let since = core::mem::replace(&mut self.answered, asked);
-        // Packets that were sent before the law began prove nothing about what it allows.
+        // Packets sent before the law started prove nothing about the rate that it allows.
         if let Some(summary) = summary.filter(|_| since >= self.begun) {
             self.governor.on_interval(now, summary, proof);
         }
     }
 
-    /// Handles a report on single packets, when the sender has waited for the application for `waited` in total. Returns its content.
+    /// Processes a per-packet report. `waited` is the total time for which the pacer waited for the application.
+    /// Returns an event with the report's content.
     ///
     /// # Errors
-    /// [`DropReason`] where it is on packets that nobody sent.
+    /// [`DropReason`] if the report is about packets that were never sent.
     pub(super) fn on_report(
         &mut self,
         now: Instant<SenderClock>,
@@ -188,7 +192,8 @@ impl Law {
         Ok(event)
     }
 
-    /// A circuit breaker has stopped the path: its law starts again at the lowest rate, and what was sent until now proves nothing more.
+    /// Restarts the law at the lowest rate after a circuit breaker stopped the path. Packets sent until now prove
+    /// nothing any more.
     pub(super) fn on_stopped(&mut self, now: Instant<SenderClock>) {
         self.begin_again();
         self.begun = now;
@@ -199,12 +204,12 @@ impl Law {
         self.governor.begin_low();
     }
 
-    /// A circuit breaker cuts the rate to a tenth.
+    /// Reduces the rate to a tenth, for a circuit breaker.
     pub(super) fn cut_to_tenth(&mut self) {
         self.governor.cut_to_tenth();
     }
 
-    /// Media begins again after a stop, at the lowest rate.
+    /// Restarts media at the lowest rate after a stop.
     pub(super) fn begin_again(&mut self) {
         self.governor.begin_again();
     }

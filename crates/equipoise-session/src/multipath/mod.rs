@@ -1,4 +1,4 @@
-//! One media session over several paths: RTP whose packets carry a common sequence number and one of their path.
+//! One media session over several paths: RTP packets with a sequence number in the session and another on their path.
 //!
 //! ```text
 //!              ┌─ path 0: pacer, requests, reports ─┐
@@ -7,18 +7,19 @@
 //!      └──────── each path's mean and variance ◀─────────────┘
 //! ```
 //!
-//! The shape is that of multipath RTP (draft-ietf-avtcore-mprtp-03, Sec. 9): a header extension with the sub-flow's
-//! number and a sequence number within it, and reports on sub-flows. Everything else is the session of one path
-//! ([`rtp`](super::rtp)), of whose parts this one is made: requests and delay reports on each path by themselves, pacers,
-//! payload, the order of what is given out.
+//! The format is that of multipath RTP (draft-ietf-avtcore-mprtp-03, Sec. 9): a header extension with the sub-flow's
+//! number and a sequence number within it, and reports on sub-flows. Everything else is as in a session over one path
+//! ([`rtp`](super::rtp)), and uses its parts: requests and delay reports for each path, pacers, payload, delivery in
+//! order.
 //!
-//! A [`Controller`](equipoise::control::Controller) says how much is sent in all, or one for each path how much on that path
-//! ([`Total`]), a [`Scheduler`](equipoise::control::scheduler::Scheduler) how much of it on each path, once in a period. Which packet goes where
-//! follows the pacers: the path whose turn has come takes the packet that is next.
+//! A [`Controller`](equipoise::control::Controller) decides on the total rate, or one controller for each path on the
+//! rate of that path ([`Total`]). A [`Scheduler`](equipoise::control::scheduler::Scheduler) divides the total among the
+//! paths once per period. The pacers decide on which path a packet is sent: when the pacer of a path allows it, the
+//! path takes the next packet.
 //!
-//! Paths have numbers. To a sender, its world says which there are ([`Input::Path`](crate::Input::Path)). A receiver learns of them
-//! from what comes in. What it sends it sends back on the path that brought the question, whatever number its world has
-//! for that; its events have the sender's number.
+//! Paths have numbers. A sender is told which paths exist ([`Input::Path`](crate::Input::Path)). A receiver learns of
+//! paths from arriving packets. It answers a request on the path on which it arrived, whatever number that path has at
+//! the receiving end; the receiver's events have the sender's path number.
 
 mod law;
 mod path;
@@ -33,5 +34,5 @@ pub use receiver::Receiver;
 pub use sender::Sender;
 pub use total::{PathLaws, Total};
 
-/// Paths of a session at one time. Ours: more than a host has interfaces; what a stranger could make a receiver keep.
+/// Maximum number of paths of a session. Our choice: more than a host has interfaces; it bounds a receiver's memory.
 pub const MAX_PATHS: usize = 16;

@@ -18,64 +18,64 @@ use equipoise::pace::{Pacer, Readiness};
 use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
-/// One path of a session, as its sending end sees it.
+/// One path of a session, at the sending end.
 #[derive(Debug)]
 pub(super) struct Path {
     id: PathId,
     pub(super) exchange: Exchange,
     pub(super) pacer: Pacer<SenderClock>,
-    /// Its share of the total.
+    /// The path's share of the total rate.
     share: Rate,
-    /// `None` where all paths together have one.
+    /// `None` if all paths together have one control law.
     law: Option<Law>,
-    /// What its law allowed when the total was divided last.
+    /// The rate that the path's law allowed when the total was last divided.
     divided_at: Rate,
-    /// The world lets it be used.
+    /// Whether the path was announced as usable.
     pub(super) is_up: bool,
-    /// It does not answer.
+    /// Whether the path does not answer.
     is_silent: bool,
     breakers: Breakers,
-    /// When it was last heard from, or came up.
+    /// When the path last answered, or came up.
     heard: Instant<SenderClock>,
-    /// Since when it has its rate: an answer to an earlier request concerns another rate.
+    /// Since when the path has its current rate; an answer to an earlier request concerns another rate.
     begun: Instant<SenderClock>,
-    /// It has reported on the period that is being closed.
+    /// Whether the path has reported on the period that is being closed.
     pub(super) has_told: bool,
-    /// How long what it has sent since the last split takes at its rate.
+    /// Time that the data sent since the last split takes at the path's rate.
     served: Span,
-    /// Its lower half is what the next packet carries.
+    /// Number of the next packet on the path; the packet carries its lower 16 bits.
     next_number: u64,
     pub(super) counts: Counts,
-    /// Its delay in this period, and the other statistics from its reports.
+    /// The path's delay in this period, and the other statistics from its reports.
     pool: PeriodDelay,
     told: Told,
     copies: VecDeque<Waiting>,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
-/// What a path has of its session.
+/// The parts of the session that a path uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Session<'a> {
     pub(super) config: &'a SenderConfig,
     pub(super) period: Span,
-    /// `None` where all paths together have one controller.
+    /// `None` if all paths together have one controller.
     pub(super) laws: Option<&'a PathLaws>,
 }
 
-/// The content of the reports on a period.
+/// The sums of the reports on a period.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
-    /// What of its packets arrived.
+    /// The packets that were sent and that arrived.
     pub(super) proof: Proof,
-    /// The longest round trip.
+    /// The longest round-trip time.
     pub(super) round_trip: Option<Span>,
-    /// Of the packets that arrived those that queues could mark, and those that they did.
+    /// Of the packets that arrived: the number of ECN-capable packets, and the number of marked packets.
     pub(super) capable: f64,
     pub(super) marked: f64,
 }
 
-/// A packet that left on another path, and is to leave here too.
+/// A copy of a packet that was sent on another path, to be sent here too.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) sequence: u64,
@@ -83,13 +83,13 @@ pub(super) struct Waiting {
 }
 
 impl Path {
-    /// Maximum number of copies that wait for their turn; the oldest is dropped. Ours: later ones would come too late to help.
+    /// Maximum number of queued copies; the oldest is dropped. Our choice: later copies would arrive too late to help.
     const COPIES: usize = 32;
 
-    /// A path that the world lets be used from `now` on, whose packets are numbered from `first` on.
+    /// A path that is usable from `now` on; `first` is the number of its first packet.
     ///
     /// # Errors
-    /// [`SessionError`] where it is to have a law of its own, and none can be made.
+    /// [`SessionError`] if the path needs its own law and none can be created.
     pub(super) fn new(
         id: PathId,
         Session { config, period, laws }: Session<'_>,
@@ -126,17 +126,17 @@ impl Path {
         self.id
     }
 
-    /// Whether it answers, or is too young to have been asked.
+    /// Whether the path does not answer.
     pub(super) const fn is_silent(&self) -> bool {
         self.is_silent
     }
 
-    /// Whether it answers, and no circuit breaker keeps media off it.
+    /// Whether the path answers, and no circuit breaker has stopped its media.
     pub(super) const fn is_alive(&self) -> bool {
         !self.is_silent && !self.breakers.has_stopped()
     }
 
-    /// It can be used again; what was known of it says nothing any more.
+    /// Records that the path is usable again. Earlier measurements of the path no longer count.
     pub(super) fn comes_up(&mut self, now: Instant<SenderClock>, laws: Option<&PathLaws>) {
         (self.is_up, self.is_silent, self.heard) = (true, false, now);
         self.exchange.forget_strays();
@@ -144,7 +144,7 @@ impl Path {
         self.comes_back(now, laws);
     }
 
-    /// It answers again, and its law restarts.
+    /// Records that the path answers again; its law restarts.
     pub(super) fn comes_back(&mut self, now: Instant<SenderClock>, laws: Option<&PathLaws>) {
         self.begin(now);
         if let (Some(law), Some(laws)) = (&mut self.law, laws) {
@@ -152,16 +152,17 @@ impl Path {
         }
     }
 
-    /// Only what is asked from now on, about what is sent from now on, counts.
+    /// From `now` on, only requests sent later count, and only for packets sent later.
     pub(super) fn begin(&mut self, now: Instant<SenderClock>) {
         self.begun = now;
         self.pool = PeriodDelay::default();
         self.exchange.begin(now);
     }
 
-    /// Sets its share of the total from now on. Returns whether the share changed.
+    /// Sets the path's share of the total rate from `now` on. Returns whether the share changed.
     ///
-    /// A law of the path moves the share all the time, so that the delay of a period is then that of all its packets.
+    /// A law of the path changes the share all the time, so with a law the delay of a period covers all packets of the
+    /// period.
     pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate) -> bool {
         let is_other = share != core::mem::replace(&mut self.share, share);
         match &self.law {
@@ -173,22 +174,23 @@ impl Path {
         is_other
     }
 
-    /// A period begins: what was sent of a share before does not count any more.
+    /// Starts a period: data sent earlier no longer counts against the share.
     pub(super) const fn begin_period(&mut self) {
         self.served = Span::ZERO;
     }
 
-    /// Its law, if it has one, starts at its lowest rate: nothing that was sent on other paths proves what this one carries.
+    /// If the path has its own law, it starts at its lowest rate: packets sent on other paths prove nothing about this
+    /// path.
     pub(super) fn begin_low(&mut self) {
         self.law.iter_mut().for_each(Law::begin_low);
     }
 
-    /// Packets follow each other as its share, and its law, let them.
+    /// Sets the pacing rate that the path's share and its law allow.
     fn keep_pace(&mut self) {
         self.pacer.set_rate(self.law.as_ref().map_or(self.share, |law| law.pace(self.share)));
     }
 
-    /// Its share of the total.
+    /// The path's share of the total rate.
     pub(super) const fn share(&self) -> Rate {
         self.share
     }
@@ -201,22 +203,23 @@ impl Path {
         self.law.as_mut()
     }
 
-    /// Whether the allowance of its law has changed since the total was divided.
+    /// Whether the rate that the path's law allows has changed since the total was last divided.
     pub(super) fn has_other_rate(&self) -> bool {
         self.law.as_ref().is_some_and(|law| law.rate() != self.divided_at)
     }
 
-    /// Does what its law has to do by `now`.
+    /// Performs everything that is due for the path's law at `now`.
     pub(super) fn tend(&mut self, now: Instant<SenderClock>, report_interval: Span) {
         let Some(law) = &mut self.law else { return };
         if law.tend(now, report_interval) {
-            // The answers before a probe and behind it prove the rate of the probe alone.
+            // Requests before and after a probe let the answers prove the rate of the probe alone.
             self.exchange.hurry(now);
         }
         self.keep_pace();
     }
 
-    /// A request is due at `now`: its number and extension, or `None` where it is skipped, as three are missing.
+    /// Handles a request that is due at `now`. Returns its number and extension, or `None` if the last three are
+    /// unanswered and this one is skipped.
     pub(super) fn turn(
         &mut self,
         now: Instant<SenderClock>,
@@ -239,7 +242,8 @@ impl Path {
         asked
     }
 
-    /// Handles a report on single packets of it, when the sender has waited for the application for `waited` in total.
+    /// Processes a per-packet report on this path. `waited` is the total time for which the sender waited for the
+    /// application.
     pub(super) fn on_feedback(
         &mut self,
         now: Instant<SenderClock>,
@@ -261,7 +265,7 @@ impl Path {
         Ok(())
     }
 
-    /// It cannot be used.
+    /// Records that the path is not usable.
     pub(super) fn goes_down(&mut self) {
         self.is_up = false;
         while let Some(copy) = self.copies.pop_front() {
@@ -269,13 +273,13 @@ impl Path {
         }
     }
 
-    /// It answered.
+    /// Records that the path answered.
     pub(super) const fn on_heard(&mut self, now: Instant<SenderClock>) {
         (self.heard, self.is_silent) = (now, false);
     }
 
-    /// A report proves what arrived on it. Returns what its circuit breaker did then. None trips if no other path is
-    /// there to carry on: then the session's own act.
+    /// Processes a report that proves which packets arrived on this path. Returns the event of its circuit breaker, if
+    /// any. If no other path is alive, the session's circuit breaker acts instead of this one.
     pub(super) fn on_proof(
         &mut self,
         now: Instant<SenderClock>,
@@ -294,20 +298,21 @@ impl Path {
         self.stopped_by(now, trip)
     }
 
-    /// Its reports contradict what was sent. Returns what its circuit breaker did then.
+    /// Records that a report contradicts what was sent. Returns the event of the path's circuit breaker, if any.
     pub(super) fn on_contradiction(&mut self, now: Instant<SenderClock>) -> Option<Event> {
         let trip = self.breakers.on_contradiction(now);
         self.stopped_by(now, trip)
     }
 
-    /// If its breaker has stopped it, its law starts again at the lowest rate, should media come back to the path.
+    /// If the breaker stopped the path, its law restarts at the lowest rate, in case media returns to the path.
     fn stopped_by(&mut self, now: Instant<SenderClock>, trip: Option<Trip>) -> Option<Event> {
         let Some(Trip::Stop(breaker)) = trip else { return None };
         self.law.iter_mut().for_each(|law| law.on_stopped(now));
         Some(Event::CircuitBroken(breaker))
     }
 
-    /// It reported on an interval that was requested at `asked`, or on a period that is being closed since `closing`.
+    /// Processes a report on an interval that was requested at `asked`. `closing` is the end of the period that is
+    /// being closed, if any.
     pub(super) fn on_interval(
         &mut self,
         asked: Instant<SenderClock>,
@@ -315,7 +320,7 @@ impl Path {
         proof: Proof,
         closing: Option<Instant<SenderClock>>,
     ) {
-        // What arrived is proved, whatever the rate was.
+        // What arrived counts as proved, whatever the rate was.
         self.told.proof = self.told.proof.and(proof);
         if asked <= self.begun || !self.is_alive() {
             return;
@@ -331,9 +336,10 @@ impl Path {
         self.has_told |= closing.is_some_and(|closing| asked >= closing);
     }
 
-    /// Dies where it has been silent for three intervals (Waki 2013, Sec. 5.1); returns whether it did.
+    /// Declares the path dead if it was silent for three report intervals (Waki 2013, Sec. 5.1); returns whether it
+    /// did.
     ///
-    /// Counted by time and not by requests: behind a long queue answers are late, and come all the same.
+    /// The limit is a time and not a number of requests: after a long queue, answers are late, but they arrive.
     pub(super) fn dies(&mut self, now: Instant<SenderClock>, report_interval: Span) -> bool {
         let limit = report_interval * Exchange::MISSING as i64;
         let dies = self.is_up && !self.is_silent && now - self.heard > limit;
@@ -344,35 +350,35 @@ impl Path {
         dies
     }
 
-    /// What the scheduler gets to see; with the delay, a period ends.
+    /// The state of the path for the scheduler; if a period `ends`, including its delay.
     pub(super) fn view(&mut self, ends: bool) -> PathView {
         let delay = if ends { self.pool.take() } else { None };
         let most = self.law.as_ref().map(Law::rate);
         PathView { path: self.id, alive: self.is_alive(), rate: self.share, delay, most }
     }
 
-    /// Takes the content of the reports on the period that ends.
+    /// Takes the sums of the reports on the period that ends.
     pub(super) fn take_told(&mut self) -> Told {
         core::mem::take(&mut self.told)
     }
 
-    /// Whether a packet may leave at `now`.
+    /// Whether a packet may be sent at `now`.
     pub(super) fn is_ready(&self, now: Instant<SenderClock>) -> bool {
         self.readiness(now) == Readiness::Now
     }
 
-    /// When a packet may leave, as its world, its law and its pacer have it.
+    /// When a packet may be sent, according to the path's state, its law and its pacer.
     pub(super) fn readiness(&self, now: Instant<SenderClock>) -> Readiness<SenderClock> {
         let is_full = self.law.as_ref().is_some_and(Law::is_window_full);
         if self.is_up && !is_full { self.pacer.poll(now) } else { Readiness::Never }
     }
 
-    /// How much of its share it has sent: the path that has sent least is next.
+    /// How much of its share the path has sent, as a time; the path that has sent least is next.
     pub(super) const fn served(&self) -> Span {
         self.served
     }
 
-    /// A packet left on it. Returns how late it was, if that made the schedule restart.
+    /// Records a packet sent on this path. Returns how late it was, if the pacer therefore started a new schedule.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, sent: Sent) -> Option<Span> {
         self.counts.add(sent);
         self.exchange.on_media(now, sent.size, self.next_number);
@@ -385,14 +391,14 @@ impl Path {
         late
     }
 
-    /// The place of its next packet.
+    /// Sub-flow and number of the path's next packet.
     pub(super) const fn next_subflow(&mut self) -> Subflow {
         let sequence = self.next_number as u16;
         self.next_number += 1;
         Subflow { id: self.id.0, sequence }
     }
 
-    /// Keeps a copy of a packet until the path's turn comes.
+    /// Keeps a copy of a packet until the path may send it.
     pub(super) fn keep(&mut self, sequence: u64, plain: &[u8]) {
         let oldest = if self.copies.len() >= Self::COPIES { self.copies.pop_front() } else { None };
         let mut buffer = oldest.map(|copy| copy.plain).or_else(|| self.spare.pop()).unwrap_or_default();
@@ -409,7 +415,7 @@ impl Path {
         self.copies.pop_front()
     }
 
-    /// Takes a buffer back.
+    /// Keeps a buffer for reuse.
     pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
         if self.spare.len() < Self::COPIES {
             self.spare.push(buffer);

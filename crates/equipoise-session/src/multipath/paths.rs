@@ -12,24 +12,24 @@ use equipoise::control::scheduler::PathView;
 use equipoise::pace::Readiness;
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
-/// The paths of a session, as its sending end sees them, in the order of their numbers.
+/// The paths of a session at the sending end, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Paths(Vec<Path>);
 
-/// The content of the reports of all paths together on a period.
+/// The sums of the reports of all paths on a period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AllTold {
     pub(super) proof: Proof,
-    /// The longest round trip.
+    /// The longest round-trip time.
     pub(super) round_trip: Option<Span>,
-    /// Share of the packets that were marked among those that may be; `None` where none may.
+    /// Share of marked packets among ECN-capable packets; `None` if no packet is ECN-capable.
     pub(super) fraction_marked: Option<f64>,
-    /// The shortest round trip of those that carried a tenth at least; zero if none is known.
+    /// The shortest round-trip time of the paths that carried at least a tenth of the packets; zero if it is not known.
     pub(super) shortest: Span,
 }
 
 impl Paths {
-    /// How many there are.
+    /// Number of paths.
     pub(super) const fn len(&self) -> usize {
         self.0.len()
     }
@@ -38,30 +38,31 @@ impl Paths {
         self.0.get_mut(at)
     }
 
-    /// Those that the world lets be used.
+    /// The usable paths.
     pub(super) fn up(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().filter(|path| path.is_up)
     }
 
-    /// The same, to be changed.
+    /// The usable paths, for changes.
     pub(super) fn up_mut(&mut self) -> impl Iterator<Item = &mut Path> {
         self.0.iter_mut().filter(|path| path.is_up)
     }
 
-    /// Those of them that answer.
+    /// The usable paths that answer and that no circuit breaker has stopped.
     pub(super) fn alive(&self) -> impl Iterator<Item = &Path> {
         self.up().filter(|path| path.is_alive())
     }
 
-    /// The path of a number, where it may be used.
+    /// The path with this number, if it is usable.
     pub(super) fn find_mut(&mut self, id: PathId) -> Option<&mut Path> {
         self.up_mut().find(|path| path.id() == id)
     }
 
-    /// The world says what became of a path of a `session`. One that is new numbers its packets from what `random` gives.
+    /// Applies a change of a path's state. The first packet number of a new path is drawn from `random`.
     ///
     /// # Errors
-    /// [`DropReason::Full`] and, for a path that is not known or cannot have a law, [`DropReason::Stray`].
+    /// [`DropReason::Full`] if there are too many paths; [`DropReason::Stray`] if the path is not known or cannot have
+    /// a law.
     pub(super) fn change(
         &mut self,
         now: Instant<SenderClock>,
@@ -77,7 +78,7 @@ impl Paths {
             }
             (PathChange::Up, Err(_)) if self.0.len() >= MAX_PATHS => return Err(DropReason::Full),
             (PathChange::Up, Err(at)) => {
-                // The upper half of the numbers stays free at first, as in the common ones.
+                // The first number is in the lower half of the range, like the session's sequence numbers.
                 let first = (random.next_u32() & 0x7FFF) as u16;
                 let mut path = Path::new(id, session, now, first).map_err(|_| DropReason::Stray)?;
                 if self.0.iter().any(|other| other.exchange.receiver_ssrc().is_some()) {
@@ -98,23 +99,23 @@ impl Paths {
         Ok(())
     }
 
-    /// What they carry in all.
+    /// The total rate of all usable paths.
     pub(super) fn rate(&self) -> Rate {
         sum(self.up().map(Path::share))
     }
 
-    /// Whether the allowance of one of their laws has changed since the total was divided.
+    /// Whether the rate that a path's law allows has changed since the total was last divided.
     pub(super) fn has_other_rate(&self) -> bool {
         self.up().any(Path::has_other_rate)
     }
 
-    /// Whether none of them answers.
+    /// Whether no usable path answers.
     pub(super) fn are_silent(&self) -> bool {
         self.up().all(Path::is_silent)
     }
 
-    /// What the scheduler gets to see; with the delays, a period ends. If no path is alive, all are treated as alive, since none is better
-    /// than another: one that a breaker has stopped carries something, perhaps, and one that is silent nothing.
+    /// The state of the paths for the scheduler; if a period `ends`, including their delays. If no path is alive, all
+    /// are treated as alive, because none is known to be better than another.
     pub(super) fn views(&mut self, ends: bool) -> Vec<PathView> {
         let mut views: Vec<PathView> = self.up_mut().map(|path| path.view(ends)).collect();
         if views.iter().all(|view| !view.alive) {
@@ -125,14 +126,14 @@ impl Paths {
         views
     }
 
-    /// Updates in `views` what each path's law lets it carry.
+    /// Updates in `views` the rates that the paths' laws allow.
     pub(super) fn refresh(&self, views: &mut [PathView]) {
         for (view, path) in views.iter_mut().zip(self.up()) {
             view.most = path.law().map(Law::rate);
         }
     }
 
-    /// Takes the content of their reports on the period that ends.
+    /// Takes the sums of the paths' reports on the period that ends.
     pub(super) fn take_told(&mut self) -> AllTold {
         let all: Vec<_> = self.up_mut().map(Path::take_told).collect();
         let proof = all.iter().fold(Proof::default(), |proof, told| proof.beside(told.proof));
@@ -147,27 +148,27 @@ impl Paths {
         }
     }
 
-    /// The one that carries most.
+    /// The live path that carries most.
     pub(super) fn best(&self) -> Option<PathId> {
         self.alive().max_by_key(|path| path.share()).map(Path::id)
     }
 
-    /// The same of those beside number `at`; the first of several.
+    /// The live path that carries most, except path number `at`; the first of several.
     pub(super) fn best_beside(&mut self, at: usize) -> Option<&mut Path> {
         let others = self.0.iter_mut().enumerate();
         let others = others.filter(|(other, path)| *other != at && path.is_up && path.is_alive());
         others.max_by_key(|(at, path)| (path.share(), core::cmp::Reverse(*at))).map(|(_, path)| path)
     }
 
-    /// Of those that may send at `now` the one that has sent least of its share: the copies that wait for it, or, with
-    /// `has_payload`, whatever is next.
+    /// Of the paths that may send at `now`, the one that has sent least of its share. Without `has_payload`, only paths
+    /// with queued copies count.
     pub(super) fn next_ready(&self, now: Instant<SenderClock>, has_payload: bool) -> Option<usize> {
         let ready = self.0.iter().enumerate();
         let ready = ready.filter(|(_, path)| path.is_ready(now) && (has_payload || path.has_copies()));
         ready.min_by_key(|(_, path)| path.served()).map(|(at, _)| at)
     }
 
-    /// When the first of them may send, not before `soonest`; `has_payload` as in [`Self::next_ready`].
+    /// When the first path may send, not before `soonest`; `has_payload` as in [`Self::next_ready`].
     pub(super) fn next_departure(
         &self,
         now: Instant<SenderClock>,

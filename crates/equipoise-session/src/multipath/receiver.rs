@@ -16,35 +16,34 @@ use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, PathId, Transmit, W
 use equipoise::measure::{Arrival, SequenceTracker};
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
-/// The receiving end of a session over several paths: measures each, answers its requests, and delivers what comes in the
-/// order in which it was sent, each packet once.
+/// The receiving end of a session over several paths: measures each path, answers its requests, and delivers packets in
+/// sending order, each once.
 ///
-/// A packet that comes twice counts for both of its paths, and is otherwise a duplicate. What a slower path brings waits
-/// for no longer than [`ReorderConfig::hold`](crate::rtp::ReorderConfig::hold), which should therefore be longer
-/// than the paths' delays lie apart.
+/// A packet that arrives on two paths counts for both of them, but is delivered once. A missing packet, which a slower
+/// path may still bring, is awaited for at most [`ReorderConfig::hold`](crate::rtp::ReorderConfig::hold). This should
+/// therefore be longer than the difference of the paths' delays.
 ///
-/// Where single packets are to be reported on, each sub-flow has a [`Reporter`] of its own, whose reports go back on the path that
-/// brought the packets.
+/// With per-packet reports, each sub-flow has its own [`Reporter`]; its reports are sent on the path that brought the
+/// packets.
 ///
-/// Behind each answer it tells which of the other paths have brought something since, so that the sender does not take a
-/// path for dead on which only reports are lost.
+/// After each answer, the receiver also reports on the other paths that brought something since the last time. So the
+/// sender does not consider a path dead if only reports are lost on it.
 ///
-/// Reports count the packets that left after the time that a request carries, as the sender knows when its rates took
-/// hold. What a compound reports of all paths together is for foreign tools: its jitter is that of the path on which a
-/// plain sender report came first.
+/// Reports cover the packets sent after the time in the request, because the sender knows when its rates took effect.
+/// The report of a compound covers all paths together and is for other RTP tools; it measures no jitter.
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,
     subflows: BTreeMap<PathId, Subflow>,
-    /// All paths together: their order, and what plain sender reports say.
+    /// All paths together: the packet order, and the data of plain sender reports.
     order: Option<SequenceTracker>,
     whole: Reception,
     compound: CompoundTimer<ReceiverClock>,
     reorder: ReorderBuffer,
     key_frames: KeyFrameAsker<ReceiverClock>,
-    /// The path on which the sender was last heard from: what is not an answer goes back there.
+    /// The path on which the last request arrived; regular reports and key frame requests are sent there.
     heard_on: PathId,
-    /// When the sender said goodbye: packets that it overtook are still waited for.
+    /// When the sender's BYE arrived: packets that it overtook are still expected.
     goodbye: Option<Instant<ReceiverClock>>,
     handled: Instant<ReceiverClock>,
     ended: bool,
@@ -55,9 +54,10 @@ pub struct Receiver {
 struct Subflow {
     reception: Reception,
     heard: Instant<ReceiverClock>,
-    /// Something came on it since the sender was told so.
+    /// Whether something arrived on the sub-flow since the sender was last informed of it.
     is_news: bool,
-    /// What reports on its single packets, and the path that brought the last of them; `None` where nobody asked for it.
+    /// The reporter for the sub-flow's packets, `None` without per-packet reports; and the path that brought the last
+    /// packet.
     reporter: Option<Reporter>,
     came_by: PathId,
 }
@@ -73,16 +73,16 @@ impl Subflow {
     }
 }
 
-/// A sub-flow that was silent for so long makes room for a new one, where there is none. Ours: longer than a path that may
-/// come back is away, as a rule.
+/// A sub-flow that was silent for longer than this is removed if a new one needs its place. Our choice: a path that
+/// comes back is usually away for a shorter time.
 const FORGOTTEN: Span = Span::from_secs(60);
 
 impl Receiver {
     /// A receiver that waits for its sender.
     ///
     /// # Errors
-    /// [`SessionError::Cname`] where the canonical name is too long, [`SessionError::FeedbackInterval`], and
-    /// [`SessionError::TransportWide`], as reports on packets are by the numbers of each sub-flow.
+    /// [`SessionError::Cname`] if the canonical name is too long; [`SessionError::FeedbackInterval`];
+    /// [`SessionError::TransportWide`], because per-packet reports use the numbers of each sub-flow.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
         check_cname(&config.cname)?;
         check_reporting(config.reporting)?;
@@ -131,7 +131,7 @@ impl Receiver {
         if header.ssrc != self.config.sender_ssrc {
             return Err(DropReason::Foreign);
         }
-        // Packets of this session carry their sending time and their place; one that does not is not of this session.
+        // Packets of this session carry their sending time and sub-flow; a packet without them is foreign.
         let (ntp, place) = header.send_time.zip(header.subflow).ok_or(DropReason::Foreign)?;
         let Timed { sent, delay, .. } = self.timed(now, ntp)?;
         let id = PathId(place.id);
@@ -154,15 +154,15 @@ impl Receiver {
         self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
     }
 
-    /// The number in the whole stream of a packet that left at `sent`, counted on over the wraps. `follows` says that it goes on
-    /// where its path was.
+    /// Extends the session's sequence number of a packet sent at `sent` beyond 16 bits. `follows` says whether the
+    /// packet continues the numbers of its path.
     fn ordered(&mut self, sequence: u16, sent: Instant<SenderClock>, follows: bool) -> Result<u64, DropReason> {
         let Some(order) = &mut self.order else {
             return Ok(self.order.insert(SequenceTracker::of_paths(sequence, sent)).highest());
         };
         let far = (sequence.wrapping_sub(order.highest() as u16) as i16).unsigned_abs();
         if !follows && u64::from(far) >= SequenceTracker::WINDOW {
-            // The sender restarted, and this is the first path to say so.
+            // The sender restarted, and this is the first path that shows it.
             self.reorder.begin_anew();
             return Ok(order.restart(sequence));
         }
@@ -176,7 +176,7 @@ impl Receiver {
         }
     }
 
-    /// The sub-flow of this number, which may be new.
+    /// The sub-flow with this number; a new one is created.
     fn subflow(&mut self, now: Instant<ReceiverClock>, id: PathId) -> Result<&mut Subflow, DropReason> {
         if !self.subflows.contains_key(&id) && self.subflows.len() >= MAX_PATHS {
             let silent = self.subflows.iter().filter(|(_, subflow)| now - subflow.heard > FORGOTTEN);
@@ -218,7 +218,7 @@ impl Receiver {
         }
     }
 
-    /// A request on the sub-flow `id` came by `path`, and is answered there.
+    /// Answers a request on the sub-flow `id`, on the path `path` on which it arrived.
     fn on_request(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -253,8 +253,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// Tells, behind the answer on one sub-flow, of the others on which something came: a path whose requests or answers
-    /// are lost is not dead while its media arrives.
+    /// After the answer on one sub-flow, reports on the others on which something arrived: a path whose requests or
+    /// answers are lost is not dead while its media arrives.
     fn tell_of_others(&mut self, now: Instant<ReceiverClock>, answered: PathId) {
         let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
         for (id, subflow) in &mut self.subflows {
@@ -270,7 +270,7 @@ impl Receiver {
         }
     }
 
-    /// Sends the reports on single packets that are due by `now`, each on the path that brought the packets.
+    /// Sends the per-packet reports that are due by `now`, each on the path that brought the packets.
     fn report_packets(&mut self, now: Instant<ReceiverClock>) {
         let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
         for (id, subflow) in &mut self.subflows {
@@ -284,7 +284,7 @@ impl Receiver {
         }
     }
 
-    /// The sender report of a regular compound covers all paths together.
+    /// Processes the sender report of a regular compound, which covers all paths together.
     fn on_plain_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
         if report.ssrc != self.config.sender_ssrc || !report.extension.is_empty() {
             return Err(DropReason::Foreign);
@@ -293,7 +293,7 @@ impl Receiver {
         self.whole.on_sender_report(now, report, timed, (&self.timeline, Cut::AsAsked)).map(|_| ())
     }
 
-    /// A compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
+    /// Sends a compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
     fn send_compound(&mut self, now: Instant<ReceiverClock>, goodbye: bool) {
         let config = &self.config;
         let mut block = self.whole.regular_block(config.sender_ssrc, now);
@@ -312,7 +312,7 @@ impl Receiver {
         });
     }
 
-    /// Ends the session, once nothing more can come.
+    /// Ends the session when nothing more can arrive.
     fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
         if self.goodbye.is_some_and(|said| now - said >= self.config.reorder.hold) {
             self.end(true);
@@ -342,7 +342,7 @@ impl Endpoint for Receiver {
                 self.send_compound(now, true);
                 return self.end(false);
             }
-            // What becomes of a path shows in what comes in.
+            // The receiver learns the state of a path from arriving packets.
             Input::Timer | Input::Path { .. } | Input::Unreachable { .. } | Input::KeyFrame(_) => {}
             Input::Payload { .. } => {
                 self.outbox.about(None);
@@ -376,7 +376,7 @@ impl Endpoint for Receiver {
         let reports = self.subflows.values().filter_map(|subflow| subflow.reporter.as_ref()?.due()).min();
         let dues = [self.compound.due(), reports, self.reorder.due(), goodbye, self.key_frames.due()];
         let at = dues.into_iter().flatten().min();
-        // Once `poll` has given all, it lies ahead.
+        // After `poll` has returned all output, the wake-up time is in the future.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })
     }

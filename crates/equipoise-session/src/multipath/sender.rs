@@ -24,24 +24,26 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 
 /// The sending end of a session over several paths.
 ///
-/// Each path is asked for a report at the session's report interval, and the intervals of a period add up; at its end the
-/// controller decides on the total and the scheduler on its division (Asvarujanon 2014, Sec. 4.3). Reports are more
-/// frequent than periods so that a path that dies is missed early.
+/// Each path is asked for a report once per report interval. At the end of each period of one or more intervals,
+/// the controller decides on the total rate from all reports of the period, and the scheduler divides the total
+/// (Asvarujanon 2014, Sec. 4.3). Reports are more frequent than periods, so that a dead path is noticed early.
 ///
-/// A path of which nothing was heard for three report intervals, on it or on another one, is dead: its traffic moves to the
-/// others at once. It is asked on, and with the first answer it is alive again, at the rate that the scheduler begins with.
-/// A path that answers, and whose losses trip a circuit breaker while others live, is left, and what it carried is not moved:
-/// the total falls by it. Where all paths are dead, all are treated as alive, as none is better than another; the total is
-/// halved for each report interval in which none answers, and after [`Sender::CIRCUIT_S`] the media stops.
+/// A path is dead if no answer about it arrived on any path for three report intervals; its traffic moves to the other
+/// paths at once. Requests on it continue, and with the first answer it is alive again, at the scheduler's initial
+/// rate. If a path answers, but its losses trip a circuit breaker while other paths are alive, its media stops and is
+/// not moved: the total falls by the path's share. If all paths are dead, all are treated as alive, because none is
+/// better than another. Then the total is halved for each report interval without an answer, and after
+/// [`Sender::CIRCUIT_S`] the media stops.
 ///
-/// The total of [`Total::Pooled`] is held to a target, where the controller has one, by the delay of all paths taken together as one
-/// path's: mean `Σ w_i x_i` and variance `Σ w_i² σ_i²` with the shares `w_i` of the rate, for which the same law holds.
+/// With [`Total::Pooled`], one controller sees the delay of all paths as that of one path: mean `Σ w_i x_i` and
+/// variance `Σ w_i² σ_i²`, with the shares `w_i` of the rate. If the controller has a delay target, the same control
+/// law applies to this delay.
 ///
-/// With [`Total::PerPath`] each path has a controller of its own, of which all that is true that is of a session over this path
-/// alone: it gets reports on the path's packets (RFC 8888, by their numbers in the sub-flow), is held to what answers on the path
-/// prove, and halved by their absence. The total is what the living paths' controllers allow together, and at most
-/// [`PathLaws::highest`](super::PathLaws::highest); the scheduler gives no path more than its controller allows. When a path comes
-/// back its controller restarts, at the lowest rate.
+/// With [`Total::PerPath`], each path has its own controller, as in a session over this path alone. The controller gets
+/// reports on the path's packets (RFC 8888, by sub-flow sequence number). Its rate is limited by what answers on the
+/// path prove, and is halved if answers are missing. The total is the sum over the live paths' controllers, at most
+/// [`PathLaws::highest`](super::PathLaws::highest); the scheduler assigns no path more than its controller allows. When
+/// a path comes back, its controller restarts at the lowest rate.
 pub struct Sender {
     config: SenderConfig,
     period: Span,
@@ -54,14 +56,14 @@ pub struct Sender {
     scheduler: BoxedScheduler,
     paths: Paths,
     period_ends: Instant<SenderClock>,
-    /// When the last period ended, while the paths are asked about it.
+    /// When the last period ended, while the paths' reports on it are awaited.
     closing: Option<Instant<SenderClock>>,
-    /// When the rate was halved for silence the last time.
+    /// When the rate was last halved because of silence.
     halved: Option<Instant<SenderClock>>,
     compound: CompoundTimer<SenderClock>,
     breakers: Breakers,
     key_frames: KeyFrameTaker,
-    /// When the first packet left.
+    /// When the first packet was sent.
     first_media: Option<Instant<SenderClock>>,
     handled: Instant<SenderClock>,
     ended: bool,
@@ -69,22 +71,22 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// What a session over several paths provides to one controller of its total ([`Total::Pooled`]).
+    /// Feedback that a session over several paths provides to one controller of the total ([`Total::Pooled`]).
     pub const PROVIDES: Needs = Needs::INTERVALS;
-    /// What it provides to the controller of each path ([`Total::PerPath`]).
+    /// Feedback that it provides to the controller of each path ([`Total::PerPath`]).
     pub const PROVIDES_PER_PATH: Needs = Law::PROVIDES;
-    /// Time between two splits in the paper (Asvarujanon 2014, Sec. 4.3).
+    /// Time between two divisions of the total in the paper (Asvarujanon 2014, Sec. 4.3).
     pub const PERIOD: Span = Span::from_secs(5);
     /// Seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4.1).
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
-    /// A sender without a path so far, which starts at `config.start`, at the `total` that its controller, or those of its paths,
-    /// say, and divides it again after each `period`.
+    /// A sender without paths yet. It starts at `config.start` with the rate of the controllers in `total`, and divides
+    /// the total again after each `period`.
     ///
     /// # Errors
-    /// [`SessionError`] where the configuration cannot be carried by RTP; [`SessionError::Period`] where the period is shorter
-    /// than a report interval; [`SessionError::ByPacket`] for reports on packets without a controller for each path, and
-    /// [`SessionError::Needs`] for those controllers without reports on packets.
+    /// [`SessionError`] if RTP cannot carry the configuration; [`SessionError::Period`] if the period is shorter than a
+    /// report interval; [`SessionError::ByPacket`] for per-packet reports without a controller for each path;
+    /// [`SessionError::Needs`] for a controller for each path without per-packet reports.
     pub fn new(
         config: SenderConfig,
         period: Span,
@@ -124,7 +126,7 @@ impl Sender {
         })
     }
 
-    /// Does what is due at `now`.
+    /// Performs everything due at `now`.
     fn run(&mut self, now: Instant<SenderClock>) {
         if now < self.config.start {
             return;
@@ -162,7 +164,8 @@ impl Sender {
         }
     }
 
-    /// Halves the total's one rate for each report interval in which no path answers, unless it is fixed. Returns whether it did.
+    /// Halves the pooled rate, unless it is fixed, in each report interval without any answer. Returns whether the rate
+    /// fell.
     fn halve_if_silent(&mut self, now: Instant<SenderClock>) -> bool {
         let Control::Pooled(governor) = &mut self.control else { return false };
         let is_silent = self.paths.len() > 0 && self.paths.are_silent();
@@ -175,7 +178,7 @@ impl Sender {
         governor.rate() < before
     }
 
-    /// A period ends: all paths are asked about it, and the split follows their answers.
+    /// Ends a period: all paths are asked for a report on it, and the split follows their answers.
     fn close_period(&mut self, now: Instant<SenderClock>) {
         self.closing = Some(now);
         self.period_ends = self.period_ends + self.period;
@@ -185,18 +188,19 @@ impl Sender {
         self.paths.up_mut().for_each(|path| path.has_told = false);
     }
 
-    /// Whether a period is to be closed and all live paths have reported on it, or have had a report interval's time for it.
+    /// Whether an ended period can be closed: all live paths have reported on it, or had a report interval to do so.
     fn has_closed(&self, now: Instant<SenderClock>) -> bool {
         let have_told = self.paths.alive().all(|path| path.has_told);
         self.closing.is_some() && (have_told || self.closes_by().is_some_and(|by| now >= by))
     }
 
-    /// By when the split of a period that has ended comes in any case.
+    /// When an ended period is closed at the latest.
     fn closes_by(&self) -> Option<Instant<SenderClock>> {
         self.closing.map(|closing| closing + self.config.report_interval)
     }
 
-    /// Asks path number `at` for a report, where that is due or `ends` says so. Returns whether it has died.
+    /// Requests a report on path number `at`, if a request is due or a period `ends`. Returns whether the path has
+    /// died.
     fn ask_if_due(&mut self, now: Instant<SenderClock>, at: usize, ends: bool) -> bool {
         let interval = self.config.report_interval;
         let is_due = |path: &&mut Path| path.is_up && (ends || now >= path.exchange.due());
@@ -222,7 +226,7 @@ impl Sender {
         path.dies(now, interval)
     }
 
-    /// Divides the total again; `ends` says that a period does, with its statistics.
+    /// Divides the total again; if a period `ends`, with the statistics of the period.
     fn split(&mut self, now: Instant<SenderClock>, ends: bool) {
         let mut views = self.paths.views(ends);
         if views.is_empty() {
@@ -234,7 +238,7 @@ impl Sender {
         }
         if ends && !self.paths.are_silent() {
             self.end_period(now, &views);
-            // A circuit breaker may have cut the laws.
+            // A circuit breaker may have lowered the rates of the laws.
             self.paths.refresh(&mut views);
         }
         let (total, snapshot) = match &self.control {
@@ -243,7 +247,7 @@ impl Sender {
         };
         let shares = self.scheduler.split(total, &views);
         let has_laws = self.control.laws().is_some();
-        // What a scheduler leaves to nobody, as there is no path that it may be on, is not sent.
+        // A part of the total that the scheduler assigns to no path, because no path may carry it, is not sent.
         let total = if has_laws { sum(shares.iter().map(|share| share.rate)) } else { total };
         self.outbox.event(Event::RateDecided { rate: total, snapshot });
         for (path, Share { rate, snapshot }) in self.paths.up_mut().zip(shares) {
@@ -257,12 +261,12 @@ impl Sender {
         self.outbox.about(None);
     }
 
-    /// A period ends, with the reports of all paths on it.
+    /// Applies the reports of all paths on the period that ends.
     fn end_period(&mut self, now: Instant<SenderClock>, views: &[PathView]) {
         let told = self.paths.take_told();
-        // Reading: RFC 8083, Sec. 4 knows one path. Here all are one whose round trip is the shortest of those that carried a
-        // tenth at least, so that a path with a long queue is the scheduler's to relieve, and no reason to cut what others
-        // carry well.
+        // Our reading: RFC 8083, Sec. 4 assumes one path. Here all paths count as one, with the shortest round-trip
+        // time of the paths that carried at least a tenth of the media. Relieving a path with a long queue is the
+        // scheduler's task, and no reason to cut the rate on paths that work well.
         let trip = self.breakers.on_report(now, told.proof, told.shortest);
         let is_whole = match &mut self.control {
             Control::Pooled(governor) => {
@@ -286,7 +290,7 @@ impl Sender {
         }
     }
 
-    /// A circuit breaker has tripped, where one has.
+    /// Applies the trip of a circuit breaker, if any.
     fn note(&mut self, trip: Option<Trip>) {
         self.outbox.about(None);
         match trip {
@@ -302,26 +306,28 @@ impl Sender {
         }
     }
 
-    /// Sends what the paths' pacers let go: of those whose turn has come, the one that has sent least of its share first.
+    /// Sends the packets that the paths' pacers release. Of the paths that may send, the one that has sent least of its
+    /// share is first.
     fn send_media(&mut self, now: Instant<SenderClock>) {
         if self.breakers.has_stopped() {
             return;
         }
-        // Two for each path at most: one that is due, and one that lateness of just a gap makes due at the same moment.
+        // At most two packets per path: the packet that is due, and the next one if the first was late by a packet
+        // interval.
         for _ in 0..2 * self.paths.len() {
             let Some(at) = self.paths.next_ready(now, self.has_payload()) else { break };
             self.send(now, at);
         }
         self.outbox.about(None);
         if !self.has_payload() {
-            // From the moment on at which the first path would have sent.
+            // The pacer waits for the application from the time at which the first path would have sent.
             if let Some(due) = self.paths.next_departure(now, now, true) {
                 self.application.waits(due);
             }
         }
     }
 
-    /// Sends a packet on path number `at`: a copy that waits for it, or the next one.
+    /// Sends a packet on path number `at`: a queued copy, or the next packet.
     fn send(&mut self, now: Instant<SenderClock>, at: usize) {
         let Self { packetiser, queue, plain, outbox, paths, .. } = self;
         let Some(path) = paths.get_mut(at) else { return };
@@ -352,7 +358,7 @@ impl Sender {
         }
     }
 
-    /// Keeps a copy of the packet that was sent for the best of the other paths.
+    /// Keeps a copy of the packet just sent for the best of the other paths.
     fn keep_copy(&mut self, sent_on: usize, sequence: u64) {
         if let Some(path) = self.paths.best_beside(sent_on) {
             path.keep(sequence, &self.plain);
@@ -363,7 +369,7 @@ impl Sender {
         !self.breakers.has_stopped() && (self.config.payload == Payload::Generated || self.queue.waiting() > 0)
     }
 
-    /// The regular compound goes out on the path that carries most, a goodbye on every one.
+    /// Sends a regular compound on the path that carries most, or a BYE on every path.
     fn send_compound(&mut self, now: Instant<SenderClock>, goodbye: bool) {
         let best = self.paths.best();
         for path in self.paths.up().filter(|path| goodbye || Some(path.id()) == best) {
@@ -389,7 +395,7 @@ impl Sender {
         Ok(())
     }
 
-    /// What is sent in all from now on.
+    /// The total rate from now on.
     fn rate(&self) -> Rate {
         match &self.control {
             Control::Pooled(governor) => governor.rate(),
@@ -411,7 +417,7 @@ impl Sender {
         requests.chain(timers).chain(self.compound.due()).chain(self.closes_by()).fold(self.period_ends, Instant::min)
     }
 
-    /// When the next packet is due; [`Instant::MAX`] where there is none.
+    /// When the next packet is due; [`Instant::MAX`] if there is none.
     fn next_media(&self) -> Instant<SenderClock> {
         if self.breakers.has_stopped() {
             return Instant::MAX;
@@ -422,7 +428,7 @@ impl Sender {
     }
 }
 
-/// The period of all paths as one path's.
+/// The summary of a period, with all paths taken as one.
 fn summary(app_limited: bool, views: &[PathView], told: &AllTold) -> IntervalSummary {
     let mut summary = IntervalSummary::unmeasured();
     summary.app_limited = app_limited;
@@ -442,7 +448,7 @@ impl Endpoint for Sender {
         if self.ended {
             return;
         }
-        // A world may report an arrival that the kernel stamped before the last timer: time never runs backwards here.
+        // An arrival may have a kernel timestamp from before the last timer; time must not go back here.
         let now = now.max(self.handled);
         self.handled = now;
         self.outbox.about(None);

@@ -1,4 +1,4 @@
-//! Two ends and several paths, in virtual time.
+//! Two ends and several paths, in simulated time.
 
 mod bench;
 mod ecn;

@@ -11,44 +11,45 @@ use equipoise::control::scheduler::PathView;
 use equipoise::control::{BoxedController, Controller as _, Needs};
 use equipoise::units::Rate;
 
-/// What decides how much a session over several paths sends in all.
+/// How the total rate of a session over several paths is decided.
 pub enum Total {
-    /// One controller for all paths together, which uses intervals of their pooled reports, as if they were one path.
+    /// One controller for all paths together, which gets interval summaries of their combined reports, as of one path.
     Pooled(BoxedController),
-    /// A controller for each path, which uses reports on that path's packets.
+    /// A controller for each path, which gets per-packet reports on that path.
     PerPath(PathLaws),
 }
 
-/// The controllers of a session's paths, one for each. What is sent in all is the sum of what they allow on the paths that live.
+/// The controllers of a session's paths, one for each. The total rate is the sum of the rates that they allow on live
+/// paths.
 pub struct PathLaws {
-    /// Makes the controller of a path that is new, or was away: the same kind each time. `None` if there is none; then a new path is
-    /// refused, and one that was away goes on under the one that it had.
+    /// Creates the controller of a path that is new or has come back: the same kind each time. If it returns `None`, a
+    /// new path is rejected, and a path that has come back keeps its controller.
     pub make: Box<dyn Fn() -> Option<BoxedController> + Send + Sync>,
-    /// The most that is sent in all; `None` for whatever the paths carry.
+    /// Maximum total rate; `None` for no limit.
     pub highest: Option<Rate>,
 }
 
 impl PathLaws {
-    /// Controllers that `make` makes, for a session that sends no more than `highest` in all.
+    /// Controllers created by `make`, for a session with a total rate of at most `highest`.
     pub fn new(make: impl Fn() -> Option<BoxedController> + Send + Sync + 'static, highest: Option<Rate>) -> Self {
         Self { make: Box::new(make), highest }
     }
 
-    /// What the live paths allow in total, at most [`highest`](Self::highest).
+    /// The total rate that the live paths' controllers allow, at most [`highest`](Self::highest).
     pub(super) fn allowed(&self, views: &[PathView]) -> Rate {
         let all = sum(views.iter().filter(|view| view.alive).filter_map(|view| view.most));
         self.highest.map_or(all, |highest| all.min(highest))
     }
 }
 
-/// All these rates together.
+/// The sum of these rates.
 pub(super) fn sum(rates: impl Iterator<Item = Rate>) -> Rate {
     Rate::from_bps(rates.fold(0, |sum, rate| sum.saturating_add(rate.as_bps())))
 }
 
 impl Total {
-    /// What `controller` is to a session: one like it on each path, as `laws` makes them, if it uses single packets, and otherwise the
-    /// one for all paths.
+    /// The total for `controller`: if it uses per-packet reports, a controller for each path, created by `laws`;
+    /// otherwise `controller` itself for all paths.
     pub fn of(controller: BoxedController, laws: PathLaws) -> Self {
         if controller.needs().contains(Needs::PACKETS) { Self::PerPath(laws) } else { Self::Pooled(controller) }
     }
@@ -69,19 +70,19 @@ impl fmt::Debug for Total {
     }
 }
 
-/// Who decides on the total.
+/// What decides on the total rate, once the session has started.
 #[derive(Debug)]
 pub(super) enum Control {
     Pooled(Governor),
-    /// The laws themselves are the paths'.
+    /// Each path has its own law; these are the data to create them.
     PerPath(PathLaws),
 }
 
 impl Control {
-    /// Who decides in a session of this configuration.
+    /// The decision for a session with this configuration.
     ///
     /// # Errors
-    /// [`SessionError`] where the controllers do not go with its reports.
+    /// [`SessionError`] if the controllers do not fit the session's reports.
     pub(super) fn new(config: &SenderConfig, total: Total) -> Result<Self, SessionError> {
         check_reporting(config.reporting)?;
         match (total, config.reporting.map(|reporting| reporting.format)) {
@@ -91,14 +92,14 @@ impl Control {
             (Total::PerPath(laws), format) => {
                 let provided = if format.is_some() { Law::PROVIDES } else { Needs::NOTHING };
                 Needs::PACKETS.met_by(provided)?;
-                // Tried once here, so that the law of a later path cannot fail.
+                // Create a law once here, so that the creation for a later path cannot fail.
                 Law::new(config, &laws, config.start)?;
                 Ok(Self::PerPath(laws))
             }
         }
     }
 
-    /// The laws of paths, where they have any.
+    /// The laws of the paths, if each path has its own.
     pub(super) const fn laws(&self) -> Option<&PathLaws> {
         match self {
             Self::Pooled(_) => None,
@@ -106,7 +107,7 @@ impl Control {
         }
     }
 
-    /// The one law of all paths, where they have one.
+    /// The law of all paths together, if there is one.
     pub(super) const fn pooled_mut(&mut self) -> Option<&mut Governor> {
         match self {
             Self::Pooled(governor) => Some(governor),

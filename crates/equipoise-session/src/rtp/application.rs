@@ -1,18 +1,18 @@
 use equipoise::units::{Instant, SenderClock, Span};
 
-/// Detects whether the application uses its rate.
+/// Detects whether the application uses its full rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Application {
     /// Since when the pacer waits for the application; may be in the future.
     waits_since: Option<Instant<SenderClock>>,
-    /// Total waiting time so far, and at the end of the last interval.
+    /// Total waiting time so far, and its value at the end of the last interval.
     waited: Span,
     ended: Span,
 }
 
 impl Application {
-    /// An interval is app-limited if less than this share of the rate was used. Ours: encoders follow a rate to within
-    /// a few percent.
+    /// An interval is app-limited if less than this share of the rate was used. Our choice: encoders follow a rate to
+    /// within a few percent.
     const LIMITED: f64 = 0.9;
 
     /// Records that the pacer has nothing to send from `from` on.
@@ -29,8 +29,8 @@ impl Application {
         since.is_some()
     }
 
-    /// Records that from `now` to `until` the pacer sends data that is not the application's use of the rate, because
-    /// no feedback proves its arrival.
+    /// Records that the pacer sends a retransmission from `now` to `until`. No feedback proves its arrival, so this
+    /// time does not count as use of the rate by the application.
     pub(crate) fn lends(&mut self, now: Instant<SenderClock>, until: Instant<SenderClock>) {
         let waits = self.goes_on(now);
         self.waited = self.waited + (until - now).max(Span::ZERO);
@@ -56,7 +56,7 @@ impl Application {
         Self::limits(interval, waited - before, pacing)
     }
 
-    /// Whether a period in which the pacer waited for `waited` was app-limited.
+    /// Whether a period of length `time`, in which the pacer waited for `waited`, was app-limited.
     pub(crate) fn limits(time: Span, waited: Span, pacing: f64) -> bool {
         (time - waited).as_secs_f64() * pacing < time.as_secs_f64() * Self::LIMITED
     }

@@ -18,8 +18,8 @@ pub struct Background {
     outbox: Outbox,
 }
 
-/// Lateness from which the host is assumed to have stalled (ours): more than timers cause, less than a queue of a few
-/// packets would show.
+/// Lateness above which the host is assumed to have stalled. Our choice: more than timers cause, and less than the
+/// delay of a queue of a few packets.
 const STALL: Span = Span::from_millis(5);
 
 impl Background {
@@ -49,7 +49,7 @@ impl Endpoint for Background {
             return;
         }
         while let Some(due) = self.source.next_departure().filter(|due| *due <= now) {
-            // Small lateness is caught up, to keep the planned load. A stall is not, because its burst would be an
+            // Small lateness is made up for, to keep the planned load. A stall is not, because its burst would be an
             // unplanned load.
             let late = now - due;
             if late > STALL {
@@ -78,7 +78,7 @@ mod tests {
     use equipoise::units::{Rate, Schedule, Size};
     use equipoise_path::source::Traffic;
 
-    /// Packets and resets from a timer call at `millis`.
+    /// Number of packets and of schedule resets after a timer call at `millis`.
     fn ring(background: &mut Background, millis: u64) -> (usize, usize) {
         background.handle(Instant::from_nanos(millis * 1_000_000), Input::Timer);
         let (mut sent, mut resets) = (0, 0);

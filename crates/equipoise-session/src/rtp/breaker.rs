@@ -13,7 +13,7 @@ pub enum Breaker {
     Media,
     /// The rate is more than ten times TCP's at the same loss (RFC 8083, Sec. 4.3).
     Congestion,
-    /// Reports come from a peer that did not receive the media, or answer requests that were never sent. Ours.
+    /// Our addition: reports come from a peer that did not receive the media, or answer requests that were never sent.
     Receipts,
 }
 
@@ -40,8 +40,8 @@ pub(crate) enum Trip {
 
 /// The circuit breakers of a session (RFC 8083, Sec. 4), which act independently of its controller.
 ///
-/// Stopped media restarts after three consecutive reports that answer a request. If losses were the cause, it also
-/// waits for a pause that doubles each time.
+/// Stopped media restarts after three consecutive reports that answer a request. Unless missing reports were the cause,
+/// a pause must also have passed, which doubles each time.
 #[derive(Debug)]
 pub(crate) struct Breakers {
     /// Whether they are enabled.
@@ -60,7 +60,7 @@ pub(crate) struct Breakers {
     window: VecDeque<Proof>,
     /// Whether the rate was reduced to a tenth and has not fully recovered since.
     was_cut: bool,
-    /// Number of stops by losses since the rate last fully recovered.
+    /// Number of stops with a pause since the rate last fully recovered.
     stops: u32,
     stopped: Option<Stopped>,
 }
@@ -81,9 +81,10 @@ impl Breakers {
     const WITHOUT_MEDIA: i64 = 5;
     /// Maximum rate as a multiple of TCP's throughput (RFC 8083, Sec. 4.3).
     const TIMES_TCP: f64 = 10.0;
-    /// Consecutive answers after which media restarts. Ours.
+    /// Consecutive answers after which media restarts. Our choice.
     const ANSWERS: u32 = 3;
-    /// The first and the longest pause after congestion. Ours: a person who redials takes longer than the first.
+    /// The first and the longest pause after a stop. Our choice: a person who redials takes longer than the first
+    /// pause.
     const PAUSE: Span = Span::from_secs(5);
     const LONGEST_PAUSE: Span = Span::from_secs(300);
 
@@ -115,7 +116,7 @@ impl Breakers {
         self.stopped.is_some()
     }
 
-    /// Trips if the time without reports exceeds the limit at `now`.
+    /// Trips if no report has arrived for too long at `now`.
     pub(crate) fn check(&mut self, now: Instant<SenderClock>) -> Option<Trip> {
         let limit = Span::from_secs(Self::SECONDS).max(self.report_interval * 3);
         (self.act && !self.has_stopped() && now - self.heard > limit).then(|| self.stop(now, Breaker::Reports))
@@ -176,7 +177,7 @@ impl Breakers {
 
     fn stop(&mut self, now: Instant<SenderClock>, breaker: Breaker) -> Trip {
         let pause = match breaker {
-            // A receiver that answers now was only away.
+            // No pause, because a receiver that answers again was only away.
             Breaker::Reports => Span::ZERO,
             Breaker::Media | Breaker::Congestion | Breaker::Receipts => {
                 self.stops = self.stops.saturating_add(1);
@@ -188,7 +189,8 @@ impl Breakers {
         Trip::Stop(breaker)
     }
 
-    /// RFC 8083, Sec. 4.2, with the time between two packets as the frame interval, which is not known here.
+    /// Whether media does not arrive (RFC 8083, Sec. 4.2). The time between two packets replaces the frame interval,
+    /// which is not known here.
     fn is_without_media(&mut self, proof: &Proof, round_trip: Span) -> bool {
         if proof.arrived > 0 {
             self.without_media = 0;
@@ -203,7 +205,8 @@ impl Breakers {
         usize::try_from(self.without_media).unwrap_or(usize::MAX) >= limit
     }
 
-    /// RFC 8083, Sec. 4.3, with the simplified equation, and one packet per group of frames.
+    /// Whether the rate is too high for the losses (RFC 8083, Sec. 4.3), with the simplified equation, and one packet
+    /// per group of frames.
     fn is_congested(&mut self, proof: Proof, round_trip: Span) -> bool {
         if proof.sent == 0 {
             return false;
@@ -217,8 +220,8 @@ impl Breakers {
         if self.window.len() < reports || gap > self.report_interval.max(round_trip) {
             return false;
         }
-        // Reading: all packets have equal weight; the text weights reports by time. So late packets do not count as
-        // lost.
+        // Our reading: all packets have equal weight, although the RFC weights reports by time. So late packets do not
+        // count as lost.
         let whole = self.window.iter().fold(Proof::default(), |whole, it| whole.and(*it));
         let tcp = tcp_throughput_bps(self.packet, round_trip, whole.fraction_lost());
         whole.sent_size.over(whole.sending).is_some_and(|rate| rate.as_bps_f64() > Self::TIMES_TCP * tcp)
@@ -255,7 +258,7 @@ mod tests {
         Instant::ZERO + SECOND * seconds
     }
 
-    /// A second in which `sent` packets were sent and `arrived` arrived.
+    /// One second in which `sent` packets were sent and `arrived` packets arrived.
     fn proof(sent: u64, arrived: u64) -> Proof {
         let size = |packets: u64| Size::from_bytes(1000 * packets);
         let (sent_size, arrived_size) = (size(sent), size(arrived));
@@ -266,7 +269,7 @@ mod tests {
         Breakers::new(true, (SECOND, PACKET), Instant::ZERO)
     }
 
-    /// The first trip and its second, if every second's report is the same.
+    /// The first trip and its time in seconds, if one report per second arrives and all are equal.
     fn first_trip(breakers: &mut Breakers, (sent, arrived): (u64, u64), millis: i64) -> Option<(i64, Trip)> {
         let round_trip = Span::from_millis(millis);
         (1..100).find_map(|second| Some((second, breakers.on_report(at(second), proof(sent, arrived), round_trip)?)))

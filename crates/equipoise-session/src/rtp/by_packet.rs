@@ -22,7 +22,7 @@ use crate::wire::feedback::{ArrivalReport, PacketStatus};
 pub(crate) struct ByPacket {
     format: Format,
     history: History,
-    /// The transport-wide number of the next packet, which is independent of RTP's.
+    /// The transport-wide number of the next packet, which is independent of the RTP sequence number.
     next_transport: u64,
     traps: Option<Traps>,
     /// When the last report arrived, and the total time by then for which the pacer had waited for the application.
@@ -37,7 +37,7 @@ pub(crate) struct ByPacket {
 
 /// Number of packets remembered: 0.8 s at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// One transport-wide number in this many is skipped.
+/// One number is skipped per this many transport-wide numbers.
 const TRAP_EVERY: u32 = 64;
 /// Streams of the session's seed for its transport-wide numbers and traps.
 const NUMBER_STREAM: u64 = 3;
@@ -107,7 +107,7 @@ impl ByPacket {
         Some(self.next_transport as u16)
     }
 
-    /// Records that the packet with this number in its stream left at `now`.
+    /// Records that the packet with this number in its stream was sent at `now`.
     pub(crate) fn on_sent(&mut self, now: Instant<SenderClock>, sequence: u64, size: Size) -> SentPacket {
         let number = match self.format {
             Format::CongestionFeedback => sequence,
@@ -125,13 +125,14 @@ impl ByPacket {
         self.format
     }
 
-    /// A time near which the times of the next report lie ([`History::reference`]).
+    /// A time close to the times in the next report ([`History::reference`]).
     pub(crate) fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
         self.history.reference(now)
     }
 
-    /// Processes a report that arrived at `now`. `waited` is the total time for which the pacer has waited for the application,
-    /// `pacing` the pace of packets relative to the rate. Returns the feedback for the controller and the event for observers.
+    /// Processes a report that arrived at `now`. `waited` is the total time for which the pacer has waited for the
+    /// application, `pacing` the pacing rate relative to the rate. Returns the feedback for the controller and the
+    /// event for observers.
     pub(crate) fn on_report<I>(
         &mut self,
         now: Instant<SenderClock>,

@@ -51,7 +51,7 @@ fn link(mbps: f64, queue: Span) -> impl FnMut(&Passing) -> Vec<u64> {
     }
 }
 
-/// Media that arrived between two times in ms, in bit/s.
+/// Rate of the media that arrived between two times in ms, in bit/s.
 fn arrived<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> f64 {
     let sizes =
         ends.events.iter().filter(|(at, _)| (from * MILLI..to * MILLI).contains(at)).map(|(_, event)| match event {
@@ -61,7 +61,7 @@ fn arrived<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> f64 {
     sizes.sum::<u64>() as f64 * 1e3 / (to - from) as f64
 }
 
-/// Records its feedback: packets arrived and lost, and intervals. Its allowance is configured.
+/// A controller that records its feedback: packets arrived and lost, and intervals. Its allowance is configured.
 #[derive(Debug)]
 struct Told {
     allowance: Allowance,
@@ -105,7 +105,7 @@ fn entry(name: &str) -> &'static Entry {
     find(name).expect("in the catalogue")
 }
 
-/// Per-packet laws directly, and interval laws through the adapter: a link of 2 Mbit/s is well used and not exceeded.
+/// Per-packet laws directly, and interval laws through the adapter, use a link of 2 Mbit/s well and do not exceed it.
 #[test]
 fn every_law_fills_a_link_by_either_format() {
     let provided = config(Format::TransportWide).provides();
@@ -127,7 +127,7 @@ fn every_law_fills_a_link_by_either_format() {
 }
 
 /// A path that loses every third report of the far end, and delays every fifth by 300 ms, so that two or more later
-/// reports overtake it. If it fails, a per-packet law depends on reports that may not come.
+/// reports overtake it. If it fails, a per-packet law depends on reports that may not arrive.
 fn with_bad_feedback(mut path: impl FnMut(&Passing) -> Vec<u64>) -> impl FnMut(&Passing) -> Vec<u64> {
     let mut reports = 0;
     move |passing: &Passing| {
@@ -155,7 +155,7 @@ fn packets_of_lost_and_late_reports_are_unknown_and_not_lost() {
             _ => sum,
         });
         let sent = told.count(|event| matches!(event, Event::MediaReceived { .. })) as u64;
-        // Reports of RFC 8888 repeat the previous ones.
+        // Reports of RFC 8888 repeat the last packets of the previous report.
         let enough = match format {
             Format::CongestionFeedback => counted.0 > sent / 20 * 19,
             Format::TransportWide => counted.0 > sent / 2 && counted.2 > sent / 20,
@@ -229,7 +229,7 @@ fn a_probe_is_sent_at_its_rate_and_within_what_a_session_may_send_unproved() {
         let mut ends = ends(Format::TransportWide, Box::new(told), link(20.0, Span::from_millis(100)));
         ends.run_until(500);
         let sent = ends.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
-        // Two milliseconds apart: 14 600 bytes and half a second at 800 kbit/s.
+        // Packets 2 ms apart: the budget is 14 600 bytes, and half a second at 800 kbit/s.
         let times: Vec<_> = sent.map(|(at, _)| *at).collect();
         let burst = times.windows(2).take_while(|pair| pair[1] - pair[0] < 3 * MILLI).count() + 1;
         assert!(burst.abs_diff(leave) <= 1, "{packets}: {burst}");
@@ -339,7 +339,8 @@ fn who_acknowledges_numbers_that_were_left_out_stops_the_media() {
     assert!(sender.is_circuit_broken());
 }
 
-/// The actions of a hostile or broken receiver: after some ms, a report begins at some distance from the first number.
+/// The actions of a hostile or broken receiver: each waits for some ms, and sends a report that begins at some distance
+/// from the first number.
 fn mischief() -> impl Strategy<Value = Vec<(u64, u16, u16)>> {
     let begin = prop_oneof![60_000u16..=u16::MAX, 5000u16..40_000];
     proptest::collection::vec((0u64..400, begin, 1u16..60), 1..20)

@@ -54,7 +54,7 @@ fn mean(values: impl Iterator<Item = f64> + Clone) -> f64 {
     values.clone().sum::<f64>() / values.count() as f64
 }
 
-/// Queues of 0 to 9 ms have a mean of 4.5.
+/// Queueing delays of 0 to 9 ms have a mean of 4.5 ms.
 #[test]
 fn a_queueing_delay_needs_no_clock() {
     for ahead in [|_: u64| 0i64, |_| 7 * HOUR_NS, |_| -7 * HOUR_NS] {

@@ -6,8 +6,8 @@ use equipoise::units::{Instant, Span};
 /// When the next full compound packet is due.
 ///
 /// Source: RFC 3550, Sec. 6.2 and 6.3.1, for the two members of a session: the minimum of 5 s, spread over 0.5 to 1.5
-/// times and divided by e − 3/2. Reading: 5 % of a session's bandwidth would need a longer interval only below 1
-/// kbit/s, which no controller reaches, so the minimum always applies.
+/// times and divided by e − 3/2. Our reading: 5 % of a session's bandwidth would need a longer interval only below
+/// 1 kbit/s, which no controller reaches, so the minimum always applies.
 #[derive(Clone, Debug)]
 pub(crate) struct CompoundTimer<C> {
     due: Option<Instant<C>>,
@@ -51,7 +51,7 @@ impl<C> CompoundTimer<C> {
         fires
     }
 
-    /// The generator of random numbers, for other uses of a state machine.
+    /// The random number generator, for other uses in a session.
     pub(crate) const fn random(&mut self) -> &mut Pcg64Mcg {
         &mut self.random
     }

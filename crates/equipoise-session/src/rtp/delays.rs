@@ -7,14 +7,15 @@ use equipoise::units::{Instant, SenderClock, Span};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delays {
-    /// Reported one-way delays with clocks that agree; the receiver cuts the intervals by Waki 2013, Eq. 13.
+    /// One-way delays as reported, with clocks that agree; the receiver selects an interval's packets by Eq. 13 of Waki
+    /// 2013.
     #[default]
     Agreed,
     /// One-way delays with clocks that are declared to be synchronised.
     Synchronised,
-    /// One-way delays with a clock offset estimated from round trips: accurate to half of the shortest round trip.
+    /// One-way delays with a clock offset estimated from round trips: accurate to half of the shortest round-trip time.
     Estimated,
-    /// Queueing delays: the delay above the least delay of the path. The clocks need not agree.
+    /// Queueing delays: the delay above the minimum delay of the path. The clocks need not agree.
     Queueing,
 }
 
@@ -38,7 +39,7 @@ impl DelayReader {
         Self { delays, clock: PathClock::new() }
     }
 
-    /// Whether the receiver cuts the interval by its own estimate of the one-way delay (Waki 2013, Eq. 13).
+    /// Whether the receiver selects the interval's packets by its own one-way delay estimate (Waki 2013, Eq. 13).
     pub(super) fn receiver_cuts(&self) -> bool {
         self.delays == Delays::Agreed
     }
@@ -74,7 +75,7 @@ impl DelayReader {
             Delays::Queueing => self.clock.base(now),
         };
         let from_zero = |delay: DelaySummary| {
-            // The difference of two large numbers, taken before converting to seconds.
+            // The two large numbers are subtracted before they are converted to seconds, to keep the precision.
             Some(DelaySummary { mean_s: delay.mean_s + (origin.origin - zero?).as_secs_f64(), ..delay })
         };
         Reading::Delay(report.delay.and_then(from_zero))

@@ -59,15 +59,15 @@ const RECEIVING_STREAM: u64 = 2;
 
 /// An end of a session that both sends and receives media: a [`Sender`] and a [`Receiver`] with one source number.
 ///
-/// Source: RFC 3550, Sec. 6.4: an end that has sent media since its last but one report sends a sender report (SR) with
+/// Source: RFC 3550, Sec. 6.4. An end that has sent media since its second-last report sends a sender report (SR) with
 /// a block on what it received; otherwise a receiver report (RR). Each direction has its own controller and report
 /// interval, as in Waki 2013, Sec. 5.1, and each role keeps its checks. A request is answered at once; a request and an
 /// answer at the same time share a datagram.
 ///
-/// Readings: an end that has sent nothing for two report intervals requests no report, and its circuit breaker does not
-/// count that time. An answer always has a block; any other report has one if media arrived since the last block. After
-/// [`Input::Stop`], media in flight to this end is accepted until the peer's BYE; nothing is sent, and no wake-up is
-/// needed.
+/// Our readings: an end that has sent nothing for two report intervals requests no report, and its circuit breaker does
+/// not count that time. An answer always has a block; any other report has a block if media arrived since the last
+/// block. After [`Input::Stop`], media in flight to this end is accepted until the peer's BYE; nothing is sent, and no
+/// wake-up is needed.
 ///
 /// `C` is the clock of this end, for sending and receiving.
 pub struct Duplex<C> {
@@ -180,7 +180,7 @@ impl<C> Duplex<C> {
         }
     }
 
-    /// Each role processes its part, independent of the other's result.
+    /// Both roles process their parts of the report; an error in one part does not affect the other.
     fn on_sender_report(&mut self, now: Instant<SenderClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
         let joint = self.part(report.ssrc, report.extension)?;
         if self.phase != Phase::Open {
@@ -256,7 +256,7 @@ impl<C> Duplex<C> {
         }
     }
 
-    /// Sends request and answer, in one datagram if that is short enough.
+    /// Sends a pending request and a pending answer, in one datagram if that is short enough.
     fn report(&mut self, now: Instant<SenderClock>) {
         let (Draft { request }, answer) = (self.sender.take_draft(), self.answer.take());
         let Some(answer) = answer else {
@@ -273,7 +273,7 @@ impl<C> Duplex<C> {
                 self.write(Some(info), block, &[&answer.extension, &asked]);
             }
             request => {
-                // The request first: after a report of the same time it would look like a duplicate.
+                // The request is sent first: after a report with the same time, it would look like a duplicate.
                 if let Some((info, asked)) = request {
                     self.write(Some(info), None, &[&asked]);
                 }
@@ -364,7 +364,7 @@ impl<C> Endpoint for Duplex<C> {
         if self.receiver.has_output() {
             return self.receiver.poll();
         }
-        // Reports go before media of the same time, because they cover what left before.
+        // Reports are sent before media of the same time, because they cover what was sent before.
         if !self.outbox.is_empty() {
             return self.outbox.poll();
         }
@@ -379,7 +379,7 @@ impl<C> Endpoint for Duplex<C> {
         let regular = regular.map(|at| Wake { at: at.assume_clock(), reason: WakeReason::Report });
         let sending = self.sender.wake().map(|Wake { at, reason }| Wake { at: at.assume_clock(), reason });
         let receiving = self.receiver.wake().map(|Wake { at, reason }| Wake { at: at.assume_clock(), reason });
-        // If two are due at the same time, the first: media needs punctuality.
+        // If two are due at the same time, the first one counts: media must be punctual.
         [sending, receiving, regular].into_iter().flatten().min_by_key(|wake| wake.at)
     }
 

@@ -1,4 +1,4 @@
-//! Two ends that both send and receive, over a path in virtual time.
+//! Two ends that both send and receive, over a path in simulated time.
 
 mod ends;
 
@@ -35,7 +35,7 @@ fn both_ends_ask_and_answer_as_senders_with_a_block_on_the_other() {
         })
         .collect();
     assert_eq!(ends.exchange(0), expected);
-    // As in a one-way session: packets that left after 20 ms, up to the request.
+    // As in a one-way session: packets that were sent after 20 ms, up to the request.
     assert_eq!([applied(&ends, 0), applied(&ends, 1)], [vec![(97, 0.0), (97, 0.0)], vec![(97, 0.0), (97, 0.0)]]);
     assert_eq!(ends.ignored(), []);
 }
@@ -57,11 +57,11 @@ fn a_request_that_is_due_stands_in_the_answer() {
     assert_eq!((ends.ignored(), applied(&ends, 0).len(), applied(&ends, 1).len()), (vec![], 1, 1));
 }
 
-/// RFC 3550, Sec. 6.4: an end that has not sent since its last but one report is not a sender.
+/// RFC 3550, Sec. 6.4: an end that has not sent media since its second-last report is not a sender.
 #[test]
 fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
     let mut far = config(1);
-    // It sends for 2.5 s and pauses for 4 s.
+    // The far end sends for 2.5 s and pauses for 4 s.
     let at = |millis| far.sending.start + Span::from_millis(millis);
     far.sending.pauses = vec![Pause { from: at(2500), until: Some(at(6500)) }];
     let mut ends = Ends::new([config(0), far], [cbr(800_000), cbr(800_000)], Box::new(|_, _, _| vec![10]));
@@ -76,7 +76,8 @@ fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
             "2010 far SR1 report",
             "3000 far SR1 request",
             "3010 far SR1 report",
-            // At 4 s it had sent media since its last but one report; after that report, at 3 s, it sent none.
+            // At 4 s the far end is still a sender, because it sent media after its request of 2 s. It sent none after
+            // its request of 3 s.
             "4000 far SR1 request",
             "4010 far RR1 report",
             "5010 far RR1 report",
@@ -156,7 +157,7 @@ fn goodbyes_that_cross_end_each_end_once() {
     assert_eq!(ends.lines(1500), ["1500 near SR1 + SDES + BYE", "1500 far SR1 + SDES + BYE"]);
 }
 
-/// The checks of both roles: a source other than the peer changes nothing, whatever it sends.
+/// Both roles check the source: packets from a source other than the peer change nothing.
 #[test]
 fn strangers_and_echoes_are_only_counted() {
     let mut ends = Ends::plain();
@@ -217,7 +218,7 @@ fn what_comes_twice_or_late_is_taken_once() {
     assert!(ends.ignored().iter().all(|(_, why)| matches!(why, DropReason::Duplicate | DropReason::Late)));
 }
 
-/// If it fails, loss in one direction slows or stops the other.
+/// If it fails, loss in one direction slows or stops the other direction.
 #[test]
 fn a_direction_that_breaks_leaves_the_other_alone() {
     // The far end's media is lost from 3 s on; reports arrive.
@@ -232,7 +233,7 @@ fn a_direction_that_breaks_leaves_the_other_alone() {
     assert_eq!((first, ends.count(0, broken)), (Some((8020, 1)), 0));
     assert!(applied(&ends, 0).iter().all(|(samples, lost)| *samples >= 97 && *lost == 0.0));
     assert_eq!(applied(&ends, 0).len(), 29);
-    // Requests continue while media is stopped, so that it can restart: as a sender.
+    // Requests continue as sender reports while media is stopped, so that media can restart.
     assert!(ends.exchange(0).contains(&"10000 far SR1 request".into()), "{:?}", ends.exchange(8000));
 }
 
@@ -279,8 +280,8 @@ fn one_source_number_for_two_ends_is_refused_and_a_playout_buffer_is_not_promise
     assert!(matches!(Duplex::<SenderClock>::new(tq, law).err(), Some(SessionError::Needs(_))));
 }
 
-/// Receipts, unsynchronised clocks and marks make the longest reports. Each datagram stays within the head size that a
-/// world supports, as [`Ends::tell`] asserts, and each is answered.
+/// Receipts, unsynchronised clocks and marks make the longest reports. Each datagram stays within the head size that
+/// drivers support, as [`Ends::tell`] asserts, and each is answered.
 #[test]
 fn the_longest_reports_fit_in_a_datagram_or_in_two() {
     let long = |end| DuplexConfig {
@@ -302,7 +303,7 @@ fn the_longest_reports_fit_in_a_datagram_or_in_two() {
     assert!(ends.exchange(0).iter().filter(|line| line.ends_with("report request")).count() > 15);
     assert_eq!([applied(&ends, 0).len(), applied(&ends, 1).len()], [19, 19]);
     assert_eq!(ends.ignored(), []);
-    // Without marks the joint report has 28 + 24 + 12 + 16 + 20 + 8 + 12 = 120 bytes; with them it is more than 128.
+    // Without marks the joint report has 28 + 24 + 12 + 16 + 20 + 8 + 12 = 120 bytes; with marks it would exceed 128.
     let longest = ends.reports.iter().map(|said| said.bytes.len()).max();
     assert_eq!(longest, Some(120));
 }
@@ -313,7 +314,7 @@ fn ap() -> BoxedController {
     entry.build(&parameters, Size::from_bytes(1000)).expect("right")
 }
 
-/// The rates decided by an end's controller, with times.
+/// The rates that an end's controller decided, with times.
 fn rates(ends: &Ends, end: usize) -> Vec<(u64, u64)> {
     let rate = |(at, from, event): &(u64, usize, Event)| match event {
         Event::RateDecided { rate, .. } if *from == end => Some((*at, rate.as_bps())),

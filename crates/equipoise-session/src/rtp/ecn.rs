@@ -9,10 +9,10 @@ use crate::wire::MarkReport;
 /// Source: RFC 6679, Sec. 7.2.3 (all packets may be ECN-capable from the first on, if failures are detected), 7.4.2 (a
 /// path clears the field if all packets arrive as Not-ECT) and 7.4.1 (then packets are sent as Not-ECT).
 ///
-/// Readings: a path fails if, by the reports, none of [`PathEcn::ENOUGH`] consecutive packets arrived with ECT or CE.
-/// Until the first packet arrives with ECT or CE, lost packets count as well, because some hosts drop all ECT packets.
-/// After it they do not count, because then an outage is the likely cause. A receiver that reports no marks is treated
-/// like a path that clears them. After a failure, ECN is not tried again.
+/// Our readings: a path fails if, by the reports, none of [`PathEcn::ENOUGH`] consecutive packets arrived with ECT or
+/// CE. Until the first packet arrives with ECT or CE, lost packets count as well, because some hosts drop all ECT
+/// packets. After that they do not count, because then an outage is the likely cause. A receiver that reports no marks
+/// is treated like a path that clears them. After a failure, ECN is not tried again.
 #[derive(Debug)]
 pub(crate) struct PathEcn {
     says: Ecn,
@@ -25,7 +25,7 @@ pub(crate) struct PathEcn {
 }
 
 impl PathEcn {
-    /// Ours: more than congestion or a single odd report would remove, and half a second at 1 Mbit/s.
+    /// Our choice: more packets than congestion or a single odd report would affect, and half a second at 1 Mbit/s.
     const ENOUGH: u64 = 50;
 
     /// A path whose media packets carry `says`.
@@ -54,7 +54,7 @@ impl PathEcn {
         marks.share_since(before)
     }
 
-    /// Whether the path failed at the last report: then returns by how many packets, and sends Not-ECT from now on.
+    /// If the path failed at the last report, returns the number of packets, and sends Not-ECT from now on.
     pub(crate) const fn take_failure(&mut self) -> Option<u64> {
         if self.without < Self::ENOUGH {
             return None;
@@ -109,7 +109,7 @@ mod tests {
             let without = before.take_while(|(_, arrived, passes)| !passes || *arrived == 0);
             let sent: u64 = without.map(|(sent, ..)| sent).sum();
             prop_assert!(sent >= PathEcn::ENOUGH, "{} packets", sent);
-            // Packets from now on must not be marked.
+            // Packets are Not-ECT from now on, so reported marks are ignored.
             prop_assert_eq!(path.on_report(Some(MarkReport { capable: 9, marked: 9 }), &Proof::default()), None);
             prop_assert_eq!(path.take_failure(), None);
         }

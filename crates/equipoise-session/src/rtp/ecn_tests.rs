@@ -90,7 +90,7 @@ fn a_path_that_begins_to_clear_the_field_is_found_out() {
     assert_eq!((came(&ends, 0, 5000), came(&ends, 9010, 15_000)), (vec![Ecn::Ect0], vec![Ecn::NotCapable]));
 }
 
-/// Both drop everything for a while: a host that drops ECN-capable packets does so from the start.
+/// Both paths drop packets for a while, but a host that drops ECN-capable packets does so from the start.
 #[test]
 fn a_host_that_drops_what_may_be_marked_is_told_from_an_outage() {
     let mut ends = bench(|passing| passing.ecn != Ecn::NotCapable);

@@ -20,7 +20,7 @@ pub(crate) struct Exchange {
     interval: Span,
     next_due: Instant<SenderClock>,
     next_number: u64,
-    /// Content of the next request: the start of the interval that it is about.
+    /// Content of the next request: the start of its interval.
     interval_start: Instant<SenderClock>,
     /// The latest requests, oldest first; at most [`Exchange::KEPT`].
     asked: VecDeque<Request>,
@@ -45,16 +45,16 @@ pub(crate) struct Exchange {
     receipts: Option<Receipts>,
     delays: DelayReader,
     ecn: PathEcn,
-    /// Source of the reports, after one of them proved to be an answer.
+    /// Source of the reports, known after one of them answered a request.
     receiver_ssrc: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Request {
     number: u64,
-    /// When it was sent, and what had been sent before.
+    /// When the request was sent, and what media had been sent before it.
     departed: Departed,
-    /// Whether the interval that it is about was app-limited.
+    /// Whether the interval of the request was app-limited.
     app_limited: bool,
     /// Time since the previous request, and the rate of media packets in that time.
     interval: Span,
@@ -66,11 +66,11 @@ struct Request {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 pub(crate) enum Told {
-    /// Nothing.
+    /// The report contains nothing new.
     Nothing,
     /// The receiver is alive.
     Alive,
-    /// The receiver is alive, and this is the requested interval.
+    /// The receiver is alive, and the report contains the statistics of the requested interval.
     Interval {
         /// When the request was sent.
         asked: Instant<SenderClock>,
@@ -87,11 +87,11 @@ impl Exchange {
     /// Number of requests for which an answer is accepted; older answers are stray. Enough for a round trip of 6 s and
     /// a report every 100 ms.
     const KEPT: usize = 64;
-    /// This many consecutive stray reports are not an accident.
+    /// Number of consecutive stray reports that cannot be an accident.
     const STRAYS: u32 = 64;
     /// Maximum factor of the request interval while no media is sent; it doubles with each unanswered request.
     const RAREST: i64 = 8;
-    /// If the destination is reported as unreachable, silence begins after this time.
+    /// If the destination is reported as unreachable, the receiver counts as silent after this time.
     const UNREACHABLE: Span = Span::from_secs(1);
     /// Number of missing reports after which the rate is halved (Waki 2013, Sec. 5.1).
     pub(crate) const MISSING: u64 = 3;
@@ -129,7 +129,7 @@ impl Exchange {
         self.next_due
     }
 
-    /// Source of the reports, after one of them proved to be an answer.
+    /// Source of the reports, known after one of them answered a request.
     pub(crate) const fn receiver_ssrc(&self) -> Option<u32> {
         self.receiver_ssrc
     }
@@ -144,7 +144,7 @@ impl Exchange {
         self.ecn.says()
     }
 
-    /// Whether the receiver cuts the interval by its own estimate of the one-way delay (Waki 2013, Eq. 13).
+    /// Whether the receiver selects the interval's packets by its own one-way delay estimate (Waki 2013, Eq. 13).
     pub(crate) fn receiver_cuts(&self) -> bool {
         self.delays.receiver_cuts()
     }
@@ -173,7 +173,7 @@ impl Exchange {
         self.strays >= Self::STRAYS
     }
 
-    /// Starts counting such reports again.
+    /// Resets the count of reports that answer no request.
     pub(crate) const fn forget_strays(&mut self) {
         self.strays = 0;
     }
@@ -184,8 +184,8 @@ impl Exchange {
     }
 
     /// Handles a request that is due at `now`. Returns its number and extension, or `None` if the last three are
-    /// unanswered and this one is skipped. `limited` says whether the interval was app-limited. While no media is sent,
-    /// none is skipped; instead the interval grows with each unanswered request.
+    /// unanswered and this one is skipped. `limited` says whether the interval was app-limited. While media is stopped,
+    /// no request is skipped; instead the interval grows with each unanswered request.
     pub(crate) fn turn(
         &mut self,
         now: Instant<SenderClock>,
@@ -242,7 +242,7 @@ impl Exchange {
         }
     }
 
-    /// Whether a request has had enough time for an answer, and got none.
+    /// Whether a request is still unanswered after two round-trip times.
     pub(crate) fn is_unanswered(&self, now: Instant<SenderClock>) -> bool {
         let answered = self.last_applied.map_or(0, |number| number + 1);
         let first = self.asked.iter().find(|request| request.number >= answered);
@@ -250,7 +250,7 @@ impl Exchange {
         first.is_some_and(|first| now - first.departed.at >= round_trip * 2)
     }
 
-    /// Whether the last three requests are unanswered, and a round trip has passed in addition.
+    /// Whether the last three requests are unanswered, and another round-trip time has passed.
     fn misses_reports(&self, now: Instant<SenderClock>) -> bool {
         let answered = self.last_applied.map_or(0, |number| number + 1);
         let unanswered = self.next_number - answered;
@@ -259,8 +259,8 @@ impl Exchange {
         unanswered >= Self::MISSING && first.is_some_and(|first| now - first.departed.at >= patience)
     }
 
-    /// Whether three reports are missing, or one is missing and the network reports the destination as unreachable.
-    /// That alone does not count, because anyone can forge it.
+    /// Whether three reports are missing, or one is missing and the network reports the destination as unreachable. The
+    /// network's report alone does not count, because anyone can forge it.
     pub(crate) fn is_silent(&self, now: Instant<SenderClock>) -> bool {
         let is_gone = self.unreachable && self.is_unanswered(now) && now - self.heard > Self::UNREACHABLE;
         is_gone || self.misses_reports(now)
@@ -300,7 +300,7 @@ impl Exchange {
             return if report.extension.is_empty() { Ok(Told::Nothing) } else { Err(DropReason::Foreign) };
         };
         if report.extension.is_empty() {
-            // The regular report of a compound: useful for foreign tools, but without the statistics for control.
+            // The regular report of a compound: useful for other RTP tools, but without the statistics for control.
             return Ok(if self.receiver_ssrc.is_some() { Told::Alive } else { Told::Nothing });
         }
         let said = DelayReport::parse(report.extension).map_err(|_| DropReason::Malformed)?;
@@ -314,8 +314,8 @@ impl Exchange {
         }
         let round_trip = round_trip.max(Span::ZERO);
         if said.receipt.is_some_and(|receipt| u64::from(receipt.arrived) > self.media.packets) {
-            // The receiver's counter and ours are comparable only in the first 2³² packets; after that, receipts
-            // decide.
+            // The receiver's counter has 32 bits, so this comparison works only for the first 2³² packets; after that,
+            // only receipts reveal false reports.
             return Err(DropReason::Implausible);
         }
         let proof = self.arrivals.prove(request.departed, &block, said.receipt.as_ref(), round_trip);

@@ -1,5 +1,5 @@
-//! Effects of broken networks on a session, in virtual time: each fault with many seeds. The command's tests do the
-//! same with real sockets across namespaces, with one seed.
+//! Effects of broken networks on a session, in simulated time: each fault with many seeds. The command's tests do the
+//! same with real sockets across network namespaces, with one seed.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -172,7 +172,7 @@ fn packets_that_come_twice_count_once() {
 #[test]
 fn an_outage_of_ten_seconds_ends_no_session() {
     for seed in 0..SEEDS {
-        // The position within a report interval varies.
+        // The start of the outage within a report interval varies.
         let start = 8 * SECOND + seed * 31 * MILLI;
         let told = run(
             seed,
@@ -187,7 +187,7 @@ fn an_outage_of_ten_seconds_ends_no_session() {
     }
 }
 
-/// If it fails, an outage of more than 3000 packets is a hole in the stream that its reader does not learn of, and the
+/// If it fails, an outage of more than 3000 packets is a gap in the stream of which the reader is not told, and the
 /// loss is wrong by a multiple of 65 536 packets.
 #[test]
 fn an_outage_of_any_number_of_packets_is_told_to_the_reader_and_counted() {

@@ -10,15 +10,15 @@ use super::stream::Generated;
 
 /// Live media: an encoder's frames, which are queued at the sender until the pacer releases their packets.
 ///
-/// Lost packets are not sent again. A packet carries a part of one frame; its RTP timestamp is the capture time of the
-/// frame, and the last packet of a frame has the marker bit (RFC 3551, Sec. 4.1). Audio has priority: it waits at most
-/// for the video packet that is being sent. Audio packets have their own payload type but share sequence numbers with
-/// the video, so that one report covers both.
+/// Lost packets are not retransmitted. A packet carries a part of one frame; its RTP timestamp is the capture time of
+/// the frame, and the last packet of a frame has the marker bit (RFC 3551, Sec. 4.1). Audio has priority: it waits at
+/// most for the video packet that is being sent. Audio packets have their own payload type but share sequence numbers
+/// with the video, so that one report covers both.
 #[derive(Clone, Debug)]
 pub struct LiveMedia {
-    /// Follows the rate, less what audio takes.
+    /// The video encoder; it follows the rate minus the rate of audio.
     pub video: Option<Encoder>,
-    /// Usually at a constant rate.
+    /// The audio encoder, usually with a constant rate.
     pub audio: Option<Encoder>,
     /// Pacing rate as a multiple of the encoders' rate, at least 1: a frame is available at once, and sending it should
     /// not take until the next frame. The session's limits apply to the result.
@@ -29,7 +29,7 @@ pub struct LiveMedia {
 }
 
 impl LiveMedia {
-    /// Ours, and also the value of `SCReAM` v2: a frame is sent within two thirds of the time until the next one.
+    /// Our choice, and also the value of `SCReAM` v2: a frame is sent within two thirds of the time until the next one.
     pub const PACING: f64 = 1.5;
 }
 
@@ -71,8 +71,8 @@ pub(super) struct Room {
     pub(super) media: Size,
 }
 
-/// Above this number, further frames of a medium are skipped: about half a minute of video, which is useless by then. A
-/// bound on memory.
+/// Maximum number of queued frames of a medium; further frames are skipped. It bounds memory, and is about half a
+/// minute of video, which is useless by then.
 const MOST_FRAMES: usize = 1024;
 
 impl FrameQueue {
@@ -96,8 +96,8 @@ impl FrameQueue {
         encoders.filter_map(Encoder::next_frame).min().map(|at| self.start + at)
     }
 
-    /// Captures the frames due by `now`. Reports each video frame, or each audio frame if there is no video, as it is
-    /// queued.
+    /// Captures the frames due by `now`. Calls `tell` for each video frame that is queued, or for each audio frame if
+    /// there is no video.
     pub(super) fn capture(
         &mut self,
         now: Instant<SenderClock>,
@@ -143,8 +143,8 @@ impl FrameQueue {
         self.audio.next(most).or_else(|| self.video.next(most))
     }
 
-    /// The rate for video frames, without headers. Half a packet's header is lost per frame, because its last packet is
-    /// not full.
+    /// The rate for video frames, without headers. Half a packet header per frame is subtracted, because a frame's last
+    /// packet is not full.
     fn video_target(&self, room: Room) -> Rate {
         let header = (room.packet - room.media).as_bits() as f64;
         let frames_per_second = |encoder: &Encoder| Some(1.0 / encoder.frame_interval()?.as_secs_f64());
@@ -193,7 +193,7 @@ impl Waiting {
     }
 }
 
-/// An encoder whose next frame is captured by `now`, and when.
+/// The encoder, if its next frame is captured by `now`, and the time of that frame.
 fn due(
     encoder: &mut Option<Encoder>,
     start: Instant<SenderClock>,

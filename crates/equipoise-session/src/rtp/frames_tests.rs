@@ -35,7 +35,7 @@ fn of_law(law: BoxedController, supply: Supply, pauses: Vec<Pause>) -> Sender {
     Sender::new(config, law).expect("a valid configuration")
 }
 
-/// A rate with a pacing rate of twice as much.
+/// A constant rate, with a pacing rate of twice that rate.
 #[derive(Debug)]
 struct Paced(Rate);
 
@@ -46,7 +46,7 @@ impl Controller for Paced {
         Allowance::rate(self.0).with_pace(Rate::from_bps(2 * self.0.as_bps()))
     }
 
-    /// There is no receiver in these tests.
+    /// There is no receiver in these tests, so nothing can prove arrivals.
     fn is_held_to_proof(&self) -> bool {
         false
     }
@@ -128,7 +128,7 @@ fn audio_goes_first() {
     assert_eq!(of(Medium::Audio).count(), 50);
     for packet in of(Medium::Audio) {
         assert_eq!((packet.media, packet.header.payload_type, packet.header.marker), (50, 97, true));
-        // Only one full packet at 750 kbit/s may be in front.
+        // Only one full packet at 750 kbit/s may be sent before it.
         assert!(packet.waited.as_millis_f64() < 10.7, "{:?}", packet.waited);
     }
     assert!(of(Medium::Video).any(|it| it.waited > FRAME * 5), "the video is more than the rate allows");
@@ -136,7 +136,7 @@ fn audio_goes_first() {
     assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "one numbering for both");
 }
 
-/// Video at twice the rate: at most about 80 ms of it are queued, and about every second frame is skipped.
+/// Video at twice the allowed rate: at most about 80 ms of video are queued, and about every second frame is skipped.
 #[test]
 fn frames_are_skipped_while_what_waits_takes_too_long() {
     let media = LiveMedia { skip_after: Some(Span::from_millis(60)), ..live(video(), None) };

@@ -12,11 +12,11 @@ pub(crate) struct FurtherSource {
     source: Option<(u32, Instant<SenderClock>)>,
 }
 
-/// After this silence another source may take its place: a restarted program draws a new SSRC.
+/// After this time of silence, another source may take the place: a restarted program draws a new SSRC.
 const FORGOTTEN: Span = Span::from_secs(2);
 
 impl FurtherSource {
-    /// Without a source so far. Packets are dropped when they have been queued for longer than `patience`.
+    /// State without a source so far. Packets are dropped when they have been queued for longer than `patience`.
     pub(crate) fn new(patience: Span) -> Self {
         Self { queue: PayloadQueue::new(None, patience), source: None }
     }

@@ -10,46 +10,47 @@ use super::SessionError;
 use super::probe_budget::ProbeBudget;
 use super::proof::Proof;
 
-/// A session's controller, and the limit to what it may decide.
+/// A session's controller, and the limit on its decisions.
 ///
-/// Whatever the controller allows, no more is sent than twice what reports have proved to arrive, no more than what arrived
-/// while a tenth is lost, and half of it for each interval of silence. Ours, after RFC 5348, Sec. 4.3 (twice the receive rate)
-/// and RFC 8083, Sec. 4.3. A fixed rate, or a law that is to act as printed, is limited only after silence and by the circuit
-/// breakers.
+/// Whatever the controller allows, the rate is at most twice the rate that reports prove to arrive, at most the arrival
+/// rate if a tenth or more is lost, and halved for each interval of silence. Our choice, after RFC 5348, Sec. 4.3
+/// (twice the receive rate) and RFC 8083, Sec. 4.3. A fixed rate, or a control law that must act as printed, is limited
+/// only after silence and by the circuit breakers.
 #[derive(Debug)]
 pub(crate) struct Governor {
     controller: BoxedController,
     rate: Rate,
-    /// The most that is sent.
+    /// Maximum rate; `None` for no limit.
     cap: Option<Rate>,
-    /// What the latest reports have proved.
+    /// What arrived according to the latest reports.
     proofs: VecDeque<Proof>,
-    /// A report has proved that something arrived.
+    /// Whether a report has proved that something arrived.
     is_proved: bool,
-    /// A circuit breaker made the cap.
+    /// Whether a circuit breaker set the cap.
     is_broken: bool,
     probes: ProbeBudget,
 }
 
-/// Proofs are added until they cover this time: a single short interval is as noisy as the way back of its report.
+/// Proofs are combined over this time. The rate of a single short interval is too noisy, because its report's delay
+/// varies.
 const PROVED_OVER: Span = Span::from_millis(900);
-/// The same for laws by packet, if this is longer.
+/// Shorter time for per-packet laws; the higher of the two rates counts.
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
-/// Number of packets that prove their rate if fewer than a tenth of them are lost.
+/// Number of arrived packets that prove their own rate, if fewer than a tenth of the packets are lost.
 const PEAK_PACKETS: u64 = 5;
-/// Share of losses above which, with enough packets, no more is sent than what arrived.
+/// Share of lost packets from which, with at least `LOSSES` lost packets, the rate is at most the arrival rate.
 const LOSSY: f64 = 0.1;
 const LOSSES: u64 = 3;
-/// Without any proof the rate that a session began with is kept for so long, or for two report intervals and the time that a
-/// report takes as a rule.
+/// Without any proof, the initial rate is kept for this time, or for two report intervals and a usual round-trip time,
+/// if that is longer.
 const UNPROVED: Span = Span::from_secs(2);
 const USUAL_ROUND_TRIP: Span = Span::from_millis(250);
 
 impl Governor {
-    /// A governor of `controller` in a session that provides `provided`.
+    /// A governor for `controller` in a session that provides this feedback.
     ///
     /// # Errors
-    /// [`SessionError::Needs`] for what the controller needs beyond that, and [`SessionError::NoRate`].
+    /// [`SessionError::Needs`] if the controller needs more than that, and [`SessionError::NoRate`] if it sets no rate.
     pub(crate) fn new(controller: BoxedController, provided: Needs) -> Result<Self, SessionError> {
         controller.needs().met_by(provided)?;
         let rate = controller.allowance().rate.ok_or(SessionError::NoRate)?;
@@ -65,32 +66,32 @@ impl Governor {
         })
     }
 
-    /// The rate from now on.
+    /// The current rate.
     pub(crate) const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// The rate at which single packets of frames may follow each other, whose encoder keeps to [`rate`](Self::rate) in the mean: that
-    /// rate times `pacing`, within what was proved. What comes without end would have the pace for its rate, and is not to ask.
+    /// Pacing rate for the packets of frames, if the encoder keeps to [`rate`](Self::rate) on average: `pacing` times
+    /// that rate, within what was proved. Not for an unlimited source, which would always send at the pacing rate.
     ///
-    /// A controller that says at which rate they may is followed in that, as far as it is followed in the rate.
+    /// If the controller sets its own pacing rate, that is used instead, within the same limit.
     pub(crate) fn pace(&self, pacing: f64) -> Rate {
         let pace = self.controller.allowance().pace.or(Rate::from_bps_f64(self.rate.as_bps_f64() * pacing));
         let pace = pace.unwrap_or(self.rate);
         self.cap.map_or(pace, |cap| pace.min(cap)).max(self.rate)
     }
 
-    /// The most data that may be in flight.
+    /// Maximum data in flight.
     pub(crate) fn window(&self) -> Option<Size> {
         self.controller.allowance().window
     }
 
-    /// The probe that is to be sent now, if one is: none behind a broken circuit, and no more in a second than may be.
+    /// The probe to send now, if any: none after a circuit breaker cut the rate, and none beyond the probe budget.
     pub(crate) fn probe(&self) -> Option<Probe> {
         self.controller.wanted_probe().filter(|_| !self.is_broken && self.probes.allows(self.rate))
     }
 
-    /// A packet left at `now`, as part of the probe that is wanted, if one is. Returns whether the rate changes.
+    /// Records a packet sent at `now`, as part of the wanted probe, if any. Returns whether the rate changes.
     pub(crate) fn on_sent(&mut self, now: Instant<SenderClock>, packet: SentPacket) -> bool {
         let packet = match self.probe() {
             Some(probe) => {
@@ -105,17 +106,17 @@ impl Governor {
         self.rate != before
     }
 
-    /// A frame joins what waits at the sender.
+    /// Records a frame that is queued at the sender.
     pub(crate) fn on_frame(&mut self, now: Instant<SenderClock>, frame: &QueuedFrame) {
         self.controller.on_frame(now, frame);
     }
 
-    /// When the controller wants to be woken.
+    /// When the controller's timer is due.
     pub(crate) fn next_timer(&self) -> Option<Instant<SenderClock>> {
         self.controller.next_timer()
     }
 
-    /// Time has come to `now`. Returns whether the controller was woken.
+    /// Advances time to `now`. Returns whether the controller's timer was due.
     pub(crate) fn on_timer(&mut self, now: Instant<SenderClock>) -> bool {
         let is_due = self.controller.next_timer().is_some_and(|at| at <= now);
         if is_due {
@@ -126,7 +127,7 @@ impl Governor {
         is_due
     }
 
-    /// Whether the controller has all that it allows.
+    /// Whether no circuit breaker limits the rate.
     pub(crate) const fn is_whole(&self) -> bool {
         !self.is_broken
     }
@@ -136,7 +137,7 @@ impl Governor {
         self.controller.needs().contains(Needs::PACKET_PAIRS)
     }
 
-    /// What the controller says of its last decision, or why it is not obeyed.
+    /// The controller's explanation of its last decision, or the reason why it is overridden.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.controller.snapshot();
         if self.allowed() > self.rate {
@@ -145,14 +146,14 @@ impl Governor {
         snapshot
     }
 
-    /// What the controller believes of the path.
+    /// The controller's estimates of the path.
     pub(crate) fn beliefs(&self) -> Option<Beliefs> {
         self.controller.beliefs()
     }
 
-    /// A report came, and `proof` says what of the packets arrived.
+    /// Processes a report; `proof` says which packets arrived.
     pub(crate) fn on_interval(&mut self, now: Instant<SenderClock>, mut summary: IntervalSummary, proof: Proof) {
-        // By a tenth or more: less is what encoders miss their rate by, too.
+        // Held down by a tenth or more: encoders miss their rate by less than that, too.
         let was_held = self.allowed().as_bps() / 10 * 9 > self.rate.as_bps();
         self.prove(proof, summary.app_limited);
         summary.app_limited |= was_held;
@@ -162,14 +163,15 @@ impl Governor {
         self.decide();
     }
 
-    /// Handles a report on single packets. What it proves is in the next answer to a request.
+    /// Processes a per-packet report. Proof of arrival comes with the next answer to a request.
     pub(crate) fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
         self.probes.come_to(now);
         self.controller.on_feedback(now, &Feedback::Packets(feedback));
         self.decide();
     }
 
-    /// This number of reports is missing in a row. The controller is notified, and may halve its rate itself.
+    /// Records that this number of consecutive reports is missing. Notifies the controller, and halves the rate, unless
+    /// the controller uses no feedback.
     pub(crate) fn on_silence(&mut self, now: Instant<SenderClock>, reports: u64) {
         self.controller.on_feedback(now, &Feedback::Silent { reports });
         if self.controller.needs() != Needs::NOTHING {
@@ -178,7 +180,8 @@ impl Governor {
         self.decide();
     }
 
-    /// The last request is not answered: what was raised since the last proof goes back to that.
+    /// Records that the last request is unanswered: the rate falls back to the delivery rate of the last proof. Returns
+    /// whether the rate falls.
     pub(crate) fn on_unanswered(&mut self) -> bool {
         let delivered = self.proofs.back().and_then(Proof::delivered).filter(|_| self.controller.is_held_to_proof());
         let before = self.rate;
@@ -189,8 +192,8 @@ impl Governor {
         self.rate < before
     }
 
-    /// Another interval has passed in silence, of which the controller is not told: the rate is halved all the same, unless it
-    /// is to act as printed.
+    /// Records another interval of silence, of which the controller is not notified. The rate is halved all the same,
+    /// unless the controller must act as printed.
     pub(crate) fn on_further_silence(&mut self) {
         if self.controller.is_held_to_proof() {
             self.lower_to(self.rate.halved());
@@ -198,13 +201,13 @@ impl Governor {
         }
     }
 
-    /// Something is proved to have arrived.
+    /// Records that something is proved to have arrived.
     pub(crate) const fn on_arrival(&mut self) {
         self.is_proved = true;
     }
 
-    /// This time has passed since the controller's first packet. Returns whether the rate falls, because nothing was ever proved
-    /// to arrive.
+    /// Lowers the rate if nothing was ever proved to arrive, and this time since the controller's first packet is too
+    /// long. Returns whether the rate falls.
     pub(crate) fn on_unproved(&mut self, since_first: Span, report_interval: Span) -> bool {
         let lowest = self.controller.lowest_rate();
         let falls = !self.is_proved
@@ -218,14 +221,15 @@ impl Governor {
         falls
     }
 
-    /// A circuit breaker cuts the rate to a tenth.
+    /// Reduces the rate to a tenth, for a circuit breaker.
     pub(crate) fn cut_to_tenth(&mut self) {
         self.is_broken = true;
         self.lower_to(Rate::from_bps(self.rate.as_bps() / 10));
         self.decide();
     }
 
-    /// A circuit breaker takes media off a path that carried `part`: what it did not carry well is no load for the others.
+    /// A circuit breaker stopped a path that carried `part` of the rate: the other paths must not carry that load in
+    /// addition.
     pub(crate) fn give_up(&mut self, part: Rate) {
         if self.controller.is_held_to_proof() {
             self.lower_to(Rate::from_bps(self.rate.as_bps().saturating_sub(part.as_bps())));
@@ -233,14 +237,14 @@ impl Governor {
         }
     }
 
-    /// Media begins again after a stop, at the lowest rate.
+    /// Restarts media at the lowest rate after a stop.
     pub(crate) fn begin_again(&mut self) {
         self.is_broken = true;
         self.lower_to(self.controller.lowest_rate());
         self.decide();
     }
 
-    /// Nothing is known of the path yet: the controller begins at its lowest rate, and what is proved lets it have more.
+    /// Starts at the controller's lowest rate, because nothing is known of the path yet; proof of arrival allows more.
     pub(crate) fn begin_low(&mut self) {
         self.lower_to(self.controller.lowest_rate());
         self.decide();
@@ -256,14 +260,15 @@ impl Governor {
         self.cap = Some(self.cap.map_or(cap, |before| before.min(cap)));
     }
 
-    /// Takes what a report proves. A cap follows it, up and down; where the application holds the rate down, only up.
+    /// Applies what a report proves. The cap follows it, up and down; if the application limits the rate, only up,
+    /// except for losses.
     fn prove(&mut self, proof: Proof, app_limited: bool) {
         if proof.sent == 0 {
             return;
         }
         self.is_proved |= proof.arrived > 0;
         self.proofs.push_back(proof);
-        // The oldest may go as long as the others cover the time.
+        // Drop the oldest proof as long as the others cover the time.
         while self.proofs.iter().skip(1).fold(Span::ZERO, |time, it| time + it.arriving) >= PROVED_OVER {
             self.proofs.pop_front();
         }
@@ -277,7 +282,8 @@ impl Governor {
         self.cap = Some(proved.max(self.controller.lowest_rate()));
     }
 
-    /// What arrived lately, which laws by packet may go by: theirs is the proof of many packets, and they double within round trips.
+    /// Recent delivery rate, for per-packet laws: their proofs cover many packets, and they may double the rate within
+    /// round trips.
     fn lately(&self) -> Rate {
         if !self.controller.needs().contains(Needs::PACKETS) {
             return Rate::ZERO;
@@ -292,7 +298,8 @@ impl Governor {
         Rate::ZERO
     }
 
-    /// The fastest that some packets in a row were sent and arrived lately, for laws by packet: what a probe proves.
+    /// For per-packet laws: the highest rate at which several packets were recently sent and arrived, as those of a
+    /// probe.
     fn peak(&self) -> Rate {
         if !self.controller.needs().contains(Needs::PACKETS) {
             return Rate::ZERO;
@@ -323,7 +330,7 @@ mod tests {
 
     use super::*;
 
-    /// The smallest controller there can be: it knows neither of silence nor of loss.
+    /// A minimal controller: it reacts to neither silence nor loss.
     #[derive(Debug)]
     struct Deaf(Rate);
 
@@ -341,7 +348,7 @@ mod tests {
         Governor::new(Box::new(Deaf(Rate::from_bps(8_000_000))), Needs::INTERVALS).expect("its needs are met")
     }
 
-    /// A second at `rate`, of which so much arrived.
+    /// A second at `rate`, of which `share` arrived.
     fn second(rate: Rate, share: f64) -> Proof {
         let sent = rate.as_bps() / 8000;
         let arrived = (sent as f64 * share) as u64;
@@ -357,7 +364,8 @@ mod tests {
         governor.rate().as_bps()
     }
 
-    /// If it fails, a controller of somebody else's sends on at its rate into a path that is gone, or at once when it is back.
+    /// If it fails, a controller that ignores silence keeps sending at its rate into a dead path, or at once after the
+    /// path is back.
     #[test]
     fn silence_halves_a_controller_that_does_not_answer_it_and_proof_lets_it_come_back() {
         let mut governor = deaf();
@@ -382,7 +390,7 @@ mod tests {
         assert_eq!(after(&mut governor, 0.0), 1_000, "nothing is proved");
     }
 
-    /// If it fails, a source that is quiet for a while has to climb again.
+    /// If it fails, an application that is idle for a while has to raise its rate again from a low value.
     #[test]
     fn what_an_application_leaves_unused_takes_nothing_off_the_limit() {
         let mut governor = deaf();
@@ -415,7 +423,7 @@ mod tests {
         assert!(governor.is_whole());
     }
 
-    /// What breaks otherwise: TQ without the occupancy that it needs sends at its highest rate forever.
+    /// If it fails, TQ runs without the occupancy that it needs, and sends at its highest rate forever.
     #[test]
     fn a_controller_whose_needs_are_not_met_is_refused_and_the_lack_is_named() {
         let entry = find("tq").expect("in the catalogue");

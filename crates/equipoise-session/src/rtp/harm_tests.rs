@@ -15,7 +15,7 @@ use equipoise::control::{BoxedController, Entry, Needs, entries};
 use equipoise::measure::{ClockMap, DelaySummary};
 use equipoise::units::{Instant, Rate, Span};
 
-/// What a session provides if its receiver sends per-packet reports.
+/// Feedback of a session whose receiver sends per-packet reports.
 const PROVIDED: Needs = Sender::PROVIDES.and(Needs::PACKETS);
 
 fn run(entry: &Entry, start: &str, harm: Harm) -> Told {
@@ -99,14 +99,15 @@ fn what_is_not_adaptive_is_stopped_by_the_breakers() {
             .events
             .iter()
             .filter(|(at, event)| (13 * SECOND..18 * SECOND).contains(at) && matches!(event, Event::MediaSent { .. }));
-        // Five seconds at 1000 packets per second, plus trials at the lowest rate.
+        // At 1000 packets per second, five seconds would have 5000 packets; here there are only trials at the lowest
+        // rate.
         assert!(sent.count() < 250, "{name}");
     }
 }
 
-/// A receiver that gets requests but no media, and sends `reports` copies of each report, with the receipt that `lie`
-/// makes from the nonce and the packets sent so far. Returns the breaker that stopped the sender, when, and the highest
-/// rate until then.
+/// A receiver that gets requests but no media, and sends `reports` copies of each report, with a receipt that `lie`
+/// makes from the nonce and the number of packets sent so far. Returns the breaker that stopped the sender, the time,
+/// and the highest rate until then.
 fn lied_to(lie: impl Fn(u32, u32) -> Receipt, reports: usize) -> Option<(Breaker, u64, f64)> {
     let entry = entries().iter().find(|entry| entry.name == "ap").expect("in the catalogue");
     let stream = StreamConfig::new(7, 96, PACKET, "sender@test");
@@ -156,14 +157,14 @@ fn lied_to(lie: impl Fn(u32, u32) -> Receipt, reports: usize) -> Option<(Breaker
     None
 }
 
-/// If it fails, an attacker with the key can send a flood to a third party, at a fortieth of its rate.
+/// If it fails, an attacker with the key can direct a flood at a third party, by reports of a fortieth of its rate.
 #[test]
 fn who_reports_on_media_that_it_does_not_get_is_found_out() {
-    // Without seeing the requests, at 100 guesses per interval.
+    // The attacker does not see the requests, and makes 100 guesses per interval.
     let guess = lied_to(|_, sent| Receipt { nonce: 0xBAD, arrived: sent, stamp: None }, 100);
     let (breaker, second, highest) = guess.expect("it stops");
     assert!(breaker == Breaker::Receipts && second < 2 && highest <= LOWEST, "{breaker:?} {second} {highest}");
-    // With access to the requests.
+    // The attacker sees the requests.
     let (breaker, second, highest) =
         lied_to(|nonce, arrived| Receipt { nonce, arrived, stamp: None }, 1).expect("it stops");
     assert!(breaker == Breaker::Receipts && second < 10, "{breaker:?} after {second} s at {highest}");

@@ -7,10 +7,11 @@ use crate::wire::key_frames::{KeyFrameFeedback, KeyFrameRequest, encode_key_fram
 use crate::wire::rtcp::RtcpPacket;
 use crate::{DropReason, Event};
 
-/// Minimum time between two requests of a receiver. Ours: a key frame takes the bits of some tenths of a second, and
-/// needs a round trip to arrive. A request in the meantime is sent when this time has passed.
+/// Minimum time between two requests of a receiver. Our choice: a key frame takes the bits of some tenths of a second,
+/// and needs a round trip to arrive. A request in the meantime is sent when this time has passed.
 const SPACING: Span = Span::from_millis(300);
-/// Minimum time between two requests that a sender accepts. Ours: the network may bring two requests closer together.
+/// Minimum time between two requests that a sender accepts. Our choice: the network may bring two requests closer
+/// together.
 const LEAST: Span = Span::from_millis(100);
 
 /// The key frame request of a receiver's application.
@@ -64,7 +65,7 @@ impl KeyFrameTaker {
     ///
     /// # Errors
     /// [`DropReason::Malformed`]; [`DropReason::Foreign`] if it is not from the receiver or not for this source;
-    /// [`DropReason::Duplicate`] for a repetition; [`DropReason::Full`] if it follows another one too soon.
+    /// [`DropReason::Duplicate`] for a repetition; [`DropReason::Full`] if it follows another request too soon.
     pub(crate) fn take(
         &mut self,
         now: Instant<SenderClock>,

@@ -19,7 +19,7 @@ const RECEIVER: u32 = 2;
 struct Ends {
     sender: Sender,
     receiver: Receiver,
-    /// Requests to the sender's encoder, with times in ms.
+    /// Requests that reached the sender's encoder, with times in ms.
     wanted: Vec<(u64, KeyFrameRequest)>,
     ignored: Vec<DropReason>,
     /// The receiver's datagrams with a key frame request.
@@ -36,7 +36,7 @@ impl Ends {
         Self { sender, receiver, wanted: Vec::new(), ignored: Vec::new(), asked: Vec::new() }
     }
 
-    /// The receiver handles an input at `millis`; its requests are then in flight.
+    /// Passes an input to the receiver at `millis`; its requests are then in flight.
     fn at_receiver(&mut self, millis: u64, input: Input<'_>) {
         self.receiver.handle(Instant::from_nanos(millis * 1_000_000), input);
         while let Some(output) = self.receiver.poll() {

@@ -9,15 +9,15 @@ use super::outbox::Outbox;
 use crate::Event;
 use crate::wire::nack::encode_nack;
 
-/// How long to wait before requesting a packet that was overtaken. Ours: reordering by less costs nothing.
+/// How long to wait before a packet that was overtaken is requested. Our choice: shorter reordering causes no requests.
 const SETTLES: Span = Span::from_millis(5);
-/// Time between two requests for a packet, until an answer has shown how long one takes.
+/// Time between two requests for a packet, until the first answer shows the response time.
 const FIRST_RETRY: Span = Span::from_millis(50);
 /// Minimum time between two requests.
 const SPACING: Span = Span::from_millis(5);
 /// Maximum number of requests per packet.
 const TIMES: u8 = 3;
-/// Maximum number of missing packets. Ours: more is an outage, which repetitions do not repair.
+/// Maximum number of missing packets. Our choice: more is an outage, which retransmissions do not repair.
 const MOST: usize = 256;
 /// Entries per request, each for up to seventeen packets: 76 bytes of RTCP.
 const ENTRIES: usize = 16;
@@ -25,32 +25,32 @@ const ENTRIES: usize = 16;
 /// How long a packet is remembered after the receiver stopped waiting for it: a late answer shows the receiver that its
 /// requests are too late.
 const LINGERS: Span = Span::from_secs(1);
-/// How long a measured response time is used; then it is measured again. Ours: paths change.
+/// How long a measured response time is used before it is measured again. Our choice, because paths change.
 const BELIEVED: Span = Span::from_secs(10);
 
 /// The missing packets that may still arrive in time.
 #[derive(Debug)]
 pub(crate) struct MissingPackets {
-    /// How long to wait for a packet.
+    /// How long the receiver waits for a packet.
     hold: Span,
     highest: Option<u64>,
     missing: BTreeMap<u64, Missing>,
     /// Smoothed time from a request to its answer, and when it was last updated.
     round_trip: Option<(Span, Instant<ReceiverClock>)>,
-    /// The last time at which a request was possible: it was sent, or it was too late.
+    /// When requests were last considered: they were sent, or it was too late for them.
     turn: Option<Instant<ReceiverClock>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     since: Instant<ReceiverClock>,
-    /// When it was requested first and last.
+    /// When the packet was first and last requested.
     asked: Option<(Instant<ReceiverClock>, Instant<ReceiverClock>)>,
     times: u8,
 }
 
 impl MissingPackets {
-    /// For a receiver that waits for `hold`.
+    /// State for a receiver that waits for `hold`.
     pub(crate) const fn new(hold: Span) -> Self {
         Self { hold, highest: None, missing: BTreeMap::new(), round_trip: None, turn: None }
     }
@@ -79,7 +79,7 @@ impl MissingPackets {
         self.highest = None;
     }
 
-    /// Records a repeated packet with these lower 16 bits. Returns its number; `None` if it was not requested.
+    /// Records a retransmission by the lower 16 bits of its number. Returns its number; `None` if it was not requested.
     pub(crate) fn on_repetition(&mut self, now: Instant<ReceiverClock>, number: u16) -> Option<u64> {
         let highest = self.highest?;
         let sequence = highest.checked_sub(u64::from((highest as u16).wrapping_sub(number)))?;
@@ -100,7 +100,7 @@ impl MissingPackets {
         self.round_trip.filter(|(_, learned)| at - *learned < BELIEVED).map(|(round_trip, _)| round_trip)
     }
 
-    /// When to request a missing packet, ignoring the next turn.
+    /// When to request a missing packet: at least `SPACING` after requests were last considered.
     fn due_of(&self, missing: &Missing) -> Instant<ReceiverClock> {
         let longer = |round_trip: Span| Span::from_nanos(round_trip.as_nanos() / 2 * 3) + SPACING;
         let due = match missing.asked {
@@ -110,7 +110,7 @@ impl MissingPackets {
         self.turn.map_or(due, |turn| due.max(turn + SPACING))
     }
 
-    /// Whether a packet requested at `at` can still arrive in time.
+    /// Whether a packet that is requested at `at` can still arrive in time.
     fn is_in_time(&self, missing: &Missing, at: Instant<ReceiverClock>) -> bool {
         missing.times < TIMES && at + self.round_trip(at).unwrap_or(Span::ZERO) < missing.since + self.hold
     }
@@ -163,7 +163,7 @@ mod tests {
         Instant::ZERO + Span::from_micros(micros)
     }
 
-    /// Two packets; the second becomes due only when it is too late.
+    /// The second missing packet becomes due only when it is too late. If it fails, the receiver wakes up for nothing.
     #[test]
     fn what_cannot_be_asked_for_in_time_wakes_nobody() {
         let mut missing = MissingPackets::new(Span::from_millis(100));

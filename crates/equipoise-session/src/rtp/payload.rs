@@ -24,9 +24,9 @@ pub enum Payload {
 #[derive(Debug)]
 pub(crate) struct PayloadQueue {
     bytes: VecDeque<u8>,
-    /// Packets, or parts of a stream that are sent in the same way.
+    /// The packets in `bytes`, or the parts of a stream that are sent alike, on one path or on two.
     pieces: VecDeque<Piece>,
-    /// Stamped into packets in addition to their sending time.
+    /// Set if packets are stamped with a sub-flow in addition to their sending time.
     subflow: Option<Subflow>,
     /// Maximum queueing time of another program's packets.
     patience: Span,
@@ -34,13 +34,13 @@ pub(crate) struct PayloadQueue {
     expired: u64,
     /// Sequence numbers that the other program has used.
     numbers: ReplayWindow,
-    /// Buffer to try the stamping of a packet.
+    /// Buffer to check that a packet can be stamped.
     scratch: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// When its first byte arrived.
+    /// When the first byte of the piece was queued.
     came: Instant<SenderClock>,
     length: usize,
     /// Whether to send it on two paths.
@@ -71,8 +71,8 @@ impl PayloadQueue {
         }
     }
 
-    /// Bytes that it would accept now at `rate`. A stream may fill the patience at that rate, which pushes back on the
-    /// application. Packets are always accepted, because they replace the oldest ones.
+    /// Number of bytes that the queue would accept now. A stream may queue as much as `rate` sends within the patience;
+    /// then the application has to wait. Packets are always accepted, because they replace the oldest ones.
     pub(crate) fn room(&self, payload: Payload, rate: Rate) -> usize {
         if payload == Payload::Rtp {
             return Self::MOST;
@@ -97,7 +97,7 @@ impl PayloadQueue {
         }
     }
 
-    /// Packets dropped since the last call.
+    /// Number of packets dropped since the last call.
     pub(crate) const fn take_expired(&mut self) -> u64 {
         core::mem::replace(&mut self.expired, 0)
     }
@@ -126,9 +126,10 @@ impl PayloadQueue {
     /// Queues payload from the application: bytes of its stream, or a packet of the source `ssrc`.
     ///
     /// # Errors
-    /// [`DropReason::Stray`] if the session generates its own payload; [`DropReason::Malformed`] if it is not an RTP
-    /// packet or its header has no room for the stamp; [`DropReason::Foreign`] for another source;
-    /// [`DropReason::Duplicate`] if its number was used before; [`DropReason::Full`] if there is no room for all of it.
+    /// [`DropReason::Stray`] if the session generates its own payload; [`DropReason::Malformed`] if the payload is not
+    /// an RTP packet or its header has no room for the stamp; [`DropReason::Foreign`] for another source;
+    /// [`DropReason::Duplicate`] if the packet's number was used before; [`DropReason::Full`] if there is no room for
+    /// all of it.
     pub(crate) fn offer(
         &mut self,
         now: Instant<SenderClock>,
@@ -172,7 +173,7 @@ impl PayloadQueue {
         let &[_, _, high, low, _, _, _, _, s0, s1, s2, s3, ..] = packet else { return Err(DropReason::Malformed) };
         let number = u16::from_be_bytes([high, low]);
         self.scratch.clear();
-        // A repetition from a source other than the session's needs the most room.
+        // A retransmission from a source other than the session's needs the most room.
         let stamp = Stamp {
             ssrc: !ssrc,
             number: !number,
@@ -186,7 +187,7 @@ impl PayloadQueue {
         }
         match self.numbers.novelty(number) {
             Novelty::Repeated => return Err(DropReason::Duplicate),
-            // A restarted program draws a new number (RFC 3550, Sec. 5.1).
+            // An old number shows that the program restarted and drew a new number (RFC 3550, Sec. 5.1).
             Novelty::Old => self.numbers = ReplayWindow::default(),
             Novelty::New => {}
         }
@@ -200,7 +201,7 @@ impl PayloadQueue {
         }
     }
 
-    /// Takes up to `most` bytes of a stream, up to the end of the piece, and appends them to `out`.
+    /// Takes up to `most` bytes of a stream that are sent alike, on one path or on two, and appends them to `out`.
     pub(crate) fn take(&mut self, most: usize, out: &mut Vec<u8>) {
         let twice = self.is_twice();
         let mut left = most;

@@ -76,7 +76,7 @@ fn another_programs_packets_come_out_byte_by_byte() {
     assert_eq!(bench.count(|event| *event == Event::Ignored(DropReason::Malformed)), 1);
 }
 
-/// Otherwise an encoder that sends less than allowed would find its rate at the upper limit when it needs more.
+/// If it fails, an encoder that sends less than allowed finds its rate at the upper limit when it needs more.
 #[test]
 fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     let given = [("target", "50 ms"), ("min_rate", "1 Mbit/s"), ("max_rate", "50 Mbit/s")];
@@ -100,7 +100,7 @@ fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     assert_eq!(bench.count(|event| matches!(event, Event::PacingReset { .. })), 0, "a pause is not a late timer");
 }
 
-/// When media was sent after `from`, in ms.
+/// Times after `from` at which media was sent, in ms.
 fn sent_since<F>(bench: &TwoEnds<F>, from: u64) -> Vec<u64> {
     let media = bench.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
     media.map(|(at, _)| at / MILLI).filter(|at| *at > from).collect()

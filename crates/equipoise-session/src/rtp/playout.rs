@@ -5,16 +5,16 @@ use crate::wire::PlayoutReport;
 use equipoise::units::{Instant, Rate, ReceiverClock, Size};
 use equipoise_path::link::FifoLink;
 
-/// A buffer behind the network in which a session's packets wait until they are served: played out, or forwarded over
-/// an outgoing link.
+/// A buffer after the network. A session's packets wait in it until they are served: played out, or forwarded over an
+/// outgoing link.
 ///
-/// Several sessions may share one; each counts its own packets.
+/// Several sessions may share a buffer; each session counts its own packets.
 pub trait PlayoutBuffer: Send {
-    /// Offers a packet of `size` at `now`. Returns when it will have been served, or `None` if there is no room for it.
+    /// Offers a packet of `size` at `now`. Returns when its service is complete, or `None` if there is no room for it.
     fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>>;
 }
 
-/// A drop-tail buffer in front of a link, whose propagation delay is ignored.
+/// A drop-tail buffer before a link. The link's propagation delay is ignored.
 impl PlayoutBuffer for FifoLink<ReceiverClock> {
     fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
         Some(Self::offer(self, now, size)?.arrives_at - self.config().propagation_delay)
@@ -24,7 +24,7 @@ impl PlayoutBuffer for FifoLink<ReceiverClock> {
 /// A session's part of a playout buffer.
 pub(super) struct PlayoutMeter {
     playout: Box<dyn PlayoutBuffer>,
-    /// The session's packets in the buffer: when each will have been served, and its size.
+    /// The session's packets in the buffer: when the service of each is complete, and its size.
     waiting: VecDeque<(Instant<ReceiverClock>, Size)>,
     /// Time of the last report, or of the first packet.
     since: Option<Instant<ReceiverClock>>,
@@ -41,7 +41,7 @@ impl PlayoutMeter {
         Self { playout, waiting: VecDeque::new(), since: None, arrived: Size::ZERO, served: Size::ZERO, discarded: 0 }
     }
 
-    /// Records a packet. Returns when it will have been served, or `None` if it was discarded.
+    /// Records a packet. Returns when its service is complete, or `None` if it was discarded.
     pub(super) fn on_packet(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
         self.serve(now);
         self.since.get_or_insert(now);
@@ -88,7 +88,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(millis)
     }
 
-    /// A meter whose buffer serves a packet every 10 ms and holds three more.
+    /// A meter whose buffer serves a packet every 10 ms and has room for three more.
     fn meter() -> PlayoutMeter {
         let config = LinkConfig {
             rate: Schedule::constant(Rate::from_bps(800_000)),

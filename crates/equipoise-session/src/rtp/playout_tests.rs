@@ -47,7 +47,7 @@ fn session<F: FnMut(&Passing) -> Vec<u64>>(
     ends
 }
 
-/// When the buffered packets will have been served, in ms.
+/// When the playout of the buffered packets is complete, in ms.
 fn served<F>(ends: &TwoEnds<F>) -> Vec<f64> {
     let buffered = ends.events.iter().filter_map(|(at, event)| match event {
         Event::Buffered { wait, .. } => Some(*at as f64 / 1e6 + wait.as_millis_f64()),

@@ -2,9 +2,9 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Limits the probe data sent per second.
 ///
-/// A probe is sent before anything proves that its rate arrives, so a session limits a controller's probes. Per second
-/// it allows an initial window, which may be sent into an unknown path (RFC 6928, Sec. 2), plus half of what the rate
-/// allows. Ours.
+/// A probe is sent before anything proves that its rate arrives, so a session limits a controller's probes. Our choice:
+/// per second it allows an initial window, which may be sent into an unknown path (RFC 6928, Sec. 2), plus half of what
+/// the rate allows.
 #[derive(Debug, Default)]
 pub(super) struct ProbeBudget {
     began: Option<Instant<SenderClock>>,
@@ -23,7 +23,7 @@ impl ProbeBudget {
         self.sent = self.sent + size;
     }
 
-    /// A new second begins with the first probe after the end of the last.
+    /// Resets the budget after a second. The next second begins with the next packet of a probe.
     pub(super) fn come_to(&mut self, now: Instant<SenderClock>) {
         if self.began.is_some_and(|began| now - began >= SECOND) {
             *self = Self::default();
@@ -54,7 +54,7 @@ mod tests {
             }
             packets
         };
-        // 14 600 and 10 000 bytes.
+        // 14 600 bytes of the initial window, and 10 000 bytes of the rate.
         assert_eq!([0, 500, 999, 1000].map(&mut sent_by), [21, 0, 0, 21]);
     }
 }

@@ -5,13 +5,13 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 /// The part of an interval's packets that provably arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Proof {
-    /// Packets sent and arrived; arrivals exceed sent packets if earlier packets arrived late.
+    /// Number of packets sent, and of packets arrived. More may arrive than were sent if earlier packets arrive late.
     pub(crate) sent: u64,
     pub(crate) arrived: u64,
-    /// Their sizes.
+    /// Total sizes of these packets.
     pub(crate) sent_size: Size,
     pub(crate) arrived_size: Size,
-    /// Time over which they were sent, and over which they arrived.
+    /// Time over which the packets were sent, and over which they arrived.
     pub(crate) sending: Span,
     pub(crate) arriving: Span,
 }
@@ -30,7 +30,7 @@ impl Proof {
         }
     }
 
-    /// The sum of the proofs of two paths over the same time; durations are averaged.
+    /// The sum of the proofs of two paths over the same time; of two durations, the longer one counts.
     #[must_use]
     pub(crate) fn beside(self, other: Self) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Proof {
         }
     }
 
-    /// Packets that did not arrive.
+    /// Number of packets that did not arrive.
     pub(crate) const fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.arrived)
     }
@@ -69,22 +69,22 @@ pub(crate) struct Sent {
     pub(crate) size: Size,
 }
 
-/// What had been sent at a given time.
+/// The media sent until a given time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departed {
     pub(crate) at: Instant<SenderClock>,
     pub(crate) media: Sent,
-    /// Number of the next packet.
+    /// Number of the next media packet.
     pub(crate) next_sequence: u64,
 }
 
-/// Which of the packets sent have arrived, by all reports so far.
+/// How many of the packets sent have arrived, according to all reports so far.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
-    /// What had been sent at the last request, and how long its answer took.
+    /// The media sent until the last answered request, and the round-trip time of that request.
     departed: Departed,
     round_trip: Option<Span>,
-    /// The receiver's count, with wraps; `None` before the first packet.
+    /// The receiver's counter of arrivals, which wraps; `None` before the first packet.
     count: Option<u32>,
     /// Number of packets sent that have not arrived.
     lost: u64,
@@ -98,7 +98,7 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Without arrivals, in a session that starts at `start`.
+    /// State without arrivals, in a session that starts at `start`.
     pub(crate) fn new(start: Instant<SenderClock>) -> Self {
         Self {
             departed: Departed { at: start, media: Sent::default(), next_sequence: 0 },
@@ -111,7 +111,7 @@ impl Arrivals {
         }
     }
 
-    /// The response time of the last answered request.
+    /// The round-trip time of the last answered request.
     pub(crate) const fn round_trip(&self) -> Option<Span> {
         self.round_trip
     }
@@ -126,8 +126,8 @@ impl Arrivals {
         core::mem::replace(&mut self.news, 0)
     }
 
-    /// The proof for the packets between the last answered request and the one at `departed`, which `block` and
-    /// `receipt` answer after `round_trip`.
+    /// The proof for the packets sent between the last answered request and the request at `departed`. `block` and
+    /// `receipt` are the answer to the latter, which arrived after `round_trip`.
     pub(crate) fn prove(
         &mut self,
         departed: Departed,
@@ -145,7 +145,7 @@ impl Arrivals {
             (None, Some(_), Some(receipt)) => receipt.arrived,
             (None, Some(_), None) => (sent as u32).saturating_sub(missing(departed, block)),
         };
-        // At most as many as have not arrived yet. A count that goes back is ignored; duplicates can cause that.
+        // At most as many as were missing. A counter that goes back, which duplicates can cause, is ignored.
         let arrived = u64::from(if arrived.cast_signed() < 0 { 0 } else { arrived }).min(sent + self.lost);
         let sending = departed.at - before.at;
         let stretched = self.round_trip.map_or(Span::ZERO, |before| round_trip - before);
@@ -162,7 +162,8 @@ impl Arrivals {
             sent_size,
             arrived_size: Size::from_bytes((sent_size.as_bytes() as f64 * share) as u64),
             sending,
-            // A longer round trip is attributed to the forward path: arrivals took longer than sending.
+            // A longer round trip is attributed to the forward path: the packets arrived over a longer time than they
+            // were sent.
             arriving: (sending + stretched).max(Span::from_nanos(sending.as_nanos() / 4)),
         }
     }
@@ -174,19 +175,20 @@ impl Arrivals {
     }
 }
 
-/// The receiver's count of arrivals; `None` before the first. Reading: without a receipt, the highest number less the
-/// lost packets, which counts duplicates and losses before the first packet as arrivals (RFC 3550, App. A.3).
+/// The receiver's count of arrivals; `None` before the first. Our reading: without a receipt, this is the highest
+/// number minus the lost packets. It counts duplicates and losses before the first packet as arrivals (RFC 3550, App.
+/// A.3).
 fn count(block: &ReportBlock, receipt: Option<&Receipt>) -> Option<u32> {
     let by_numbers = block.extended_highest.wrapping_sub(block.cumulative_lost.cast_unsigned());
     // Before the first packet the receiver knows no number.
     receipt.map(|receipt| receipt.arrived).or((block.extended_highest > 0).then_some(by_numbers))
 }
 
-/// Packets that left before a request and have not arrived, by the first block with arrivals: those after the highest
-/// number, and those lost before it.
+/// Number of packets sent before a request that have not arrived, according to the first block with arrivals: the
+/// packets after the highest number, and the packets lost before it.
 fn missing(departed: Departed, block: &ReportBlock) -> u32 {
     let behind = (departed.next_sequence as u32).wrapping_sub(block.extended_highest).wrapping_sub(1);
-    // A number above the request's belongs to a packet that overtook the request.
+    // A highest number above the request's belongs to a packet that overtook the request.
     let behind = if behind.cast_signed() > 0 { behind } else { 0 };
     behind.saturating_add(block.cumulative_lost.max(0).cast_unsigned())
 }

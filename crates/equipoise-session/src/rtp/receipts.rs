@@ -2,7 +2,7 @@
 //! packet.
 //!
 //! A nonce alone only proves that the request was read. A peer that reads requests but no media could still claim that
-//! everything arrives. Skipped sequence numbers would reveal this, too, but as gaps in a stream for a listener.
+//! everything arrives. Skipped sequence numbers would reveal this, too, but they look like losses to other receivers.
 
 use alloc::boxed::Box;
 
@@ -32,7 +32,7 @@ impl Stamps {
         }
     }
 
-    /// The lower half of the sending time of packet `sequence`, if it is remembered.
+    /// The lower 32 bits of the sending time of packet `sequence`, if it is remembered.
     pub(crate) fn find(&self, sequence: u16) -> Option<u32> {
         let (kept, stamp) = (*self.ring.get(usize::from(sequence % Self::KEPT))?)?;
         (kept == sequence).then_some(stamp)
@@ -46,7 +46,7 @@ pub(crate) struct Receipts {
     stamps: Stamps,
     /// Accumulated excess of missing packets over the reported losses.
     doubt: f64,
-    /// Share of lost packets by the last report, or the previous one.
+    /// Share of lost packets in the last report.
     lost: f64,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Receipts {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) request: ReceiptRequest,
-    /// The sending time in the packet; `None` if there is no packet to ask about.
+    /// The sending time in the queried packet; `None` if there is no packet to query.
     stamp: Option<u32>,
 }
 
@@ -63,11 +63,11 @@ pub(crate) struct Asked {
 pub(crate) struct Contradiction;
 
 impl Receipts {
-    /// Each packet asked about adds to the doubt: 1 if missing, less the reported loss share. Each request subtracts
-    /// this benefit, so that chance does not accumulate; smaller differences go undetected.
+    /// Each queried packet changes the doubt: by 1 if the packet is missing, minus the reported loss share, minus this
+    /// benefit. The benefit keeps chance from accumulating; smaller differences go undetected.
     const BENEFIT: f64 = 0.2;
-    /// A doubt above this number of missing packets is a contradiction. With half of the packets lost, chance reaches
-    /// it once in 10⁷ times.
+    /// A doubt above this limit, in missing packets, is a contradiction. With half of the packets lost, chance alone
+    /// exceeds the limit once in 10⁷ times.
     const LIMIT: f64 = 10.0;
 
     /// State whose nonces are drawn from a stream of `seed`.
@@ -80,11 +80,12 @@ impl Receipts {
         self.stamps.keep(sequence, sent);
     }
 
-    /// The receipt request, with `next` as the number of the next packet, and `before` as those at the last two
-    /// requests, the older first.
+    /// The receipt request. `next` is the number of the next packet; `before` has the numbers of the next packet at the
+    /// last two requests, the older first.
     ///
-    /// A packet from between these two has arrived by now or is lost, and the last report includes its losses. If the
-    /// ends no longer remember those packets, one of the older half of the remembered packets is chosen.
+    /// The queried packet was sent between these two requests: it has arrived by now or is lost, and the last report
+    /// includes its loss. If the ends no longer remember these packets, one of the older half of the remembered packets
+    /// is queried.
     pub(crate) fn ask(&mut self, before: (u32, u32), next: u32) -> Asked {
         let half = u32::from(Stamps::KEPT / 2);
         let oldest = next.wrapping_sub(u32::from(Stamps::KEPT) - 1);
@@ -105,8 +106,8 @@ impl Receipts {
     /// Checks the receipt of a report that states a share of `lost` packets, 0 to 1.
     ///
     /// # Errors
-    /// [`Contradiction`] if it states a wrong sending time, or if packets asked about are missing too often for the
-    /// reported losses.
+    /// [`Contradiction`] if the receipt states a wrong sending time, or if queried packets are missing too often for
+    /// the reported losses.
     pub(crate) fn read(&mut self, asked: &Asked, receipt: &Receipt, lost: f64) -> Result<(), Contradiction> {
         let admitted = core::mem::replace(&mut self.lost, lost).max(lost);
         match (asked.stamp, receipt.stamp) {

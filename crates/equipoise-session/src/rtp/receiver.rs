@@ -74,7 +74,7 @@ pub struct Receiver {
     key_frames: KeyFrameAsker<ReceiverClock>,
     /// `None` if the receiver requests no missing packets.
     missing: Option<MissingPackets>,
-    /// Packets with payload in the playout buffer: when each will have been served, its number, its bytes.
+    /// Packets with payload in the playout buffer: when its playout is complete, its number, its bytes.
     held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
     /// When the sender's BYE arrived: packets that it overtook are still expected.
     goodbye: Option<Instant<ReceiverClock>>,
@@ -87,7 +87,7 @@ pub struct Receiver {
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) block: ReportBlock,
-    /// The delay statistics in it.
+    /// The delay statistics in the answer.
     pub(super) delay: Option<DelaySummary>,
     pub(super) extension: Vec<u8>,
 }
@@ -119,8 +119,8 @@ impl Receiver {
         })
     }
 
-    /// Adds a playout buffer: packets are delivered as they are served, packets that find it full are discarded, and
-    /// reports include its state.
+    /// Adds a playout buffer: packets are delivered when their playout is complete, packets that arrive while it is
+    /// full are discarded, and reports include its state.
     #[must_use]
     pub fn with_playout_buffer(self, playout: Box<dyn PlayoutBuffer>) -> Self {
         Self { playout: Some(PlayoutMeter::new(playout)), ..self }
@@ -189,7 +189,7 @@ impl Receiver {
         self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
     }
 
-    /// Processes a repeated packet: it fills its gap, and no measurement counts it.
+    /// Processes a retransmitted packet: it fills its gap, and no measurement counts it.
     fn on_repetition(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -211,11 +211,11 @@ impl Receiver {
         debug_assert!(written.is_ok(), "a report has room for many packets");
     }
 
-    /// Plays out the packets that the playout buffer has served by `now`.
+    /// Delivers the packets whose playout is complete by `now`.
     fn release_held(&mut self, now: Instant<ReceiverClock>) {
         while self.held.front().is_some_and(|(at, ..)| *at <= now) {
             let Some((at, sequence, datagram)) = self.held.pop_front() else { return };
-            // It was parsed when it arrived.
+            // The packet was parsed without error when it arrived.
             let Ok(RtpPacket { payload, .. }) = RtpPacket::parse(&datagram) else { continue };
             if let Err(reason) =
                 self.reorder.play(at, self.config.payload, Came { sequence, payload, datagram: &datagram })
@@ -408,7 +408,7 @@ impl Endpoint for Receiver {
         let missing = self.missing.as_ref().filter(|_| goodbye.is_none()).and_then(MissingPackets::due);
         let wanted = [self.key_frames.due(), missing].into_iter().flatten().min();
         let at = [self.compound.due(), report, self.reorder.due(), goodbye, served, wanted].into_iter().flatten().min();
-        // After `poll` has returned everything, it is in the future.
+        // After `poll` has returned all output, the wake-up time is in the future.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })
     }

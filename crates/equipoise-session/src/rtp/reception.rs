@@ -12,13 +12,13 @@ use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 /// What a receiver knows about the two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clocks {
-    /// Their relation: reports contain one-way delays.
+    /// The relation of the clocks is known: reports contain one-way delays.
     Known(ClockMap),
-    /// Nothing: reports contain delays as shown by the clocks, and their origin.
+    /// Nothing is known: reports contain the differences of the two clocks, and an origin for them.
     Apart,
 }
 
-/// The relation of the two clocks, as known or as assumed by a receiver; it assumes that the first delay is zero.
+/// The relation of the two clocks. If it is not known, the receiver assumes that the first delay is zero.
 #[derive(Debug)]
 pub(crate) struct Timeline {
     clocks: Clocks,
@@ -27,12 +27,12 @@ pub(crate) struct Timeline {
     astray: Option<Span>,
 }
 
-/// When a packet left by its own timestamp, and its delay.
+/// When a packet was sent, according to its timestamp, and its delay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {
     pub(crate) sent: Instant<SenderClock>,
     pub(crate) delay: Span,
-    /// A clock was set: earlier measurements are invalid.
+    /// Whether a clock was set, so that earlier measurements are invalid.
     pub(crate) anew: bool,
 }
 
@@ -59,7 +59,7 @@ impl Timeline {
         }
         let agrees = self.astray.replace(delay).is_some_and(|last| (delay - last).abs() < SAME_STEP);
         if agrees && self.clocks == Clocks::Apart {
-            // Two consecutive packets show it: a clock was set, by minutes or more.
+            // Two consecutive packets agree: a clock was set, by minutes or more.
             self.map = Some(ClockMap::receiver_ahead(shown));
             self.astray = None;
             return Ok(Timed { sent: ntp.to_instant_near(now.assume_clock()), delay: Span::ZERO, anew: true });
@@ -67,7 +67,7 @@ impl Timeline {
         Err(DropReason::Implausible)
     }
 
-    /// The origin of reported delays; `None` if both ends know it.
+    /// The origin of reported delays; `None` if both ends know the relation of the clocks.
     fn origin(&self, least: Option<Span>) -> Option<DelayOrigin> {
         let origin = self.map.filter(|_| self.clocks == Clocks::Apart)?.ahead();
         Some(DelayOrigin { origin, least })
@@ -85,7 +85,7 @@ pub(crate) struct Reception {
     arrived: u32,
     marks: MarkReport,
     stamps: Stamps,
-    /// The newest sender report: when it left and when it arrived.
+    /// When the newest sender report was sent, and when it arrived.
     last_sr: Option<SrTimes>,
     /// The newest sender report with a request.
     last_request: Option<SrTimes>,
@@ -109,10 +109,9 @@ pub(crate) struct Answer {
 /// Which packets an answer covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Packets that left after the rate of the interval took effect, as estimated by the receiver (Waki 2013, Eq. 13,
-    /// 14).
+    /// Packets sent after the rate of the interval took effect, as estimated by the receiver (Waki 2013, Eq. 13, 14).
     ByWay,
-    /// Packets that left after the time in the request: the sender knows when its rate took effect.
+    /// Packets sent after the time in the request: the sender knows when its rate took effect.
     AsAsked,
 }
 
@@ -132,8 +131,8 @@ impl Reception {
         }
     }
 
-    /// Counts a media packet with number `sequence` that left at `sent`. Returns its extended number, and whether the
-    /// numbers continue the previous ones.
+    /// Counts a media packet with number `sequence` that was sent at `sent`. Returns its extended number, and whether
+    /// the numbers continue the previous ones.
     pub(crate) fn count(&mut self, sequence: u16, sent: Instant<SenderClock>) -> Result<(u64, bool), DropReason> {
         let Some(tracker) = &mut self.tracker else {
             let tracker = self.tracker.insert(SequenceTracker::new(sequence, sent));
@@ -146,7 +145,8 @@ impl Reception {
         }
     }
 
-    /// Measures the first copy of packet `sequence`. It left at `sent`, which is `ntp` in the packet, and took `delay`.
+    /// Measures the first copy of packet `sequence`, which was sent at `sent` (`ntp` in the packet) and arrived after
+    /// `delay`.
     pub(crate) fn measure(&mut self, sequence: u16, ntp: NtpTime, (sent, delay): (Instant<SenderClock>, Span)) {
         self.arrived = self.arrived.wrapping_add(1);
         self.stamps.keep(sequence, ntp);
@@ -200,7 +200,7 @@ impl Reception {
     ) -> Result<Option<Answer>, DropReason> {
         if let Some(last) = &self.last_sr {
             if last.ntp == report.ntp {
-                // A compound may be sent at the exact time of a request; a request arrives only once.
+                // A compound without a request may have the time of a request, but a request must not arrive twice.
                 return if report.extension.is_empty() { Ok(None) } else { Err(DropReason::Duplicate) };
             }
             if timed.sent < last.sent {
@@ -217,7 +217,7 @@ impl Reception {
             tracker.align(asked.number);
         }
         let (delay, least) = self.interval(request, times, cut);
-        // The next request carries this one's time or a later one.
+        // The next request contains the time of this request or a later time, so older delays are not needed.
         self.delays.forget_until(times.sent);
         self.last_request = Some(times);
         let loss = self.tracker.as_mut().map(SequenceTracker::report);
@@ -253,7 +253,7 @@ impl Reception {
         (self.delays.summary_after(cut), self.delays.least_after(cut))
     }
 
-    /// A block for a regular report. The losses since the last answer are left for the next one.
+    /// A block for a regular report. It does not reset the losses since the last answer, which the next answer needs.
     pub(crate) fn regular_block(&self, sender_ssrc: u32, now: Instant<ReceiverClock>) -> ReportBlock {
         let loss = self.tracker.clone().map(|mut tracker| tracker.report());
         self.block(sender_ssrc, now, loss)

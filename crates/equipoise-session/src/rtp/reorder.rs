@@ -9,9 +9,9 @@ use equipoise::units::{Instant, ReceiverClock, Span};
 /// How payload is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReorderConfig {
-    /// How long to wait for a missing packet before delivering what follows it.
+    /// How long to wait for a missing packet before the packets after it are delivered.
     pub hold: Span,
-    /// Maximum number of bytes held behind a missing packet; above it, the receiver stops waiting.
+    /// Maximum number of bytes that wait for a missing packet; above this, the receiver stops waiting.
     pub most: usize,
     /// Whether payload is delivered in sending order; otherwise it is delivered on arrival, for an application that
     /// reorders it itself.
@@ -19,7 +19,7 @@ pub struct ReorderConfig {
 }
 
 impl Default for ReorderConfig {
-    /// 100 ms (ours: twice the reordering that a session should tolerate) and 256 kB.
+    /// 100 ms (our choice: twice the reordering that a session should tolerate) and 256 kB.
     fn default() -> Self {
         Self { hold: Span::from_millis(100), most: 256 << 10, in_order: true }
     }
@@ -28,7 +28,7 @@ impl Default for ReorderConfig {
 /// A media packet that arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came<'a> {
-    /// Its extended number.
+    /// The packet's extended number.
     pub(crate) sequence: u64,
     pub(crate) payload: &'a [u8],
     /// The whole datagram.
@@ -42,7 +42,7 @@ enum Place {
     AtOnce,
 }
 
-/// Minimum weight of an entry in bytes, so that entries without payload are bounded, too.
+/// Minimum weight of an entry in bytes, so that the number of entries without payload is bounded, too.
 const KEPT_PLACE: usize = 64;
 
 /// The weight of an entry, in bytes.
@@ -56,8 +56,8 @@ pub(crate) struct ReorderBuffer {
     config: ReorderConfig,
     /// The next number to deliver; `None` at the start, when a packet before the first one may still arrive.
     next: Option<u64>,
-    /// Packets that arrived early: arrival time and payload; `None` for payload that was delivered at once and only
-    /// keeps its place.
+    /// Packets that arrived early: arrival time and payload. The payload is `None` if it was delivered at once and the
+    /// entry only records the arrival.
     early: BTreeMap<u64, (Instant<ReceiverClock>, Option<Vec<u8>>)>,
     /// Bytes in `early`.
     held: usize,
@@ -106,7 +106,7 @@ impl ReorderBuffer {
                 Place::InOrder
             }),
             Payload::Rtp => self.push(now, sequence, |out| {
-                // It parsed as RTP, so it can be unstamped.
+                // The datagram parsed as RTP, so it can be unstamped.
                 let _ = relay::unstamp(datagram, out);
                 if out.get(8..12) == datagram.get(8..12) { Place::InOrder } else { Place::AtOnce }
             }),
@@ -159,7 +159,7 @@ impl ReorderBuffer {
         came.map(|came| came + self.config.hold)
     }
 
-    /// Releases what is in order, or has waited long enough.
+    /// Releases the packets that are in order, or that have waited long enough.
     pub(crate) fn release(&mut self, now: Instant<ReceiverClock>) {
         while let Some((&sequence, _)) = self.early.first_key_value() {
             let waits = self.next != Some(sequence) && self.due().is_some_and(|due| due > now);
@@ -230,7 +230,7 @@ mod tests {
         })
     }
 
-    /// The delivered payload: number (as in the payload) and how many are missing before it.
+    /// The delivered payload: its number (as in the payload), and the number of packets missing before it.
     fn drain(reorder: &mut ReorderBuffer) -> Vec<(u8, u64)> {
         core::iter::from_fn(|| reorder.pop().map(|(missing, payload)| (payload[0], missing))).collect()
     }
@@ -303,8 +303,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any order of arrival, delivered numbers increase, none twice, and no packet that arrived in time is
-        /// lost.
+        /// For any order of arrival, numbers are delivered in increasing order, each once, and no packet that arrived
+        /// in time is lost.
         #[test]
         fn the_order_is_that_of_the_numbers(shifts in proptest::collection::vec(0u64..20, 1..200)) {
             let mut arrivals: Vec<_> = shifts.iter().enumerate().map(|(number, shift)| (number as u64 + shift, number as u64)).collect();

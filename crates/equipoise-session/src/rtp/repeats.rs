@@ -1,4 +1,4 @@
-//! A sender's recent packets, to send missing ones again.
+//! A sender's recent packets, for retransmission.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,33 +12,33 @@ pub struct Repeating {
     pub most: usize,
     /// How long a packet is kept.
     pub age: Span,
-    /// Maximum share of repeated data, relative to data sent for the first time: 0 to 1.
+    /// Maximum share of retransmitted data, relative to data sent for the first time: 0 to 1.
     pub share: f64,
 }
 
 impl Default for Repeating {
-    /// 256 kB, 500 ms (ours: 4 Mbit/s, and longer than a receiver waits) and an eighth. Higher losses are congestion,
-    /// which repetitions would increase.
+    /// 256 kB, 500 ms (our choice: 4 Mbit/s, and longer than a receiver waits) and an eighth. Higher losses are
+    /// congestion, which retransmissions would increase.
     fn default() -> Self {
         Self { most: 256 << 10, age: Span::from_millis(500), share: 0.125 }
     }
 }
 
-/// Maximum number of repetitions of a packet.
+/// Maximum number of retransmissions of a packet.
 const TIMES: u8 = 3;
-/// Minimum time between two repetitions of a packet. Ours: a request may be duplicated.
+/// Minimum time between two retransmissions of a packet. Our choice: a request may be duplicated.
 const APART: Span = Span::from_millis(10);
-/// Maximum credit in bytes after a time without losses. Ours: a burst of some losses is answered completely.
+/// Maximum credit in bytes after a time without losses. Our choice: enough to answer a burst of some losses completely.
 const SAVED: f64 = 20_000.0;
-/// The recent packets, and which of them to send again.
+/// The recent packets, and which of them to retransmit.
 #[derive(Debug)]
 pub(crate) struct RepeatQueue {
     config: Repeating,
-    /// By increasing number.
+    /// The recent packets, by increasing number.
     kept: VecDeque<Kept>,
     bytes: usize,
     wanted: VecDeque<u64>,
-    /// Bytes that may be repeated.
+    /// Number of bytes that may be retransmitted.
     credit: f64,
     /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
@@ -47,7 +47,7 @@ pub(crate) struct RepeatQueue {
 #[derive(Debug)]
 struct Kept {
     sequence: u64,
-    /// When it was sent first and last.
+    /// When the packet was first and last sent.
     sent: Instant<SenderClock>,
     last: Instant<SenderClock>,
     times: u8,
@@ -62,7 +62,7 @@ impl RepeatQueue {
     const SPARE: usize = 64;
 
     pub(crate) fn new(config: Repeating) -> Self {
-        // NaN allows nothing, and at most as much is repeated as was sent for the first time.
+        // NaN allows nothing; above 1, as much as was sent for the first time is allowed.
         let share = if config.share.is_nan() { 0.0 } else { config.share.clamp(0.0, 1.0) };
         let config = Repeating { share, ..config };
         Self { config, kept: VecDeque::new(), bytes: 0, wanted: VecDeque::new(), credit: SAVED, spare: Vec::new() }
@@ -86,7 +86,7 @@ impl RepeatQueue {
         }
     }
 
-    /// Records a request for the packet with these lower 16 bits.
+    /// Records a request for the packet whose number has these lower 16 bits.
     pub(crate) fn want(&mut self, now: Instant<SenderClock>, number: u16) {
         let Some(last) = self.kept.back() else { return };
         let back = (last.sequence as u16).wrapping_sub(number);
@@ -109,12 +109,12 @@ impl RepeatQueue {
         }
     }
 
-    /// Whether there is a packet to repeat, and credit for it.
+    /// Whether there is a packet to retransmit, and credit for it.
     pub(crate) fn is_ready(&self) -> bool {
         !self.wanted.is_empty() && self.credit > 0.0
     }
 
-    /// The next packet to repeat, written to `plain`, and its number.
+    /// Writes the next packet to retransmit to `plain`, and returns its number.
     pub(crate) fn take(&mut self, now: Instant<SenderClock>, plain: &mut Vec<u8>) -> Option<u64> {
         if !self.is_ready() {
             return None;

@@ -1,4 +1,4 @@
-//! Lost packets that are requested and sent again.
+//! Lost packets that are requested and retransmitted.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -15,7 +15,7 @@ use super::{Payload, Receiver, ReceiverConfig, Repeating, Sender, SenderConfig, 
 use crate::wire::nack::encode_nack;
 use crate::{DropReason, Event, Input};
 
-/// Two ends at 1 Mbit/s, where one sends again what the other requests, over `path`.
+/// Two ends at 1 Mbit/s over `path`; the sender retransmits the packets that the receiver requests.
 fn ends<F: FnMut(&Passing) -> Vec<u64>>(payload: Payload, path: F) -> TwoEnds<F> {
     let stream = StreamConfig::new(0x0102_0304, 96, Size::from_bytes(1000), "sender@test");
     let config = SenderConfig {
@@ -67,7 +67,7 @@ fn what_is_lost_takes_its_place_byte_by_byte_in_time_and_no_measure_knows_of_it(
     let repeated = bench.count(|event| matches!(event, Event::MediaRepeated { .. }));
     let repaired = bench.count(|event| matches!(event, Event::MediaRepaired { .. }));
     assert!(bench.missing == 0 && bench.packets == packets, "{} came, {} missing", bench.packets.len(), bench.missing);
-    // Some of the repetitions are lost, too.
+    // Some of the retransmissions are lost, too.
     assert!((6..=12).contains(&repaired) && repeated >= repaired, "{repaired} of {repeated}");
     assert_eq!(bench.count(|event| matches!(event, Event::MediaSent { .. })), packets.len());
     let received = bench.count(|event| matches!(event, Event::MediaReceived { .. }));
@@ -99,7 +99,7 @@ fn a_stream_is_repaired_like_packets() {
 }
 
 /// If it fails, the reverse path carries requests for packets that will be late, and the forward path carries useless
-/// repetitions.
+/// retransmissions.
 #[test]
 fn over_a_path_too_long_for_it_the_asking_ends() {
     let mut bench = ends(Payload::Rtp, lossy(80));

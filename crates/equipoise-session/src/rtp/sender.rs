@@ -28,43 +28,45 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
 pub(super) use half::Draft;
 
-/// What a sender is made of, beside its controller.
+/// The configuration of a sender, without its controller.
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
-    /// The stream it sends.
+    /// The stream that the sender sends.
     pub stream: StreamConfig,
-    /// What it carries.
+    /// The kind of payload.
     pub payload: Payload,
-    /// Where generated media comes from.
+    /// The source of generated media.
     pub supply: Supply,
-    /// What the delays are that the controller gets; the receiver has to know whether the clocks agree.
+    /// How the controller's delays are obtained; the receiver must also know whether the clocks are synchronised.
     pub delays: Delays,
     /// Time between two requests for a report: I of Waki 2013, Sec. 5.1; at least 1 ms.
     pub report_interval: Span,
-    /// When the first packet leaves; the first request follows an interval later.
+    /// When the first packet is sent; the first request follows one report interval later.
     pub start: Instant<SenderClock>,
-    /// Seed of the numbers that RFC 3550 wants drawn: first sequence number, timestamp, spread of compound packets.
+    /// Seed of the random numbers of RFC 3550: first sequence number, timestamp offset, intervals of compound packets.
     pub seed: u64,
-    /// How long payload may wait for its turn. Of another program's packets those that have waited for longer are given up, the
-    /// oldest first; a stream is taken no faster than that it leaves in time.
+    /// Maximum time for which payload is queued. Packets of another program that have waited longer are dropped, the
+    /// oldest first. A stream is accepted only as fast as it can be sent within this time.
     pub patience: Span,
-    /// Whether the circuit breakers of RFC 8083, Sec. 4 act. Without them a session may only be where it harms nobody: in a
-    /// simulator, or on a link of one's own.
+    /// Whether the circuit breakers of RFC 8083, Sec. 4 are enabled. Disable them only if no other traffic can suffer:
+    /// in a simulator, or on a private link.
     pub circuit_breakers: bool,
-    /// Whether the receiver stands before a playout buffer and reports on it ([`Needs::PLAYOUT`]).
+    /// Whether the receiver has a playout buffer and reports its state ([`Needs::PLAYOUT`]).
     pub reports_playout: bool,
-    /// What media packets say of congestion: whether queues may mark them in place of dropping them. A path that does not let this
-    /// pass is told by [`Event::EcnFailed`]; media on it says [`Ecn::NotCapable`] from then on.
+    /// ECN field of media packets: whether queues may mark packets instead of dropping them. If the path does not
+    /// preserve the field, [`Event::EcnFailed`] is reported, and media is sent as [`Ecn::NotCapable`] from then on.
     pub ecn: Ecn,
-    /// When generated media pauses, in the order of the times.
+    /// The pauses of generated media, in order of time.
     pub pauses: Vec<Pause>,
-    /// How the receiver reports on single packets; `None` if it does not. The controller then uses these reports, and the answers to
-    /// requests prove what arrives.
+    /// How the receiver sends per-packet reports; `None` if it sends none. The controller then uses these reports, and
+    /// the answers to requests prove what arrives.
     pub reporting: Option<Reporting>,
-    /// How it answers requests for packets that are missing; `None` if it does not. Generated media is never sent again.
+    /// How the sender answers requests for missing packets; `None` if it does not. Generated media is never
+    /// retransmitted.
     pub repeating: Option<Repeating>,
-    /// Whether it carries another program's packets of one further source, such as audio beside video: they leave before all else, and the
-    /// receiver gives them out as they come. The source is the first that is heard from, or another one when that was silent for 2 s.
+    /// Whether the session also carries another program's packets from one further source, such as audio in addition to
+    /// video. Its packets are sent before all others, and the receiver delivers them on arrival. It is the first
+    /// further source that sends; another source replaces it if it was silent for 2 s.
     pub has_further_source: bool,
 }
 
@@ -91,68 +93,70 @@ impl SenderConfig {
         }
     }
 
-    /// What is later than this is of no use to a conversation. Ours.
+    /// Default of `patience`: later payload is of no use to a conversation. Our choice.
     pub const PATIENCE: Span = Span::from_millis(400);
 
-    /// What such a session provides to its controller.
+    /// The feedback that the session provides to its controller.
     pub const fn provides(&self) -> Needs {
         let playout = if self.reports_playout { Needs::PLAYOUT } else { Needs::NOTHING };
         let packets = if self.reporting.is_some() { Needs::PACKETS } else { Needs::NOTHING };
         Sender::PROVIDES.and(playout).and(packets)
     }
 
-    /// Refuses a report interval that no report could keep to.
+    /// Rejects a report interval that is too short.
     pub(crate) fn check(&self) -> Result<(), SessionError> {
         let (found, min) = (self.report_interval, Exchange::SHORTEST);
         if found < min { Err(SessionError::ReportInterval { found, min }) } else { Ok(()) }
     }
 }
 
-/// The sending end of a session: paces media at the controller's rate, asks for reports and feeds them to it.
+/// The sending end of a session: paces media at the controller's rate, requests reports and passes them to the
+/// controller.
 ///
-/// Source: Waki 2013, Sec. 5.1. A request carries the time of the one before, so that the receiver can cut out the
-/// packets of the present rate. If none of the last three requests has been answered when the next is due, the
-/// controller is told, the request is skipped, and the one an interval later carries the time of the skipped one, so
-/// that only packets of the lower rate count. (The text's `t_i + 1 + I` is garbled; this is the reading.)
+/// Source: Waki 2013, Sec. 5.1. A request contains the time of the previous request, so that the receiver can select
+/// the packets sent at the current rate. If none of the last three requests has been answered when the next one is due,
+/// the controller is notified and the request is skipped. The request one interval later contains the time of the
+/// skipped request, so that only packets sent at the lower rate count. (The text's `t_i + 1 + I` is garbled; this is
+/// our reading.)
 ///
-/// Reading: a report that arrives after a later request went out is applied as long as none newer was; so an interval
-/// may be shorter than the round trip.
+/// Our reading: a report that arrives after a later request was sent is applied if no newer report was applied. So the
+/// interval may be shorter than the round-trip time.
 ///
-/// Beyond the paper: no more is sent than twice what reports prove to arrive, and the circuit breakers of RFC 8083, Sec. 4
-/// stop the media whatever the controller does ([`Event::CircuitBroken`]). Requests go on, less often the longer no answer
-/// comes; three answers in a row let media begin again at the lowest rate.
+/// Beyond the paper: the rate is at most twice the rate that reports prove to arrive, and the circuit breakers of RFC
+/// 8083, Sec. 4 stop the media, whatever the controller decides ([`Event::CircuitBroken`]). Requests continue, less
+/// often the longer no answer arrives; after three consecutive answers, media restarts at the lowest rate.
 pub struct Sender {
     packetiser: Packetiser,
     payload: Payload,
     queue: PayloadQueue,
-    /// `None` where there is none beside its own.
+    /// `None` if the session carries only its own source.
     further: Option<FurtherSource>,
-    /// `None` where nothing is sent again.
+    /// `None` if nothing is retransmitted.
     repeats: Option<RepeatQueue>,
-    /// The packet that is being sent.
+    /// The packet that is being sent, without our extensions.
     plain: Vec<u8>,
     stock: Stock,
     application: Application,
     governor: Governor,
-    /// The probe that is being sent, by its number.
+    /// Number of the probe that is being sent.
     probe: Option<u64>,
     provided: Needs,
-    /// `None` where the receiver does not report on single packets.
+    /// `None` if the receiver sends no per-packet reports.
     by_packet: Option<ByPacket>,
     pacer: Pacer<SenderClock>,
     report_interval: Span,
     start: Instant<SenderClock>,
     exchange: Exchange,
     compound: CompoundTimer<SenderClock>,
-    /// Packets since the last pair.
+    /// Number of packets since the last packet pair.
     singles: u32,
     breakers: Breakers,
     key_frames: KeyFrameTaker,
-    /// When the first packet left under this controller.
+    /// When the first packet was sent under this controller.
     first_media: Option<Instant<SenderClock>>,
-    /// What the number of the next packet was at the last two turns to ask for a report, the older first.
+    /// Number of the next media packet when the last two report requests were due, the older first.
     turns: [u64; 2],
-    /// What the RTCP datagram that it shares with a receiving half is to say of it; `None` where it writes its own.
+    /// The sender's part of an RTCP datagram shared with a receiving role; `None` if the sender has its own datagrams.
     shared: Option<Draft>,
     handled: Instant<SenderClock>,
     ended: bool,
@@ -160,11 +164,11 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A pair is sent once in this number of packets, if the controller wants pairs. Ours: some in each report interval, and
-    /// not enough to make the stream bursty.
+    /// If the controller needs packet pairs, one pair is sent in this number of packets. Our choice: some pairs in each
+    /// report interval, but not enough to make the stream bursty.
     const PAIR_EVERY: u32 = 8;
-    /// What a session over one path provides to its controller, and [`Needs::PLAYOUT`] besides if its receiver stands before
-    /// a playout buffer.
+    /// Feedback that a session over one path provides to its controller; [`Needs::PLAYOUT`] is added if the receiver
+    /// has a playout buffer.
     pub const PROVIDES: Needs = Needs::INTERVALS.and(Needs::PACKET_PAIRS);
     /// Seconds without a report after which no media is sent (RFC 8083, Sec. 4.1).
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
@@ -172,7 +176,7 @@ impl Sender {
     /// A sender that starts at `config.start` at the controller's rate.
     ///
     /// # Errors
-    /// [`SessionError`] where the configuration cannot be carried by RTP.
+    /// [`SessionError`] if RTP cannot carry the configuration.
     pub fn new(config: SenderConfig, controller: BoxedController) -> Result<Self, SessionError> {
         config.check()?;
         let provided = config.provides();
@@ -222,10 +226,10 @@ impl Sender {
         Ok(sender)
     }
 
-    /// Another controller takes over, at its own rate.
+    /// Replaces the controller; the new one starts at its own rate.
     ///
     /// # Errors
-    /// [`SessionError::Needs`] and [`SessionError::NoRate`]; then the present one goes on.
+    /// [`SessionError::Needs`] and [`SessionError::NoRate`]; then the current controller stays.
     pub fn set_controller(&mut self, controller: BoxedController) -> Result<(), SessionError> {
         self.governor = Governor::new(adapted(self.by_packet.as_ref(), controller), self.provided)?;
         self.first_media = None;
@@ -233,7 +237,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The rate that media may have now.
+    /// The current rate limit of the media.
     pub const fn rate(&self) -> Rate {
         self.governor.rate()
     }
@@ -243,7 +247,7 @@ impl Sender {
         self.breakers.has_stopped()
     }
 
-    /// The controller's rate holds from now on.
+    /// Applies and records the controller's decision.
     fn decided(&mut self) {
         let rate = self.governor.rate();
         self.keep_pace();
@@ -253,14 +257,14 @@ impl Sender {
         }
     }
 
-    /// Packets follow each other as the controller allows, or as fast as it wants a probe to be.
+    /// Sets the pacing rate: the rate that the controller allows, or the rate of its probe if that is higher.
     fn keep_pace(&mut self) {
         let pacing = if self.payload == Payload::Rtp { Some(1.0) } else { self.stock.pacing() };
         let pace = pacing.map_or(self.governor.rate(), |pacing| self.governor.pace(pacing));
         self.pacer.set_rate(self.governor.probe().map_or(pace, |probe| probe.rate.max(pace)));
     }
 
-    /// Does what is due at `now`.
+    /// Performs everything due at `now`.
     pub(super) fn run(&mut self, now: Instant<SenderClock>) {
         if now < self.start {
             return;
@@ -288,7 +292,7 @@ impl Sender {
         if self.governor.on_timer(now) {
             self.decided();
         }
-        // Two at most: one that is due, and one that lateness of just a gap makes due at the same moment.
+        // At most two packets: the packet that is due, and the next one if the first was late by a packet interval.
         for _ in 0..2 {
             if self.breakers.has_stopped() || self.is_window_full() || self.pacer.poll(now) != Readiness::Now {
                 break;
@@ -310,7 +314,7 @@ impl Sender {
         self.ask_about_probe(now);
     }
 
-    /// A request goes out before a probe and behind it, so that the answers prove the rate of the probe alone.
+    /// Makes a request due before and after a probe, so that the answers prove the rate of the probe alone.
     fn ask_about_probe(&mut self, now: Instant<SenderClock>) {
         let probe = self.governor.probe().map(|probe| probe.number);
         if core::mem::replace(&mut self.probe, probe) != probe {
@@ -318,27 +322,29 @@ impl Sender {
         }
     }
 
-    /// Sends what is missing once more and returns its size; `None` where nothing is, or where what goes before all else waits.
+    /// Retransmits a missing packet and returns its size; `None` if there is none, or if a packet of the further source
+    /// is queued.
     ///
-    /// It is waited for, and so goes before other media. No measure knows of it: it has no number and no time of its own.
+    /// A retransmission is sent before other media because the receiver waits for it. No measurement includes it: it
+    /// has no number and no sending time of its own.
     fn repeat(&mut self, now: Instant<SenderClock>) -> Option<Size> {
         let Self { packetiser, plain, outbox, repeats, further, .. } = self;
         if further.as_ref().is_some_and(|further| further.queue.waiting() > 0) {
             return None;
         }
         let sequence = repeats.as_mut()?.take(now, plain)?;
-        // A mark would tell nobody.
+        // The receiver would not report a mark on this packet.
         outbox.media_says(Ecn::NotCapable);
         Some(packetiser.repeat(now, sequence, plain, outbox))
     }
 
-    /// Sends the next packet and returns its size; `None` where the application has none.
+    /// Sends the next packet and returns its size; `None` if there is none.
     fn send(&mut self, now: Instant<SenderClock>) -> Option<Size> {
         let Self { packetiser, queue, stock, plain, exchange, outbox, repeats, further, .. } = self;
         let further = further.as_mut().map(|further| &mut further.queue).filter(|queue| queue.waiting() > 0);
         outbox.media_says(exchange.ecn());
         let sent = if self.payload == Payload::Generated {
-            // What there is of media goes into a probe first.
+            // A probe carries queued media first, then full packets of padding.
             let padding = self.governor.probe().map(|_| packetiser.full(now));
             let content = stock.take(now, packetiser).or(padding)?;
             let transport = self.by_packet.as_mut().and_then(ByPacket::number);
@@ -359,7 +365,7 @@ impl Sender {
         Some(sent.size)
     }
 
-    /// The packet with this number left: the controller may want to know.
+    /// Notifies the controller that packet `sequence` was sent.
     fn on_sent(&mut self, now: Instant<SenderClock>, sequence: u64, size: Size) {
         let Some(by_packet) = &mut self.by_packet else { return };
         let packet = by_packet.on_sent(now, sequence, size);
@@ -374,11 +380,11 @@ impl Sender {
     fn is_window_full(&self) -> bool {
         let window = self.governor.window();
         let in_flight = self.by_packet.as_ref().map_or(Size::ZERO, ByPacket::in_flight);
-        // One packet may always be: nothing would ever be heard without.
+        // One packet may always be in flight, because without it no feedback would ever arrive.
         window.is_some_and(|window| in_flight >= window.max(Size::from_bytes(1)))
     }
 
-    /// Sends the second packet of a pair behind one that was just sent, where that is due. Gives its size.
+    /// Sends the second packet of a pair if a pair is due. Returns its size, or zero.
     fn send_second(&mut self, now: Instant<SenderClock>) -> Size {
         self.singles += 1;
         if self.singles < Self::PAIR_EVERY || !self.governor.wants_packet_pairs() {
@@ -388,7 +394,7 @@ impl Sender {
         self.send(now).unwrap_or(Size::ZERO)
     }
 
-    /// A circuit breaker has tripped, where one has.
+    /// Applies the trip of a circuit breaker, if any.
     fn trips(&mut self, trip: Option<Trip>) {
         match trip {
             None => {}
@@ -401,7 +407,7 @@ impl Sender {
         }
     }
 
-    /// Media goes on at the lowest rate, where enough has been answered.
+    /// Restarts media at the lowest rate after enough answers.
     fn begin_again_if_due(&mut self, now: Instant<SenderClock>) {
         if self.breakers.begins_again(now) {
             self.governor.begin_again();
@@ -421,14 +427,14 @@ impl Sender {
         Ok(())
     }
 
-    /// There is something to send from `now` on.
+    /// Records that there is something to send from `now` on.
     fn on_supply(&mut self, now: Instant<SenderClock>) {
         if self.application.goes_on(now) {
             self.pacer.rested_until(now);
         }
     }
 
-    /// Sees whether there is generated media to send at `now`.
+    /// Captures generated media that is due at `now`, and checks whether there is something to send.
     fn refill(&mut self, now: Instant<SenderClock>) {
         if self.payload == Payload::Generated {
             let (packet, media) = (self.packetiser.config().packet_size, self.packetiser.media());
@@ -441,18 +447,18 @@ impl Sender {
         }
     }
 
-    /// Bytes of payload that wait, of all sources.
+    /// Bytes of queued payload of all sources.
     fn unsent(&self) -> usize {
         self.queue.waiting() + self.further.as_ref().map_or(0, |further| further.queue.waiting())
     }
 
-    /// Whether there is something to send.
+    /// Whether there is a packet to send.
     fn has_payload(&self) -> bool {
         let repeats = self.repeats.as_ref().is_some_and(RepeatQueue::is_ready);
         !self.breakers.has_stopped() && (repeats || self.has_media())
     }
 
-    /// Whether there is something to send for the first time.
+    /// Whether there is a packet to send, not counting retransmissions.
     fn has_media(&self) -> bool {
         match self.payload {
             Payload::Generated => self.stock.has(self.handled) || self.governor.probe().is_some(),
@@ -465,13 +471,13 @@ impl Sender {
         self.outbox.event(Event::Ended { by_peer });
     }
 
-    /// Sends nothing from now on.
+    /// Stops sending for good.
     pub(super) const fn fall_silent(&mut self) {
         self.ended = true;
     }
 }
 
-/// `controller` as the session feeds it.
+/// The controller, adapted to the session's kind of feedback.
 fn adapted(by_packet: Option<&ByPacket>, controller: BoxedController) -> BoxedController {
     match by_packet {
         Some(by_packet) => by_packet.adapt(controller),
@@ -483,11 +489,11 @@ impl Endpoint for Sender {
     type Clock = SenderClock;
 
     fn handle(&mut self, now: Instant<SenderClock>, input: Input<'_>) {
-        // A session over one path has it from beginning to end.
+        // In a session over one path, the path never changes.
         if self.ended || matches!(input, Input::Path { .. }) {
             return;
         }
-        // A world may report an arrival that the kernel stamped before the last timer: time never runs backwards here.
+        // An arrival may have a kernel timestamp from before the last timer; time must not go back here.
         let now = self.come_to(now);
         match input {
             Input::Datagram { datagram, .. } => self.on_datagram(now, datagram),

@@ -24,8 +24,8 @@ pub struct StreamConfig {
     pub payload_type: u8,
     /// Size of every IPv4 packet including headers; of the largest packet if an application provides the payload.
     pub packet_size: Size,
-    /// Overhead of the layers below per datagram, in addition to the IPv4 and UDP headers, included in `packet_size`:
-    /// that of encryption, and 20 bytes more for IPv6.
+    /// Overhead per datagram in addition to the IPv4 and UDP headers: that of encryption, and 20 bytes for IPv6.
+    /// `packet_size` includes it.
     pub overhead: Size,
     /// Canonical name for SDES (RFC 3550, Sec. 6.5.1); at most [`StreamConfig::MAX_CNAME`] bytes.
     pub cname: String,
@@ -51,7 +51,7 @@ pub enum SessionError {
         /// The payload type that was given.
         found: u8,
     },
-    /// The canonical name does not fit next to the reports.
+    /// The canonical name does not fit into a datagram together with the reports.
     #[error("the canonical name has {found} bytes; at most {max} fit")]
     Cname {
         /// Length of the name that was given, in bytes.
@@ -83,12 +83,14 @@ pub enum SessionError {
         /// The longest interval.
         max: Span,
     },
-    /// Duplex sessions, and sessions over several paths with one controller for the total, support interval reports only.
+    /// Duplex sessions, and sessions over several paths with one controller for the total, support only interval
+    /// reports.
     #[error(
         "feedback by packet is for media one way, over one path or over several with a law for each; this session has interval reports"
     )]
     ByPacket,
-    /// Packets with payload of an application, and those of several paths, have no transport-wide number.
+    /// Packets with an application's payload, and packets in a session over several paths, have no transport-wide
+    /// number.
     #[error("transport-wide numbers are for generated payload over one path; feedback of RFC 8888 works with any")]
     TransportWide,
     /// The controller needs feedback that the session does not provide.
@@ -100,7 +102,7 @@ pub enum SessionError {
     /// The controller sets no rate, but a session paces by a rate.
     #[error("the controller has a window and no rate; a session paces by a rate")]
     NoRate,
-    /// The rate would be split again before the first report.
+    /// The rate would be split among the paths again before the first report.
     #[error("the time between two divisions of the rate is {found}; it must be a report interval, {min}, or more")]
     Period {
         /// The period that was given.
@@ -140,12 +142,12 @@ pub(crate) struct Counts {
     pub(crate) octets: u32,
 }
 
-/// The numbers of a packet in addition to that of its stream.
+/// The numbers of a packet in addition to its sequence number in the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
-    /// Its place in the sub-flow of one of several paths.
+    /// Sub-flow and number on the path, in a session over several paths.
     pub(crate) subflow: Option<Subflow>,
-    /// Its transport-wide number.
+    /// Transport-wide sequence number.
     pub(crate) transport: Option<u16>,
 }
 
@@ -164,9 +166,9 @@ pub(crate) struct Plain<'a> {
 pub(crate) struct Generated {
     /// Bytes of media, at most those of a full packet.
     pub(crate) media: usize,
-    /// When it was captured.
+    /// When the media was captured.
     pub(crate) captured: Instant<SenderClock>,
-    /// The part of a live media frame that it carries.
+    /// The part of a live media frame that the packet carries.
     pub(crate) fragment: Option<Fragment>,
 }
 
@@ -206,7 +208,7 @@ impl Packetiser {
             return Err(SessionError::PayloadType { found: config.payload_type });
         }
         check_cname(&config.cname)?;
-        // The first number is in the lower half, so that a trace shows no wrap in its first seconds.
+        // The first number is in the lower half of the range, so that a trace shows no wrap in its first seconds.
         let next_sequence = u64::from(random.next_u32() & 0x7FFF);
         let media = (found - min).as_bytes() as usize;
         Ok(Self { config, media, next_sequence, timestamp_offset: random.next_u32(), counts: Counts::default() })
@@ -254,12 +256,12 @@ impl Packetiser {
         Size::IPV4_UDP + self.config.overhead + Size::from_bytes(datagram as u64)
     }
 
-    /// The RTP timestamp of a moment.
+    /// The RTP timestamp of the time `at`.
     fn timestamp(&self, at: Instant<SenderClock>) -> u32 {
         self.timestamp_offset.wrapping_add(Self::ticks(at))
     }
 
-    /// Ticks of the media clock from its zero to a moment.
+    /// Ticks of the media clock from its zero to the time `at`.
     fn ticks(at: Instant<SenderClock>) -> u32 {
         let (seconds, nanos) = (at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000);
         let hz = u64::from(StreamConfig::MEDIA_CLOCK_HZ);
@@ -280,12 +282,12 @@ impl Packetiser {
         }
     }
 
-    /// A full packet of generated media, captured when it leaves.
+    /// A full packet of generated media, with its sending time as its capture time.
     pub(crate) const fn full(&self, now: Instant<SenderClock>) -> Generated {
         Generated { media: self.media, captured: now, fragment: None }
     }
 
-    /// Adds the next packet of generated media, which leaves at `now`, to `outbox`.
+    /// Adds the next packet of generated media, sent at `now`, to `outbox`.
     pub(crate) fn send(
         &mut self,
         now: Instant<SenderClock>,
@@ -298,7 +300,7 @@ impl Packetiser {
         let is_audio = fragment.is_some_and(|it| it.medium == Medium::Audio);
         let header = RtpHeader {
             marker: fragment.is_some_and(|it| it.is_last),
-            // The neighbouring payload type, which no RTCP stream uses either.
+            // The neighbouring payload type for audio; it does not collide with RTCP either.
             payload_type: self.config.payload_type ^ u8::from(is_audio),
             send_time: Some(NtpTime::from_instant(now)),
             subflow: numbers.subflow,
@@ -337,7 +339,7 @@ impl Packetiser {
         Some(self.next_sequence - 1)
     }
 
-    /// Adds a numbered packet that leaves at `now` to `outbox`.
+    /// Adds a numbered packet, sent at `now`, to `outbox`.
     pub(crate) fn stamp(
         &mut self,
         now: Instant<SenderClock>,
@@ -354,7 +356,8 @@ impl Packetiser {
         self.on_sent(sequence, Sent { size: self.size_around(length), octets, waited, fragment: None }, outbox)
     }
 
-    /// Adds a packet to `outbox` again under its original number, and returns its size. The counters ignore it.
+    /// Adds a retransmission with the packet's original number to `outbox`, and returns its size. The counters ignore
+    /// it.
     pub(super) fn repeat(&self, now: Instant<SenderClock>, sequence: u64, plain: &[u8], outbox: &mut Outbox) -> Size {
         let mut length = 0;
         outbox.whole(|out| {
@@ -366,7 +369,7 @@ impl Packetiser {
         size
     }
 
-    /// Appends a packet that leaves at `now` under this number.
+    /// Appends a packet, sent at `now`, with this number.
     fn stamp_into(
         &self,
         now: Instant<SenderClock>,
@@ -375,7 +378,7 @@ impl Packetiser {
         out: &mut Vec<u8>,
     ) {
         let (ssrc, number, time) = (self.config.ssrc, sequence as u16, NtpTime::from_instant(now));
-        // Another program's packet was checked to have room when it was queued.
+        // Another program's packet was checked for room when it was queued.
         if relay::stamp(plain, Stamp { ssrc, number, time, subflow, is_repetition }, out).is_err() {
             out.extend_from_slice(plain);
         }

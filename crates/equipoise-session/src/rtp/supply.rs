@@ -15,7 +15,7 @@ pub enum Supply {
     /// As much as the rate allows, without end: a load for measurements.
     #[default]
     Unlimited,
-    /// A finite content, each packet available from its time on. Packets reported as lost are sent again as new
+    /// A finite content; each packet becomes available at its own time. Packets reported as lost are sent again as new
     /// packets; the transmission is complete when everything has arrived.
     Content(Content),
     /// Frames of encoders that follow the rate. Lost packets are not sent again.
@@ -25,9 +25,9 @@ pub enum Supply {
 /// A time in which the application has nothing to send: muted, on hold, or finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// When it begins.
+    /// When the pause begins.
     pub from: Instant<SenderClock>,
-    /// When it ends; `None` for never.
+    /// When the pause ends; `None` for never.
     pub until: Option<Instant<SenderClock>>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Stock {
     kind: Kind,
     pauses: Vec<Pause>,
     start: Instant<SenderClock>,
-    /// Number of packets sent, and of those known to be lost.
+    /// Number of packets sent, and number of these that are known to be lost.
     sent: u64,
     lost: u64,
 }
@@ -69,7 +69,8 @@ impl Stock {
         if let Kind::Live(queue) = &self.kind { Some(queue.pacing()) } else { None }
     }
 
-    /// Advances time to `now`. Encoders may fill `room`, and `tell` is called with each frame that is queued.
+    /// Advances time to `now`. Encoders may use the rate in `room`, and `tell` is called with each frame that is
+    /// queued.
     pub(super) fn advance(
         &mut self,
         now: Instant<SenderClock>,
@@ -97,7 +98,7 @@ impl Stock {
     }
 
     /// When the next packet may be available, from `now` on, if there is none now; `None` if there will be none unless
-    /// one is lost.
+    /// a packet is lost.
     pub(super) fn next_at(&self, now: Instant<SenderClock>) -> Option<Instant<SenderClock>> {
         let at = match &self.kind {
             Kind::Unlimited => Some(self.start),
@@ -111,7 +112,7 @@ impl Stock {
         Some(at)
     }
 
-    /// The content of the next packet, which leaves at `now`; `None` if there is none.
+    /// The content of the next packet, sent at `now`; `None` if there is none.
     pub(super) fn take(&mut self, now: Instant<SenderClock>, packetiser: &Packetiser) -> Option<Generated> {
         let full = packetiser.full(now);
         if !self.has(now) {

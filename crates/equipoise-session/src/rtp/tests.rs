@@ -59,7 +59,7 @@ struct Dialogue<F> {
     receiver: Receiver,
     /// Delays in ms of the copies of a datagram; none if it is lost.
     path: F,
-    /// Arrival, order, whether at the receiver, bytes.
+    /// Datagrams in flight: arrival time, order, whether to the receiver, bytes.
     in_flight: Vec<(u64, usize, bool, Vec<u8>)>,
     order: usize,
     counts: [u64; 3],
@@ -180,8 +180,8 @@ fn transcript(until_ms: u64, path: impl FnMut(Kind) -> Vec<u64>, expected: &[&st
 
 #[test]
 fn every_request_is_answered_and_applied() {
-    // Packets leave every 10 ms. Packets after 20 ms = t + 2 (r - t) and up to the request count: 30 to 990 ms, then
-    // 1030 to 1990 ms.
+    // Packets are sent every 10 ms. Packets sent after 20 ms = t + 2 (r - t) and up to the request count: 30 to 990 ms,
+    // then 1030 to 1990 ms.
     transcript(
         2500,
         |_| vec![10],
@@ -199,7 +199,7 @@ fn every_request_is_answered_and_applied() {
 #[test]
 fn a_lost_report_leaves_the_cut_of_eq_13() {
     // Request 1 takes 40 ms, but its interval began with request 0, which took 10 ms: packets after 1020 ms count.
-    // Those of 2010 to 2030 ms have arrived by then, too.
+    // Packets sent from 2010 to 2030 ms have arrived by then, too.
     transcript(
         2500,
         |kind| match kind {
@@ -238,8 +238,8 @@ fn a_lost_request_makes_the_cut_that_of_eq_14() {
 
 #[test]
 fn three_missing_reports_halve_skip_and_then_ask_about_the_lower_rate_alone() {
-    // At 4000 ms three are missing. From then on packets leave every 20 ms, at 4010, 4030 and so on. The request at
-    // 5000 ms carries 4000 ms, and counts packets that left after 4020 ms.
+    // At 4000 ms three reports are missing. From then on packets are sent every 20 ms, at 4010, 4030 and so on. The
+    // request at 5000 ms contains 4000 ms, and counts packets sent after 4020 ms.
     transcript(
         5500,
         |kind| match kind {
@@ -492,7 +492,7 @@ fn compounds_carry_the_names_and_disturb_no_interval() {
     let answers = dialogue.lines.iter().filter(|line| line.contains("answers with 97 packets")).count();
     assert_eq!(answers, 20, "{:?}", dialogue.lines);
     assert!(dialogue.ignored.is_empty());
-    // The BYE is sent in a compound, too: SR, SDES and BYE within the head size that a world supports.
+    // The BYE is sent in a compound, too: SR, SDES and BYE within the head size that drivers support.
     dialogue.sender.handle(Instant::from_nanos(EPOCH + 20_600_000_000), Input::Stop);
     while let Some(output) = dialogue.sender.poll() {
         if let Output::Transmit { transmit, .. } = output {

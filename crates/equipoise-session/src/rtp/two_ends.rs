@@ -1,4 +1,4 @@
-//! Two ends and a path, in virtual time.
+//! The two ends of a session and the path between them, in simulated time.
 
 use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
@@ -16,8 +16,8 @@ use equipoise::units::{Instant, Rate, Size, Span};
 pub(super) const EPOCH: u64 = 1_700_000_000_000_000_000;
 pub(super) const MILLI: u64 = 1_000_000;
 
-/// Arrival time of a datagram, its order among those at that time, whether it goes to the sender, its ECN bits, and its
-/// bytes.
+/// Arrival time of a datagram, its order among datagrams with that time, whether it goes to the sender, its ECN bits,
+/// and its bytes.
 type UnderWay = (u64, u64, bool, u8, Vec<u8>);
 
 /// A datagram that is about to enter the network.
@@ -31,11 +31,12 @@ pub(super) struct Passing {
     pub(super) at: u64,
     /// Size of the IP packet.
     pub(super) size: Size,
-    /// ECN field of its header.
+    /// ECN field of the datagram's IP header.
     pub(super) ecn: Ecn,
 }
 
-/// A network that affects media only: arrival times in ms of the copies of packet n. Requests and reports take 5 ms.
+/// A network that affects media only: `path` returns the delay in ms of each copy of packet n. Requests and reports
+/// take 5 ms.
 pub(super) fn media(mut path: impl FnMut(u64, bool) -> Vec<u64>) -> impl FnMut(&Passing) -> Vec<u64> {
     move |passing| {
         let ways = if passing.is_rtcp { vec![5] } else { path(passing.number, passing.from_sender) };

@@ -13,9 +13,10 @@ use equipoise::units::{Rate, Span};
 /// Source: Waki 2013, Sec. 5.1. The request is about the packets sent since the last rate decision, which was made when
 /// the report for the request of this time arrived.
 ///
-/// Reading: packet analysers parse the data after the report blocks as a list of elements, each with a 16-bit type, a
-/// 16-bit length that includes both, and content. They would read a bare 64-bit time as a length beyond the packet, and
-/// show it as malformed. So the time is in its short form, after a type and a length.
+/// Our reading: packet analysers parse the data after the report blocks as a list of elements, each with a 16-bit type,
+/// a 16-bit length that includes both fields, and content. They would take the first bits of a bare 64-bit time for a
+/// length beyond the packet, and show the packet as malformed. So the time is in its short form, after a type and a
+/// length.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -24,13 +25,14 @@ use equipoise::units::{Rate, Span};
 /// | 32 | when the interval began: the middle 32 bits of the NTP time, 1/65 536 s |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
-    /// When the interval began, as [`NtpTime::middle`]: when the previous request was sent (t with index i − 1).
+    /// Start of the interval, as [`NtpTime::middle`]: the time of the previous request (the paper's t with index i −
+    /// 1).
     pub interval_start: u32,
     /// The receipt request, if any.
     pub receipt: Option<ReceiptRequest>,
 }
 
-/// Upper bit of our element types: types of other formats are small.
+/// Upper bit of our element types; other formats use small types.
 pub(super) const OURS: u16 = 0x8000;
 const REQUEST_TYPE: u16 = OURS | 1;
 const REQUEST_LEN: u16 = 8;
@@ -85,7 +87,7 @@ impl ReportRequest {
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 1 | 1, which makes a type that no other format uses |
+/// | 1 | 1; together with the count, this is a type that no other format uses |
 /// | 15 | count of samples, saturating |
 /// | 16 | 12, the length |
 /// | 32 | mean one-way delay, signed, in 2⁻²⁴ s: ±128 s in steps of 0.06 µs |
@@ -94,16 +96,16 @@ impl ReportRequest {
 /// Too few samples are encoded as a count of zero, `0x8000_0000`, `0x7FC0_0000`. The report block (last SR) identifies
 /// the request.
 ///
-/// After it, if the clocks are unsynchronised:
+/// Next, if the clocks are unsynchronised:
 ///
 /// | bits | content |
 /// | --- | --- |
 /// | 16 | `0x8002`, a type that no other format uses |
 /// | 16 | 16, the length |
 /// | 64 | origin, signed, in ns: subtracted from every delay |
-/// | 32 | least delay of the interval, less the origin, as the mean; `0x8000_0000` for none |
+/// | 32 | minimum delay of the interval, minus the origin, encoded as the mean; `0x8000_0000` for none |
 ///
-/// After these, if there is a playout buffer:
+/// Next, if there is a playout buffer:
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -114,7 +116,7 @@ impl ReportRequest {
 /// | 32 | service rate since the last report, in the same unit |
 /// | 32 | packets discarded since the start; wraps |
 ///
-/// After these, if packet pairs arrived:
+/// Next, if packet pairs arrived:
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -122,22 +124,22 @@ impl ReportRequest {
 /// | 16 | 8, the length |
 /// | 32 | rate of the bottleneck in bit/s, IEEE 754 binary32 |
 ///
-/// After these, if ECN-capable packets arrived (RFC 3168; the counters of RFC 6679, Sec. 5.2, without those in the
-/// block):
+/// Next, if ECN-capable packets arrived (RFC 3168; the counters of RFC 6679, Sec. 5.2, except those that are also in
+/// the report block):
 ///
 /// | bits | content |
 /// | --- | --- |
 /// | 16 | `0x8005`, a type that no other format uses |
 /// | 16 | 12, the length |
 /// | 32 | packets that arrived with ECT or CE since the start; wraps |
-/// | 32 | those of them with CE; wraps |
+/// | 32 | packets that arrived with CE since the start; wraps |
 ///
-/// And last the [`Receipt`], if it was requested.
+/// The [`Receipt`] is last, if it was requested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayReport {
     /// The interval's statistics; `None` for too few samples.
     pub delay: Option<DelaySummary>,
-    /// Their origin; `None` if both ends know it.
+    /// The origin of the delays; `None` if both ends know the relation of the clocks.
     pub origin: Option<DelayOrigin>,
     /// The playout buffer; `None` if there is none.
     pub playout: Option<PlayoutReport>,
@@ -159,8 +161,8 @@ pub struct MarkReport {
 }
 
 impl MarkReport {
-    /// The share marked since `before`; `None` if no ECN-capable packet arrived, or if more packets were marked than
-    /// arrived.
+    /// The share of packets marked since `before`; `None` if no ECN-capable packet arrived, or if more packets were
+    /// marked than arrived.
     pub fn share_since(self, before: Self) -> Option<f64> {
         let [capable, marked] = [self.capable.wrapping_sub(before.capable), self.marked.wrapping_sub(before.marked)];
         (capable > 0 && marked <= capable).then(|| f64::from(marked) / f64::from(capable))
@@ -170,35 +172,35 @@ impl MarkReport {
 /// The state of a receiver's playout buffer in a report. Rates go up to 34 Gbit/s in steps of 8 bit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlayoutReport {
-    /// The session's packets in the buffer.
+    /// Number of the session's packets in the buffer.
     pub occupancy: u32,
-    /// Rate of arrivals since the last report, discarded packets included.
+    /// Rate at which packets arrived since the last report, including discarded packets.
     pub arrival: Rate,
-    /// Rate at which the buffer served packets since then.
+    /// Rate at which the buffer played out packets since the last report.
     pub service: Rate,
-    /// Packets that found the buffer full since the start; wraps.
+    /// Packets that arrived while the buffer was full, since the start; wraps.
     pub discarded: u32,
 }
 
 /// The origin of the delays in a report, if the relation of the clocks is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayOrigin {
-    /// Subtracted from the delays as shown by the two clocks.
+    /// Subtracted from the delays, which are differences of the two clocks.
     pub origin: Span,
-    /// The interval's minimum delay, less the origin; `None` if no packet arrived.
+    /// The interval's minimum delay, minus the origin; `None` if no packet arrived.
     pub least: Option<Span>,
 }
 
-/// Units of the mean per second.
+/// Units per second of the mean delay.
 const MEAN_SCALE: f64 = (1u32 << 24) as f64;
 const NO_MEAN: u32 = 0x8000_0000;
 const NO_VARIANCE: u32 = 0x7FC0_0000;
 
 impl DelayReport {
-    /// Maximum number of samples in a report; larger counts are encoded as this.
+    /// Maximum number of samples in a report; a larger count is encoded as this maximum.
     pub const MAX_SAMPLES: u16 = 0x7FFF;
 
-    /// A report with clocks that agree.
+    /// A report for synchronised clocks.
     pub const fn agreed(delay: Option<DelaySummary>) -> Self {
         Self { delay, origin: None, playout: None, bottleneck: None, marks: None, receipt: None }
     }
@@ -341,7 +343,7 @@ fn read_bottleneck(reader: &mut Reader<'_>) -> Result<Rate, WireError> {
     Rate::from_bps_f64(f64::from(bps)).ok_or(refused)
 }
 
-/// Seconds in steps of 2⁻²⁴ s. The conversion saturates; the lowest code is reserved.
+/// Encodes seconds in steps of 2⁻²⁴ s. The conversion saturates; the lowest code is reserved.
 fn fixed(seconds: f64) -> u32 {
     (libm::round(seconds * MEAN_SCALE) as i32).max(-i32::MAX).cast_unsigned()
 }

@@ -11,7 +11,7 @@ pub enum WireError {
         field: &'static str,
         /// Where the field starts.
         offset: usize,
-        /// Its length.
+        /// Length of the field.
         need: usize,
         /// Bytes available.
         have: usize,
@@ -21,7 +21,7 @@ pub enum WireError {
     Version {
         /// The version found.
         found: u8,
-        /// Where it is.
+        /// Offset of the byte with the version.
         offset: usize,
     },
     /// The padding is longer than the packet, zero, or not on the last packet of a compound.
@@ -61,7 +61,7 @@ pub enum WireError {
     Count {
         /// The count field.
         field: &'static str,
-        /// Where it starts.
+        /// Offset of the count field.
         offset: usize,
         /// The count found.
         found: usize,

@@ -8,8 +8,8 @@ use super::reader::Reader;
 /// [`DelayReport`](super::DelayReport) on received media, followed by a [`ReportRequest`](super::ReportRequest) on sent
 /// media. Either may be missing.
 ///
-/// Reading: the report comes first, because the types of its elements show where it ends: no element of a report has
-/// the type and the length of a request's first element.
+/// Our reading: the report comes first, because the types of its elements show where it ends: no element of a report
+/// has the type and the length of a request's first element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JointExtension<'a> {
     /// The bytes of the report; empty for none.

@@ -1,4 +1,4 @@
-//! Requests for a key frame: picture loss indication (PLI) and full intra request (FIR), both payload-specific feedback.
+//! Key frame requests: picture loss indication (PLI) and full intra request (FIR), both payload-specific feedback.
 
 use alloc::vec::Vec;
 
@@ -9,9 +9,9 @@ use super::rtcp::{RtcpPacket, packet};
 /// A decoder's request to the encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyFrameRequest {
-    /// It has lost pictures, and must restart decoding (PLI; RFC 4585, Sec. 6.3.1).
+    /// The decoder has lost pictures, and must restart (PLI; RFC 4585, Sec. 6.3.1).
     PictureLoss,
-    /// It needs a decoding start point, because a participant has joined (FIR; RFC 5104, Sec. 4.3.1).
+    /// The decoder needs a starting point, because a participant has joined (FIR; RFC 5104, Sec. 4.3.1).
     FullIntra,
 }
 
@@ -35,7 +35,7 @@ pub struct KeyFrameFeedback<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked<'a> {
-    /// The requested source.
+    /// The source from which a key frame is requested.
     PictureLoss(u32),
     /// Entries, one per source.
     FullIntra(&'a [u8]),
@@ -48,7 +48,7 @@ pub struct AskedOf {
     pub media_ssrc: u32,
     /// The request.
     pub request: KeyFrameRequest,
-    /// Number of the command, which a repetition repeats; `None` for a picture loss indication, which has no number.
+    /// Number of the command; repetitions of the command have the same number. `None` for a picture loss indication.
     pub number: Option<u8>,
 }
 
@@ -65,8 +65,8 @@ impl<'a> KeyFrameFeedback<'a> {
     /// Reads a packet of a compound; `None` if it is a packet of another kind.
     ///
     /// # Errors
-    /// [`WireError`] if it is too short, longer than a picture loss indication, or ends within an entry. Offsets count
-    /// from the packet's first byte.
+    /// [`WireError`] if the packet is too short, if a picture loss indication is too long, or if a full intra request
+    /// ends within an entry. Offsets count from the packet's first byte.
     pub fn of(packet: &RtcpPacket<'a>) -> Option<Result<Self, WireError>> {
         match *packet {
             RtcpPacket::Other { packet_type: PAYLOAD_FEEDBACK, count: PICTURE_LOSS_FORMAT, body } => {

@@ -22,7 +22,7 @@ impl NtpTime {
         self.0
     }
 
-    /// The timestamp of a moment; its fraction is rounded to the nearest 2⁻³² s.
+    /// The timestamp of the time `at`; its fraction is rounded to the nearest 2⁻³² s.
     pub fn from_instant(at: Instant<SenderClock>) -> Self {
         // Seconds and the rest separately, so that everything fits into 64 bits: this runs for every packet.
         let (seconds, nanos) = (at.as_nanos() / NANOS_PER_S, at.as_nanos() % NANOS_PER_S);
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn known_moments() {
         assert_eq!(NtpTime::from_instant(Instant::ZERO).as_bits(), 0x83AA_7E80_0000_0000);
-        // Half a second later, and the middle of that.
+        // Half a second later: the timestamp and its middle 32 bits.
         let half = NtpTime::from_instant(Instant::from_nanos(500_000_000));
         assert_eq!((half.as_bits(), half.middle()), (0x83AA_7E80_8000_0000, 0x7E80_8000));
     }

@@ -1,4 +1,5 @@
-//! Proof that a report comes from the receiver of the media: an element after a request and one after its report.
+//! Proof that a report comes from the receiver of the media: an element after a request, and an element after the
+//! report.
 
 use alloc::vec::Vec;
 
@@ -10,10 +11,11 @@ use super::reader::Reader;
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 16 | `0x8005`, a type that no other format uses |
+/// | 16 | `0x8005`, a type that no other element of a request has |
 /// | 16 | 12, the length |
-/// | 32 | nonce: drawn for this request |
-/// | 32 | number of the packet asked about, whose lower half is its sequence number; of the path, if a session has several |
+/// | 32 | nonce, drawn at random for this request |
+/// | 32 | number of the queried packet; its lower 16 bits are the sequence number; with several paths, its number on
+/// the path |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiptRequest {
     /// Drawn for this request, so that only a peer that saw the request can answer.
@@ -30,15 +32,15 @@ pub struct ReceiptRequest {
 /// | 16 | 20, the length |
 /// | 32 | the request's nonce |
 /// | 32 | packets that have arrived since the session began, each counted once; wraps |
-/// | 32 | whether the packet asked about arrived: 0 or 1 |
-/// | 32 | if so, the lower half of its sending time's NTP timestamp |
+/// | 32 | whether the queried packet arrived: 0 or 1 |
+/// | 32 | if it arrived, the lower 32 bits of the NTP timestamp of its sending time |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The request's nonce.
     pub nonce: u32,
     /// Packets that have arrived since the session began, each counted once; wraps.
     pub arrived: u32,
-    /// The lower half of the NTP timestamp in the packet; `None` if it did not arrive.
+    /// The lower 32 bits of the NTP timestamp in the packet; `None` if the packet did not arrive.
     pub stamp: Option<u32>,
 }
 

@@ -1,8 +1,9 @@
-//! Adds the session's number and source, the sending time, and the place in a sub-flow to another program's RTP packet,
-//! and removes them again without a trace.
+//! Adds the session's number and source, the sending time, and the sub-flow to another program's RTP packet, and
+//! restores the original packet from the result.
 //!
-//! The rest of the packet stays: payload type, timestamp, SSRC, contributors, other extension elements, padding (RFC
-//! 3550, Sec. 5.1; RFC 8285, Sec. 4). If its own number differs from the session's, it goes into a further element.
+//! The rest of the packet is unchanged: payload type, timestamp, contributors, other extension elements, padding (RFC
+//! 3550, Sec. 5.1; RFC 8285, Sec. 4). If its own number and source differ from the session's, a further element carries
+//! them.
 
 use alloc::vec::Vec;
 
@@ -10,11 +11,11 @@ use super::reader::Reader;
 use super::rtp::{Elements, OwnElements, Relayed, RtpHeader, Subflow};
 use super::{NtpTime, WireError};
 
-/// Maximum size of all three elements after others, including their heads and padding to whole words.
+/// Maximum size of our three elements in bytes, including their heads and padding to whole words.
 const ELEMENTS_MAX: usize = 28;
 /// The header of an extension: profile and length (RFC 3550, Sec. 5.3.1).
 const EXTENSION_HEAD: usize = 4;
-/// The profile of an extension added by us.
+/// The profile of an extension that we add.
 const ONE_BYTE_PROFILE: [u8; 2] = [0xBE, 0xDE];
 const EXTENSION: u8 = 0x10;
 const CSRC_COUNT: u8 = 0x0F;
@@ -37,23 +38,23 @@ struct Parts<'a> {
 pub struct Stamp {
     /// Synchronisation source of the session.
     pub ssrc: u32,
-    /// The lower half of its number in the session.
+    /// The lower 16 bits of the packet's number in the session.
     pub number: u16,
     /// The sending time.
     pub time: NtpTime,
-    /// Its place in a sub-flow, if the session has several paths.
+    /// The packet's sub-flow and its number there, if the session has several paths.
     pub subflow: Option<Subflow>,
-    /// Whether it was sent before under this number.
+    /// Whether the packet was already sent with this number.
     pub is_repetition: bool,
 }
 
-/// Appends `packet` to `out` with the source and number of the stamp. The rest of the stamp, and its own number and
-/// source if they differ, become further extension elements.
+/// Appends `packet` to `out` with the source and number of `stamp`. The other fields of the stamp are added as
+/// extension elements, and so are the packet's own number and source if they differ.
 ///
 /// # Errors
-/// [`WireError`] if it is not an RTP packet, or if its header extension has no room for an element: a profile other
-/// than RFC 8285's, elements that end before their extension, our identifier in use, or a full extension. Nothing is
-/// appended then.
+/// [`WireError`] if `packet` is not an RTP packet, or if its header extension has no room for an element: a profile
+/// other than RFC 8285's, elements that end before their extension, our identifier in use, or a full extension. Nothing
+/// is appended then.
 pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireError> {
     let Stamp { ssrc, number, time, subflow, is_repetition } = stamp;
     let parts = Parts::of(packet)?;
@@ -91,7 +92,7 @@ pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireE
 /// Appends `packet` to `out` as it was before [`stamp`]; a packet without a sending time is appended unchanged.
 ///
 /// # Errors
-/// [`WireError`] if it is not an RTP packet. Nothing is appended then.
+/// [`WireError`] if `packet` is not an RTP packet. Nothing is appended then.
 pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let parts = Parts::of(packet)?;
     let stamped = parts.extension.and_then(|(profile, data)| {
@@ -124,7 +125,7 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Whether a packet is marked as a repetition.
+/// Whether a packet is marked as a retransmission.
 pub fn is_repetition(packet: &[u8]) -> bool {
     let extension = Parts::of(packet).ok().and_then(|parts| parts.extension);
     let elements = extension.and_then(|(profile, data)| Elements::of(u16::from_be_bytes(profile), data));
@@ -151,7 +152,7 @@ impl<'a> Parts<'a> {
         Ok(Self { fixed, extension, rest: reader.rest() })
     }
 
-    /// Its sequence number.
+    /// The packet's sequence number.
     fn number(&self) -> u16 {
         match self.fixed {
             [_, _, high, low, ..] => u16::from_be_bytes([*high, *low]),
@@ -159,7 +160,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Its synchronisation source.
+    /// The packet's synchronisation source.
     fn source(&self) -> u32 {
         match self.fixed {
             [_, _, _, _, _, _, _, _, source @ ..] => {
@@ -192,7 +193,7 @@ mod tests {
 
     const TIME: NtpTime = NtpTime::from_bits(0xEE9A_3C00_8000_0001);
 
-    /// A stamp with the packet's own number.
+    /// A stamp with the packet's own number and source.
     fn unmoved(packet: &[u8], subflow: Option<Subflow>) -> Stamp {
         let number = packet.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
         let ssrc = packet.get(8..12).map_or(0, |bytes| u32::from_be_bytes(bytes.try_into().expect("four")));
@@ -205,7 +206,7 @@ mod tests {
         out
     }
 
-    /// Marker, payload type 97, two contributors, padding.
+    /// A packet with marker, payload type 97, two contributors, and padding.
     fn packet(extension: &[u8], payload: &[u8]) -> Vec<u8> {
         let sign = if extension.is_empty() { 0 } else { EXTENSION };
         let mut packet = vec![0xA2 | sign, 0xE1, 0x12, 0x34, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 1, 9, 9, 9, 2];

@@ -33,11 +33,11 @@ pub enum RtcpPacket<'a> {
 /// The sender information of a sender report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderInfo {
-    /// Its synchronisation source.
+    /// Synchronisation source of the sender.
     pub ssrc: u32,
-    /// When the report left.
+    /// When the report was sent.
     pub ntp: NtpTime,
-    /// The same moment on the media clock.
+    /// The same time on the media clock.
     pub rtp_timestamp: u32,
     /// Media packets sent since the start; wraps.
     pub packet_count: u32,
@@ -48,11 +48,11 @@ pub struct SenderInfo {
 /// A parsed sender report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderReport<'a> {
-    /// Its synchronisation source.
+    /// Synchronisation source of the sender.
     pub ssrc: u32,
-    /// When the report left.
+    /// When the report was sent.
     pub ntp: NtpTime,
-    /// The same moment on the media clock.
+    /// The same time on the media clock.
     pub rtp_timestamp: u32,
     /// Media packets sent since the start; wraps.
     pub packet_count: u32,
@@ -78,17 +78,17 @@ pub struct ReceiverReport<'a> {
 pub struct ReportBlock {
     /// The source.
     pub ssrc: u32,
-    /// Share lost since the last report, in 1/256.
+    /// Share of packets lost since the last report, in units of 1/256.
     pub fraction_lost: u8,
-    /// Lost since the start; signed, 24 bits on the wire.
+    /// Packets lost since the start; signed, 24 bits on the wire.
     pub cumulative_lost: i32,
-    /// Cycles in the upper, highest sequence number in the lower 16 bits.
+    /// Sequence number cycles in the upper 16 bits, highest sequence number in the lower 16 bits.
     pub extended_highest: u32,
     /// Interarrival jitter in ticks of the media clock.
     pub jitter: u32,
     /// Middle 32 bits of the last sender report's NTP time; 0 for none.
     pub last_sr: u32,
-    /// From the last sender report's arrival to this report, in 1/65 536 s.
+    /// Time from the arrival of the last sender report to this report, in 1/65 536 s.
     pub delay_since_last_sr: u32,
 }
 
@@ -99,7 +99,7 @@ pub struct SourceDescription<'a> {
     chunks: &'a [u8],
 }
 
-/// Sources that leave.
+/// A parsed BYE: sources that leave the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Goodbye<'a> {
     sources: &'a [u8],
@@ -131,7 +131,7 @@ const SOURCE_DESCRIPTION: u8 = 202;
 const GOODBYE: u8 = 203;
 /// MPRTCP (draft-ietf-avtcore-mprtp-03, Sec. 9).
 const SUBFLOWS: u8 = 211;
-/// A block that holds a packet about its sub-flow.
+/// Block type for an RTCP packet about the block's sub-flow.
 const SUBFLOW_REPORT: u8 = 0;
 const BLOCK_LEN: usize = 24;
 /// SDES item of the canonical name (RFC 3550, Sec. 6.5.1).
@@ -160,12 +160,12 @@ impl<'a> Iterator for Compound<'a> {
     type Item = RtcpPacket<'a>;
 
     fn next(&mut self) -> Option<RtcpPacket<'a>> {
-        // Everything was validated before: an error is the end of the datagram.
+        // All packets were validated before, so an error can only be the end of the datagram.
         next_packet(&mut self.reader).ok()
     }
 }
 
-/// Takes one packet from the front.
+/// Reads the first packet.
 fn next_packet<'a>(reader: &mut Reader<'a>) -> Result<RtcpPacket<'a>, WireError> {
     let start = reader.offset();
     let first = reader.u8("RTCP version")?;
@@ -257,7 +257,8 @@ fn next_item<'a>(reader: &mut Reader<'a>) -> Result<Option<(u8, &'a [u8])>, Wire
     Ok(Some((kind, reader.bytes(length, "SDES item")?)))
 }
 
-/// Skips the nulls up to the next word boundary; packets start at one, so offsets are sufficient.
+/// Skips the nulls up to the next word boundary. Packets start at a word boundary, so the offset shows how many there
+/// are.
 fn align(reader: &mut Reader<'_>) -> Result<(), WireError> {
     let nulls = reader.offset().wrapping_neg() % 4;
     reader.bytes(nulls, "SDES padding").map(|_| ())
@@ -278,7 +279,7 @@ impl<'a> SenderReport<'a> {
         self.blocks.chunks_exact(BLOCK_LEN).filter_map(ReportBlock::parse)
     }
 
-    /// The report blocks as a receiver report, with this part of its extension.
+    /// The report blocks as a receiver report, with `extension`, which is a part of this report's extension.
     pub const fn reception(&self, extension: &'a [u8]) -> ReceiverReport<'a> {
         ReceiverReport { ssrc: self.ssrc, blocks: self.blocks, extension }
     }
@@ -308,10 +309,10 @@ impl<'a> SourceDescription<'a> {
 }
 
 impl<'a> SubflowReports<'a> {
-    /// Each sub-flow's number and a packet about it.
+    /// The number of each sub-flow, and a packet about it.
     pub fn packets(&self) -> impl Iterator<Item = (u16, RtcpPacket<'a>)> + 'a {
         let mut reader = self.blocks;
-        // Everything was validated before: an error is the end.
+        // All blocks were validated before, so an error can only be the end.
         core::iter::from_fn(move || next_subflow(&mut reader).ok().flatten())
             .filter_map(|(id, packet)| packet.map(|packet| (id, packet)))
     }
@@ -393,7 +394,7 @@ pub fn encode_goodbye(ssrc: u32, out: &mut Vec<u8>) {
     packet(GOODBYE, 1, out, |out| out.extend_from_slice(&ssrc.to_be_bytes()));
 }
 
-/// Bytes of an MPRTCP packet before the packet that it holds.
+/// Bytes of an MPRTCP packet before the packet that it contains.
 pub(crate) const SUBFLOW_HEAD: usize = 16;
 
 /// Appends an MPRTCP packet of `ssrc` about the sub-flow `id` of the media of `media_ssrc`. `write` appends the packet
@@ -424,7 +425,7 @@ pub(super) fn packet<R>(packet_type: u8, count: usize, out: &mut Vec<u8>, write:
     let result = write(out);
     let length = out.len().saturating_sub(start);
     out.resize(start.saturating_add(length.next_multiple_of(4)), 0);
-    // The length counts words less one, so the common header alone has length 0.
+    // The length counts words minus one, so the common header alone has length 0.
     let words = length.div_ceil(4).saturating_sub(1) as u16;
     if let Some(field) = out.get_mut(start.saturating_add(2)..start.saturating_add(4)) {
         field.copy_from_slice(&words.to_be_bytes());

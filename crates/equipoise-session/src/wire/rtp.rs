@@ -21,14 +21,14 @@ pub struct RtpHeader {
     pub ssrc: u32,
     /// Sending time, if the 64-bit NTP extension is present.
     pub send_time: Option<NtpTime>,
-    /// Its path and its number on that path, if the multipath extension is present.
+    /// The packet's sub-flow and its number there, if the multipath extension is present.
     pub subflow: Option<Subflow>,
-    /// Its number among all packets of its transport, if the extension of
+    /// The packet's number among all packets of its transport, if the extension of
     /// draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2 is present; it wraps.
     pub transport_sequence: Option<u16>,
 }
 
-/// A packet's place in the sub-flow that one path carries (draft-ietf-avtcore-mprtp-03, Sec. 9).
+/// A packet's sub-flow, which one path carries, and its number there (draft-ietf-avtcore-mprtp-03, Sec. 9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Subflow {
     /// The sub-flow's number.
@@ -40,7 +40,7 @@ pub struct Subflow {
 /// A media packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtpPacket<'a> {
-    /// Its header.
+    /// The packet's header.
     pub header: RtpHeader,
     /// The media, without padding.
     pub payload: &'a [u8],
@@ -56,25 +56,26 @@ const MARKER: u8 = 0x80;
 const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
 /// Profile of two-byte extension elements, without its lowest four bits (RFC 8285, Sec. 4.3).
 const TWO_BYTE_ELEMENTS: u16 = 0x1000;
-/// First byte of a multipath element that places a packet in its sub-flow: type 0, four bytes.
+/// First byte of the multipath element with a packet's sub-flow and number: type 0, length 4 bytes.
 const SUBFLOW_HEAD: u8 = 0x04;
 /// Identifier after which no further element is read (RFC 8285, Sec. 4.2).
 const STOP: u8 = 15;
 
 impl RtpHeader {
-    /// Extension element identifier of the sending time (RFC 8285, Sec. 4.2): the last one, because other programs,
-    /// whose packets a session may carry, count from 1.
+    /// Extension element identifier of the sending time (RFC 8285, Sec. 4.2). It is the last one, because other
+    /// programs, whose packets a session may carry, number their elements from 1.
     pub const NTP_EXTENSION_ID: u8 = 14;
 
-    /// Extension element identifier of the packet's place in its sub-flow.
+    /// Extension element identifier of the packet's sub-flow and its number there.
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
-    /// Extension element identifier of the number that another program gave a packet, if the session carries it under
-    /// its own number. A third byte, 1, follows if the packet is a repetition, and then the packet's source if it is
-    /// not the session's.
+    /// Extension element identifier of the original number of another program's packet, if the session carries the
+    /// packet under its own number. A third byte, 1, follows if the packet is a retransmission, and then the packet's
+    /// source if that differs from the session's source.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
-    /// Extension element identifier of the transport-wide sequence number. Other programs negotiate theirs by SDP.
+    /// Extension element identifier of the transport-wide sequence number. Other programs negotiate their identifier by
+    /// SDP.
     pub const TRANSPORT_SEQUENCE_EXTENSION_ID: u8 = 11;
 
     /// Length of the header in bytes: 12, 16 more with a sending time, and 4 more if a sub-flow or a transport-wide
@@ -151,7 +152,7 @@ impl<'a> RtpPacket<'a> {
     }
 }
 
-/// The data before the padding, whose last byte is its length.
+/// Returns the data before the padding; the padding's last byte is its length.
 fn without_padding(padded: &[u8]) -> Result<&[u8], WireError> {
     let found = usize::from(padded.last().copied().unwrap_or(0));
     let wrong = WireError::Padding { found, have: padded.len() };
@@ -159,20 +160,20 @@ fn without_padding(padded: &[u8]) -> Result<&[u8], WireError> {
     padded.get(..payload).ok_or(wrong)
 }
 
-/// The elements of a header extension (RFC 8285, Sec. 4); a truncated element ends them.
+/// The elements of a header extension (RFC 8285, Sec. 4); reading ends at a truncated element.
 #[derive(Clone, Debug)]
 pub(super) struct Elements<'a> {
     form: Form,
     data: &'a [u8],
 }
 
-/// A packet's own number, in addition to that of the session.
+/// The original number of another program's packet, which also has a number in the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Relayed {
     pub(super) number: u16,
-    /// Whether it is a repetition.
+    /// Whether the packet is a retransmission.
     pub(super) is_repetition: bool,
-    /// Its own source, if that is not the session's.
+    /// The packet's original source, if it differs from the session's source.
     pub(super) source: Option<u32>,
 }
 
@@ -181,7 +182,7 @@ pub(super) struct Relayed {
 pub(super) enum Form {
     /// Identifier and length in one byte (RFC 8285, Sec. 4.2).
     OneByte,
-    /// One byte for each (RFC 8285, Sec. 4.3).
+    /// One byte each for identifier and length (RFC 8285, Sec. 4.3).
     TwoByte,
 }
 
@@ -200,7 +201,7 @@ impl<'a> Elements<'a> {
         self.form
     }
 
-    /// Whether they fill the extension, so that another element after them would be found.
+    /// Whether the elements fill the extension. Only then would a parser find another element after them.
     pub(super) fn are_whole(&self) -> bool {
         let mut rest = self.clone();
         while rest.next().is_some() {}
@@ -213,14 +214,14 @@ impl<'a> Elements<'a> {
         element.try_into().ok().map(|bytes| NtpTime::from_bits(u64::from_be_bytes(bytes)))
     }
 
-    /// The place in a sub-flow, if present.
+    /// The packet's sub-flow and its number there, if present.
     pub(super) fn subflow(mut self) -> Option<Subflow> {
         let (_, element) = self.find(|(id, _)| *id == RtpHeader::SUBFLOW_EXTENSION_ID)?;
         let [SUBFLOW_HEAD, id @ .., high, low] = *<&[u8; 5]>::try_from(element).ok()? else { return None };
         Some(Subflow { id: u16::from_be_bytes(id), sequence: u16::from_be_bytes([high, low]) })
     }
 
-    /// The packet's own number, if present.
+    /// The packet's original number, if present.
     pub(super) fn relayed(mut self) -> Option<Relayed> {
         let (_, element) = self.find(|(id, _)| *id == RtpHeader::RELAYED_EXTENSION_ID)?;
         let (is_repetition, source) = match *element {
@@ -258,7 +259,8 @@ impl<'a> Iterator for Elements<'a> {
         loop {
             let (id, length, rest) = self.head()?;
             match (self.form, id) {
-                // A padding byte has no length; with a length it is the end, as is the last identifier.
+                // Identifier 0 with length field 0 is a padding byte. Identifier 0 with another length ends the list,
+                // and so does `STOP`.
                 (Form::OneByte, 0) if length == 1 => self.data = rest,
                 (Form::OneByte, 0 | STOP) => return None,
                 (Form::TwoByte, 0) => self.data = rest,
@@ -272,7 +274,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// Our elements, as they are in an extension.
+/// Our elements, encoded as in an extension.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnElements {
     bytes: [u8; Self::MOST],
@@ -280,8 +282,8 @@ pub(super) struct OwnElements {
 }
 
 impl OwnElements {
-    /// Maximum length: sub-flow, sending time, and relayed number and source of a repetition, with two-byte heads. A
-    /// transport-wide number never occurs together with the last.
+    /// Maximum length in bytes: sub-flow, sending time, and original number and source of a retransmission, with
+    /// two-byte heads. A transport-wide number never occurs together with an original number.
     const MOST: usize = 26;
 
     pub(super) fn new(form: Form, time: Option<NtpTime>, subflow: Option<Subflow>, relayed: Option<Relayed>) -> Self {
@@ -380,14 +382,14 @@ mod tests {
             0x9A, 0x3C, 0x00, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
         ];
         assert_eq!(encoded(&header, &[]), bytes);
-        // The same packet as number 0x0102 of path 3.
+        // The same packet with number 0x0102 in sub-flow 3.
         let header = RtpHeader { subflow: Some(Subflow { id: 3, sequence: 0x0102 }), ..header };
         let (fixed, time) = (&bytes[..12], &bytes[16..25]);
         let expected = [fixed, &[0xBE, 0xDE, 0, 4, 0xD4, 0x04, 0, 3, 1, 2], time, &[0]].concat();
         assert_eq!(encoded(&header, &[]), expected);
     }
 
-    /// draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2: identifier, a length field of 1, 16 bits, and a zero.
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2: identifier, length field 1, 16 bits, a zero byte.
     #[test]
     fn a_transport_wide_number_alone_is_one_word() {
         let header = RtpHeader { payload_type: 96, transport_sequence: Some(0x0102), ..RtpHeader::default() };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::samples;
 
-/// The bytes of the example with this name: a code block that begins with `hex NAME`, with comments after `#`.
+/// The bytes of the example with this name: the lines of a code block after `# NAME`, with comments after `#`.
 fn example(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/wire.md");
     let page = fs::read_to_string(&path).expect("the book has a chapter on wire formats");
@@ -44,7 +44,7 @@ fn every_example_of_the_book_is_what_the_encoder_writes() {
 
 #[test]
 fn the_lengths_that_the_book_states_hold() {
-    // RFC 3550, Sec. 6.4.1: the length field counts words less one. Waki 2013 states 64 and 72 bytes, including 28 of
+    // RFC 3550, Sec. 6.4.1: the length field counts words minus one. Waki 2013 states 64 and 72 bytes, including 28 of
     // IPv4 and UDP.
     for (datagram, length, field) in [
         (samples::request(), 64 - 28, [0, 8]),

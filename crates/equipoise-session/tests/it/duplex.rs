@@ -26,7 +26,7 @@ fn config(end: usize) -> DuplexConfig {
 /// An RTCP datagram and the end that sent it.
 type Said = (usize, Vec<u8>);
 
-/// One turn of an end: its datagrams, and its next wake-up.
+/// Passes an input to an end. Returns its datagrams, and its next wake-up.
 fn turn<C>(end: &mut Duplex<C>, now: u64, input: Input<'_>) -> (Vec<Vec<u8>>, u64) {
     end.handle(Instant::from_nanos(now), input);
     let mut sent = Vec::new();
@@ -89,7 +89,7 @@ fn read(packet: &dyn Packet) -> (bool, u32, &[ReceptionReport], &[u8]) {
     (false, report.ssrc, &report.reports, &report.profile_extensions)
 }
 
-/// If it fails, tools that only know RFC 3550 see a session of two strangers.
+/// If it fails, tools that only know RFC 3550 do not recognise that the reports of the two ends belong together.
 #[test]
 fn another_implementation_reads_the_reports_of_both_directions() {
     let (mut senders, mut receivers, mut names, mut goodbyes) = ([0; 2], [0; 2], [0; 2], Vec::new());

@@ -1,4 +1,5 @@
-//! Per-packet feedback against other implementations: recorded packets of one, and another one in both directions.
+//! Per-packet feedback against other implementations: recorded packets of one, and packets of another in both
+//! directions.
 
 use equipoise::units::{Instant, ReceiverClock, Span};
 use equipoise_session::Ecn;
@@ -61,7 +62,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// An arrival by an offset in 1/1024 s as in RFC 8888, including its two codes.
+/// An arrival time from an offset in 1/1024 s, as in RFC 8888, including the two special offsets.
 fn by_offset(offset: u16) -> ArrivalTime {
     let ago = |offset: u16| MADE - Span::from_nanos(i64::from(offset) * 1_000_000_000 / 1024);
     match offset {
@@ -71,7 +72,7 @@ fn by_offset(offset: u16) -> ArrivalTime {
     }
 }
 
-/// An arrival at a number of 250 µs.
+/// An arrival at a time of `ticks` units of 250 µs.
 fn by_ticks(ticks: u64) -> PacketArrival {
     arrived(ArrivalTime::At(Instant::from_nanos(ticks * 250_000)), Ecn::NotCapable)
 }
@@ -79,8 +80,8 @@ fn by_ticks(ticks: u64) -> PacketArrival {
 // The packets below come from pion/rtcp v1.2.20: a Go program calls `Marshal` on the values stated in the comments
 // (`go get github.com/pion/rtcp@v1.2.20; go run .`), and prints the result with `%X`.
 
-/// `CCFeedbackReport`: three packets from 65535 on (CE and 512, lost, ECT(1) and 8189), none on a second source, and 0x1FFE with
-/// ECT(0) and 0x1FFF on a third.
+/// `CCFeedbackReport` on three sources: three packets from 65535 on (CE and offset 512, lost, ECT(1) and offset 8189),
+/// no packets, and two packets (ECT(0) and 0x1FFE, Not-ECT and 0x1FFF).
 #[test]
 fn congestion_feedback_of_pion_is_read_and_written_alike() {
     let theirs =
@@ -99,8 +100,9 @@ fn congestion_feedback_of_pion_is_read_and_written_alike() {
     assert_eq!(ours, theirs);
 }
 
-/// `TransportLayerCC`: a run of three, one of 20 lost, one more; a vector of two bits with deltas of both kinds; a
-/// vector of one bit and a run. The first two have the padding bit for less than a word.
+/// `TransportLayerCC`, three packets. The first has a run of three, a run of 20 lost and one more; the second a vector
+/// of two-bit symbols with deltas of both sizes; the third a vector of one-bit symbols and a run. The first two have
+/// the padding bit for less than a word.
 #[test]
 fn transport_feedback_of_pion_is_read_and_written_alike() {
     let mut lost_in_between = [1281, 1281, 1536].map(by_ticks).map(Some).to_vec();
@@ -133,7 +135,7 @@ fn transport_feedback_of_pion_is_read_and_written_alike() {
             theirs[0] &= !0x20;
             theirs[length - padding..].fill(0);
         }
-        // Our encoding of the first needs one chunk less: a vector for the symbols before the last 16 losses.
+        // Our encoding of the first packet needs one chunk less: a vector for the symbols before the last 16 losses.
         assert!(ours == theirs || ours.len() < length, "{ours:02X?} for {theirs:02X?}");
     }
 }
@@ -155,7 +157,7 @@ fn their_metric(metric: Option<(u16, u8)>) -> CcFeedbackMetricBlock {
     CcFeedbackMetricBlock { received: true, ecn, arrival_time_offset }
 }
 
-/// Their chunk for a list of symbols of the required length.
+/// A chunk in the other implementation's type, and its symbols.
 fn their_chunks() -> impl Strategy<Value = (PacketStatusChunk, Vec<SymbolTypeTcc>)> {
     let symbol = || {
         prop_oneof![
@@ -181,7 +183,7 @@ fn their_chunks() -> impl Strategy<Value = (PacketStatusChunk, Vec<SymbolTypeTcc
     prop_oneof![run, ones, twos]
 }
 
-/// The symbols of their chunks.
+/// The symbols of chunks in the other implementation's type.
 fn symbols(chunks: &[PacketStatusChunk]) -> impl Iterator<Item = SymbolTypeTcc> + '_ {
     chunks.iter().flat_map(|chunk| match chunk {
         PacketStatusChunk::RunLengthChunk(run) => vec![run.packet_status_symbol; usize::from(run.run_length)],
@@ -189,7 +191,7 @@ fn symbols(chunks: &[PacketStatusChunk]) -> impl Iterator<Item = SymbolTypeTcc> 
     })
 }
 
-/// The content of their packet, from its symbols and deltas.
+/// The content of a packet in the other implementation's type, from its symbols and deltas.
 fn by_their_account(packet: &TransportLayerCc, near: u64) -> Vec<PacketStatus> {
     let mut ticks = near & !0xFFFF_FFFF | u64::from(packet.reference_time) << 8;
     let mut deltas = packet.recv_deltas.iter();

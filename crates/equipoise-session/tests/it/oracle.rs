@@ -79,8 +79,8 @@ fn extensions() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<[u8; 4]>(), 0..8).prop_map(|words| words.concat())
 }
 
-/// Reasons that fill their last word. For any other, and for none, the other implementation sets the padding bit for
-/// less than a word, although RFC 3550, Sec. 6.6 requires plain nulls; we reject that.
+/// BYE reasons that fill their last word. For other reasons, and without a reason, the other implementation sets the
+/// padding bit for less than a word, although RFC 3550, Sec. 6.6 requires plain nulls; we reject that.
 const REASON: &str = "[a-z ]{3}([a-z ]{4}){0,14}";
 
 proptest! {

@@ -110,7 +110,7 @@ pub(crate) fn goodbye() -> Vec<u8> {
 const REPORTED: Instant<ReceiverClock> =
     Instant::from_nanos((0xEE9A_3C01 - 2_208_988_800) * 1_000_000_000 + 250_000_000);
 
-/// Consecutive packets from 0x1234 on, by the time between [`REPORTED`] and their arrival.
+/// Consecutive packets from 0x1234 on, given by the time from [`REPORTED`] to their arrival.
 fn arrivals<const N: usize>(millis: [Option<(i64, Ecn)>; N]) -> impl Iterator<Item = PacketStatus> + Clone {
     let arrival = |(millis, ecn)| PacketArrival { time: ArrivalTime::At(REPORTED + Span::from_millis(millis)), ecn };
     (0x1234..).zip(millis).map(move |(sequence, millis)| PacketStatus { sequence, arrival: millis.map(arrival) })

@@ -52,7 +52,7 @@ impl Lot {
 
 /// Appends two merged runs to the result.
 ///
-/// Which of them has the next packet cannot be predicted, so a branch would dominate the time.
+/// Which run has the next packet is unpredictable, so a branch would dominate the time.
 fn merge(mut left: &[Packet], mut right: &[Packet], merged: &mut Vec<Packet>) {
     while let ([first, ..], [second, ..]) = (left, right) {
         let is_right = second.at < first.at;

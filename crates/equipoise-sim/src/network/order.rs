@@ -79,9 +79,9 @@ impl Network {
         ahead
     }
 
-    /// For networks with rings: the time before which all arrivals at each link are known. Nothing leaves a link before
-    /// packets pending there, or that may still arrive, have passed it. The computation uses shortest paths, because
-    /// iterating around a ring would take one round per nanosecond if its delay is short.
+    /// For networks with rings: computes the time before which all arrivals at each link are known. No packet leaves a
+    /// link before the packets that wait there, or may still arrive, have passed the link. The computation uses
+    /// shortest paths, because iterating around a ring with a short delay would take one round per nanosecond.
     pub(super) fn all_known(&self, known: &mut Vec<Time>) {
         known.clear();
         known.resize(self.links.len(), Time::MAX);
@@ -91,9 +91,9 @@ impl Network {
         });
     }
 
-    /// Lowers the values of links to those that follow from their feeders, until nothing changes: `sessions` for
-    /// sessions, and `over` of the value of a feeding link. In the order of feeders one pass is enough, except with
-    /// rings.
+    /// Lowers the value of each link to the minimum over its feeders, until nothing changes. Sessions have the value
+    /// `sessions`, and a feeding link has `over` of its own value. Without rings, one pass in the order of feeders is
+    /// enough.
     fn lower<T: Ord + Copy>(&self, values: &mut [T], sessions: T, over: impl Fn(usize, T) -> T) {
         for _ in 0..=self.links.len() {
             let mut changed = false;
@@ -108,8 +108,8 @@ impl Network {
         }
     }
 
-    /// The minimum over a link's feeders: `sessions` for sessions, and `of_link` for links. Streams are not included,
-    /// because no other packets affect theirs; but a link with no other feeder must not be advanced to the end of time.
+    /// The minimum over a link's feeders: `sessions` for sessions, and `of_link` for links. Streams do not count,
+    /// because no other packets affect them. But a link that only streams feed must not be advanced to the end of time.
     fn feeders_at<T: Ord + Copy>(&self, link: usize, sessions: T, of_link: impl Fn(usize) -> T) -> T {
         let Link { feeders, is_adrift, .. } = &self.links[link];
         let least = feeders.iter().filter_map(|feeder| match feeder.from {

@@ -7,7 +7,7 @@ use crate::observer::{Arrival, Time};
 /// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// When it arrives at its next link, or at its end.
+    /// When it arrives at its next link, or at the end of its route.
     pub at: Time,
     /// When it left its source.
     pub sent: Time,
@@ -30,13 +30,13 @@ impl Packet {
         Event::MediaSent { sequence: self.number, size: self.size, waited: Span::ZERO, fragment: None }
     }
 
-    /// The event of a stream's packet arriving at its end.
+    /// The event of a stream's packet arriving at the end of its route.
     pub fn reception(&self) -> Event {
         let Self { at, sent, number: sequence, size, ecn, .. } = *self;
         Event::MediaReceived { sequence, sent: sent.assume_clock(), delay: at - sent, size, ecn }
     }
 
-    /// The network's data about its arrival.
+    /// The network's data about the packet's arrival.
     pub const fn arrival(&self) -> Arrival {
         Arrival { size: self.size, waited: self.waited }
     }

@@ -24,14 +24,14 @@ pub struct SenderConfig {
     pub limited_transmit: bool,
     /// Whether the window of a window law is reset to its initial size after idleness (RFC 5681, Sec. 4.1).
     pub idle_restart: bool,
-    /// Whether a SYN and its answer precede the data. Otherwise the receive window is unlimited until the first
+    /// Whether a SYN and a SYN-ACK precede the data. Otherwise the receive window is unlimited until the first
     /// acknowledgement.
     pub handshake: bool,
     /// Minimum retransmission timeout (RFC 6298, Sec. 2.4).
     pub min_rto: Span,
     /// Measures the path's bandwidth with the connection's own segments; the results are passed to the window law.
     pub measurement: Option<InlineConfig>,
-    /// The cell in which a world that knows the path's bandwidth writes it for the window law.
+    /// A cell into which the simulator writes the exact bandwidth of the path, for the window law.
     pub bandwidth: Option<KnownBandwidth>,
 }
 
@@ -97,7 +97,7 @@ pub struct ReceiverConfig {
 }
 
 impl ReceiverConfig {
-    /// A receiver whose window is no limit, with delayed and selective acknowledgements.
+    /// A receiver whose window never limits the sender, with delayed and selective acknowledgements.
     pub const fn new() -> Self {
         Self { window: 1 << 30, delayed_acks: Some(DelayedAcks::STANDARD), sack: true }
     }

@@ -58,7 +58,7 @@ impl Departures {
     /// Records that segment `number` was sent, and whether it was a retransmission.
     pub(super) fn on_sent(&mut self, now: Time, (number, again): (u64, bool), size: Size, rate: Option<Rate>) {
         if rate.is_some() {
-            // A late segment had nothing to send before it, so no time is recovered.
+            // A segment is late only because there was nothing to send before it, so no time is recovered.
             self.pacer.rested_until(now);
             self.pacer.on_departure(now, size);
         }

@@ -5,8 +5,8 @@ use equipoise::units::{Instant, SenderClock, Size};
 
 /// The packets that carry the segments in flight, and the fates of packets since the last report to a controller.
 ///
-/// A retransmitted segment is a new packet with its own number. The scoreboard determines the fate of a segment; this
-/// is the fate of the packet that carried it last.
+/// A retransmitted segment is a new packet with its own number. The scoreboard determines the fate of a segment; the
+/// journal applies it to the last packet that carried the segment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journal {
     /// The last packet of each segment in flight, in scoreboard order.

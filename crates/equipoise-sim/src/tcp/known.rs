@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use equipoise::measure::BandwidthEstimate;
 
-/// The bandwidth of a connection's path, as known to its world: a cell that the world writes and the sender reads when
-/// its timer fires.
+/// The bandwidth of a connection's path, as known to the simulator: a cell that the simulator writes and the sender
+/// reads when its timer fires.
 #[derive(Clone, Debug, Default)]
 pub struct KnownBandwidth(Arc<Cell>);
 
@@ -33,7 +33,7 @@ impl KnownBandwidth {
 
     /// Whether measurements were discarded since the last call.
     pub fn take_discarded(&self) -> bool {
-        // The cell is read after each turn of the sender, and is rarely set.
+        // Loads before swapping, because this is called after each turn of the sender and the flag is rarely set.
         self.0.discarded.load(Ordering::Relaxed) && self.0.discarded.swap(false, Ordering::Relaxed)
     }
 }

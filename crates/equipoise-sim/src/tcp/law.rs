@@ -15,7 +15,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Size};
 pub enum Law {
     /// A window law.
     Window(BoxedWindowController),
-    /// A controller that needs nothing, or [`Needs::PACKETS`](equipoise::control::Needs::PACKETS).
+    /// A controller that needs no feedback, or [`Needs::PACKETS`](equipoise::control::Needs::PACKETS).
     Controller(BoxedController),
 }
 
@@ -64,10 +64,10 @@ impl Law {
     }
 }
 
-/// Calls for both kinds.
+/// Calls for both kinds of law.
 impl Law {
-    /// Records that the retransmission timer expired: `in_flight` segments of the window, and `under_way` data on the
-    /// path.
+    /// Records that the retransmission timer expired, with `in_flight` segments of the window and `under_way` data on
+    /// the path.
     pub(super) fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64, under_way: Size) {
         match self {
             Self::Window(law) => law.on_timeout(now, in_flight),

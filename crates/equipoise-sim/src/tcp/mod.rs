@@ -52,7 +52,7 @@ pub enum Segment {
     Data {
         /// Segment number in the connection, from 0.
         number: u64,
-        /// Its data.
+        /// Size of its data.
         payload: Size,
     },
     /// Acknowledges data.
@@ -62,7 +62,7 @@ pub enum Segment {
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// The next expected segment: all before it were received.
+    /// The next expected segment: all earlier segments were received.
     pub next: u64,
     /// Receive window, in segments after `next`.
     pub window: u64,
@@ -70,8 +70,8 @@ pub struct Ack {
     pub sacked: SackBlocks,
 }
 
-/// Up to three ranges of segments, each from its first to the one after its last, the most recent first (RFC 2018, Sec.
-/// 4).
+/// Up to three ranges of segments, each from its first segment to the segment after its last, the most recent range
+/// first (RFC 2018, Sec. 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     ranges: [(u64, u64); Self::MOST],
@@ -79,7 +79,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Number of blocks that fit into a header with few other options.
+    /// Maximum number of blocks, which fit into a header with few other options.
     pub const MOST: usize = 3;
     /// No blocks.
     pub const NONE: Self = Self { ranges: [(0, 0); Self::MOST], count: 0 };
@@ -113,7 +113,7 @@ impl Segment {
             Self::Data { payload, .. } => HEADER + *payload,
             Self::Ack(ack) => match u64::from(ack.sacked.count) {
                 0 => HEADER,
-                // Two bytes of head, two of padding, eight for each block (RFC 2018, Sec. 3).
+                // Two bytes of option head, two of padding, eight for each block (RFC 2018, Sec. 3).
                 count => HEADER + Size::from_bytes(4 + 8 * count),
             },
         }

@@ -8,7 +8,7 @@ use crate::Time;
 /// The receiving end of a connection.
 ///
 /// Source: RFC 5681, Sec. 4.2: an acknowledgement after every second segment or when its timer expires, and at once for
-/// a segment out of order or one that fills part of a gap; RFC 2018, Sec. 4 for its blocks. The application reads data
+/// a segment out of order or one that fills part of a gap; SACK blocks by RFC 2018, Sec. 4. The application reads data
 /// as soon as it is in order.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -18,9 +18,9 @@ pub struct Receiver {
     next: u64,
     /// Ranges received after the gap, in order.
     held: Vec<Held>,
-    /// A segment of each of the most recently extended ranges, the latest first.
+    /// One segment of each of the most recently extended ranges, the latest first.
     recent: [Option<u64>; SackBlocks::MOST],
-    /// Segments in order that are not acknowledged yet.
+    /// Number of segments in order that are not acknowledged yet.
     untold: u64,
     timer: Timer,
     delivered: Size,
@@ -36,7 +36,7 @@ pub struct Receiver {
 struct Held {
     first: u64,
     end: u64,
-    /// The count of received segments when the last of these was received.
+    /// The count of received segments when this range was last extended.
     last: u64,
 }
 
@@ -86,7 +86,7 @@ impl Receiver {
         self.timer.wake()
     }
 
-    /// The next expected segment: all before it were received.
+    /// The next expected segment: all earlier segments were received.
     pub const fn next(&self) -> u64 {
         self.next
     }
@@ -101,7 +101,7 @@ impl Receiver {
         (self.received, self.duplicates)
     }
 
-    /// Whether the segment requires an immediate acknowledgement.
+    /// Processes data. Returns whether the segment requires an immediate acknowledgement.
     fn on_data(&mut self, now: Time, number: u64, payload: Size) -> bool {
         self.received += 1;
         let held = self.place_of(number);
@@ -151,7 +151,7 @@ impl Receiver {
             Some(held) if held.first == number + 1 => held.first = number,
             _ => self.held.insert(place, Held { first: number, end: number + 1, last: 0 }),
         }
-        // It may have closed the gap to the next range.
+        // The segment may have closed the gap to the next range.
         if let [.., first, second] = self.held.get_mut(..place + 2).unwrap_or_default()
             && first.end == second.first
         {
@@ -192,8 +192,7 @@ impl Receiver {
         SackBlocks::new(places.filter_map(|place| self.held.get(place)).map(|held| (held.first, held.end)))
     }
 
-    /// Searches all ranges for the most recently extended ones: one of the known ranges is gone, and an older one moves
-    /// up.
+    /// Searches all ranges for the most recently extended ranges, if a known range is gone and an older range moves up.
     fn search(&self) -> [Option<u64>; SackBlocks::MOST] {
         let mut found: [Option<&Held>; SackBlocks::MOST] = [None; SackBlocks::MOST];
         for held in &self.held {

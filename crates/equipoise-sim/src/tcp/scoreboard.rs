@@ -8,9 +8,10 @@ use crate::Time;
 
 /// The state of each segment in flight, and the number of segments still on the path.
 ///
-/// Source: RFC 6675, Sec. 3 and 4, in segments: a segment is lost when three later ones were selectively acknowledged,
-/// which is true for all segments before the third-highest of those. The number of segments on the path (`pipe`) is
-/// updated instead of recounted. Without SACK, each duplicate acknowledgement stands for one segment that has arrived.
+/// Source: RFC 6675, Sec. 3 and 4, in segments. A segment is lost if three later segments were selectively
+/// acknowledged, that is if it is before the third-highest selectively acknowledged segment. The number of segments on
+/// the path (`pipe`) is updated instead of recounted. Without SACK, each duplicate acknowledgement stands for one
+/// segment that has arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     /// Number of the first unacknowledged segment.
@@ -18,23 +19,23 @@ pub(super) struct Scoreboard {
     flight: VecDeque<Sent>,
     sacked: u64,
     lost: u64,
-    /// Lost and not retransmitted since.
+    /// Number of segments that were lost and not retransmitted since.
     unrepaired: u64,
-    /// Retransmitted and not selectively acknowledged since.
+    /// Number of segments that were retransmitted and not selectively acknowledged since.
     resent: u64,
     /// The ranges in the last acknowledgement.
     told: SackBlocks,
     /// The three highest selectively acknowledged segments, highest first.
     highest_sacked: [Option<u64>; DUP_THRESH],
-    /// Before this segment, all that can be marked as lost were marked.
+    /// All segments before this one that can be marked as lost are marked.
     marked: u64,
-    /// Before this segment, all that could be retransmitted were (`HighRxt`).
+    /// All segments before this one that could be retransmitted were retransmitted (`HighRxt`).
     looked_at: u64,
     /// Present if the sender's controller needs packets.
     journal: Option<Journal>,
 }
 
-/// RFC 6675, Sec. 2.
+/// A segment is lost if this number of later segments were selectively acknowledged (`DupThresh`; RFC 6675, Sec. 2).
 pub(super) const DUP_THRESH: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +54,7 @@ struct Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Covered {
     pub(super) segments: u64,
-    /// When the last of them was sent, if its acknowledgement measures a round-trip time.
+    /// When the last covered segment was sent, if its acknowledgement measures a round-trip time.
     pub(super) sent: Option<Time>,
 }
 
@@ -63,7 +64,7 @@ impl Scoreboard {
         Self { journal: Some(Journal::default()), ..Self::default() }
     }
 
-    /// The journal, if it keeps one.
+    /// The journal, if there is one.
     pub(super) const fn journal(&mut self) -> Option<&mut Journal> {
         self.journal.as_mut()
     }
@@ -267,7 +268,8 @@ impl Scoreboard {
 
     /// The last segment that was not selectively acknowledged (rule 4).
     ///
-    /// Ours: `None` if it was already retransmitted in this recovery. The rule would send it twice within a round trip.
+    /// Our choice: `None` if it was already retransmitted in this recovery, because the rule would send it twice within
+    /// a round trip.
     pub(super) fn last_unsacked(&self) -> Option<u64> {
         let place = self.flight.iter().rposition(|sent| !sent.sacked)?;
         self.flight.get(place).filter(|sent| !sent.resent).map(|_| self.first + place as u64)

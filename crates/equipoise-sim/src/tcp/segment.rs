@@ -1,4 +1,4 @@
-//! Segments as bytes: the content of a TCP header, in the length of a TCP header.
+//! Encodes segments as bytes, with the content and the length of a TCP header.
 //!
 //! Numbers count segments, not bytes, and have 64 bits, so this is not a format for a real network; packet sizes are
 //! realistic. The first byte distinguishes a segment from RTP and RTCP, whose first byte is above 127.
@@ -18,7 +18,7 @@ const SACK_BLOCK: usize = 8;
 /// The maximum header length.
 const LONGEST: usize = HEADER + SACK_HEAD + SACK_BLOCK * SackBlocks::MOST;
 
-/// Offset of the connection number, for successive connections in one place.
+/// Offset of the connection number, which distinguishes successive connections on one path.
 const TAG: usize = 18;
 
 const SYN: u8 = 0;
@@ -38,7 +38,8 @@ impl Encoded {
     /// An empty header.
     pub(crate) const EMPTY: Self = Self { bytes: [0; LONGEST], len: 0, payload: 0 };
 
-    /// The header with a connection number, for successive connections in one place; the default is number 0.
+    /// The header with a connection number, which distinguishes successive connections on one path; the default is
+    /// number 0.
     #[must_use]
     pub(crate) fn tagged(mut self, tag: u16) -> Self {
         if let Some(place) = self.bytes.get_mut(TAG..TAG + 2) {
@@ -82,7 +83,7 @@ impl Segment {
                 put(10, &ack.window.to_be_bytes());
                 let mut blocks = 0;
                 for (place, (first, end)) in ack.sacked.iter().enumerate() {
-                    // Blocks are after `next`, within the receive window of a host.
+                    // Blocks are relative to `next`; 32 bits are enough for the receive window of a host.
                     let at = HEADER + SACK_HEAD + SACK_BLOCK * place;
                     put(at, &(first.wrapping_sub(ack.next) as u32).to_be_bytes());
                     put(at + 4, &(end.wrapping_sub(ack.next) as u32).to_be_bytes());
@@ -102,7 +103,7 @@ impl Segment {
         packet.first().is_some_and(|kind| *kind <= ACK)
     }
 
-    /// The connection number of a segment's packet, for successive connections in one place.
+    /// The connection number in a segment's packet, which distinguishes successive connections on one path.
     pub(crate) fn tag(packet: &[u8]) -> u16 {
         packet.get(TAG..TAG + 2).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_be_bytes)
     }

@@ -29,12 +29,12 @@ pub struct Sender {
     duplicates: u64,
     /// Whether the first lost segment is sent even if the window has no room.
     pressing: bool,
-    /// End of the last recovery: no fast retransmit on duplicate acknowledgements before more than this is
-    /// acknowledged, because they may be caused by unnecessary retransmissions (RFC 6582, Sec. 3.2, steps 2 and 4).
+    /// End of the last recovery. Duplicate acknowledgements start no fast retransmit until an acknowledgement exceeds
+    /// this number, because unnecessary retransmissions may have caused them (RFC 6582, Sec. 3.2, steps 2 and 4).
     recover: Option<u64>,
     /// Whether the timer has expired since the last progress.
     timed_out: bool,
-    /// No retransmission by rule 4 before more than this is acknowledged (`RescueRxt`).
+    /// No retransmission by rule 4 until an acknowledgement exceeds this number (`RescueRxt`).
     rescued: Option<u64>,
     /// Whether the timer was already restarted in this recovery (RFC 6582, Sec. 4, the impatient variant).
     restarted: bool,
@@ -77,7 +77,8 @@ enum Phase {
     Loss { end: u64 },
 }
 
-/// A closed window is probed with one segment at each retransmission timeout (RFC 9293, Sec. 3.8.6.1).
+/// Minimum receive window: a closed window is probed with one segment at each retransmission timeout (RFC 9293, Sec.
+/// 3.8.6.1).
 const LEAST_PEER_WINDOW: u64 = 1;
 /// Initial window after a lost SYN, in segments (RFC 5681, Sec. 3.1).
 const WINDOW_AFTER_LOST_SYN: f64 = 1.0;
@@ -89,7 +90,8 @@ impl Sender {
     /// A sender that opens its connection at the configured time.
     ///
     /// # Errors
-    /// [`TcpError::NoPayload`], and [`TcpError::Needs`] for a controller that needs more than [`PROVIDES`](Self::PROVIDES).
+    /// [`TcpError::NoPayload`], and [`TcpError::Needs`] for a controller that needs more than
+    /// [`PROVIDES`](Self::PROVIDES).
     pub fn new(config: SenderConfig, law: impl Into<Law>) -> Result<Self, TcpError> {
         let law = law.into();
         let board = match &law {
@@ -163,7 +165,7 @@ impl Sender {
         }
     }
 
-    /// When the connection opens; `None` if there will never be anything to send.
+    /// When the connection opens; `None` if it has opened or needs not open.
     fn opens_at(&self) -> Option<Time> {
         (self.phase == Phase::Closed && self.finished.is_none()).then_some(self.config.start)
     }
@@ -191,7 +193,7 @@ impl Sender {
         (written.bytes_before(self.board.first()), written.bytes_from(self.board.next()))
     }
 
-    /// Continues from a window of `segments`, at least one. A controller keeps its own window.
+    /// Sets the window of the window law to `segments`, at least one. A controller keeps its own window.
     pub fn reset_to(&mut self, segments: f64) {
         self.law.reset_to(segments);
     }
@@ -232,7 +234,7 @@ impl Sender {
 
     /// State and counters.
     pub fn stats(&self) -> SenderStats {
-        // A law that does not use a measurement does not report one, but the connection may still measure.
+        // A law reports only a measurement that it uses, but the connection may still measure.
         let mut law = self.law.snapshot();
         law.bandwidth = law.bandwidth.or(self.departures.measured());
         let window = self.law.window(self.config.packet);
@@ -307,8 +309,8 @@ impl Sender {
             Phase::Recovery { end } if self.board.first() < end => {
                 if self.config.recovery == LossRecovery::NewReno {
                     // RFC 6582, Sec. 3.2, step 3: a partial acknowledgement. The window is deflated by the segments
-                    // that it covers, less one. Ours: not below its value at the start of recovery, in case duplicates
-                    // were lost.
+                    // that it covers, less one. Our choice: it never falls below its value at the start of recovery,
+                    // because duplicates may be lost.
                     self.duplicates = self.duplicates.saturating_sub(segments - 1);
                     self.board.mark_first_lost();
                     self.pressing = true;
@@ -344,9 +346,9 @@ impl Sender {
 
     /// Starts fast recovery if a loss is detected (RFC 6675, Sec. 5; RFC 6582, Sec. 3.2, step 2).
     ///
-    /// Reading: a loss known at the end of a recovery starts the next one at once, without another duplicate. The timer
-    /// restarts with the first retransmission (RFC 6675, Sec. 6), because it could otherwise expire before that is
-    /// acknowledged.
+    /// Reading: a loss known at the end of a recovery starts the next recovery at once, without another duplicate. The
+    /// timer restarts with the first retransmission (RFC 6675, Sec. 6), because it could otherwise expire before the
+    /// retransmission is acknowledged.
     fn look_for_loss(&mut self, now: Time) {
         if self.phase != Phase::Open {
             return;

@@ -12,9 +12,9 @@ pub(super) struct Application {
     written: Written,
     payload: Size,
     start: Time,
-    /// The first segment that will never exist, if it is known.
+    /// The total number of segments, if it is known.
     end: Option<u64>,
-    /// Data in the last segment, if the last segment is known.
+    /// Size of the data in the last segment, if the last segment is known.
     last: Size,
 }
 
@@ -61,7 +61,7 @@ impl Application {
         &mut self.written
     }
 
-    /// When segment `number` will be available, if that is known.
+    /// When segment `number` is available, if that is known.
     pub(super) fn next_at(&self, number: u64) -> Option<Time> {
         if self.end.is_none_or(|end| number < end) { self.ready_at(number) } else { None }
     }

@@ -4,7 +4,7 @@ use crate::Time;
 
 /// A timer that is moved later far more often than it expires.
 ///
-/// Moving it costs nothing: it wakes at the time that was set first, and is then set to the new time.
+/// Moving it later costs nothing: it still wakes at the time that was set first, and then waits for the new time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timer {
     deadline: Option<Time>,
@@ -60,13 +60,13 @@ pub(super) struct RoundTrips {
     initial_rto: Span,
 }
 
-/// RFC 6298, Sec. 2.1.
+/// Timeout before the first sample (RFC 6298, Sec. 2.1).
 const INITIAL_RTO: Span = Span::from_secs(1);
-/// RFC 6298, Sec. 5.7: after a lost SYN.
+/// Timeout after a lost SYN (RFC 6298, Sec. 5.7).
 const RTO_AFTER_LOST_SYN: Span = Span::from_secs(3);
-/// RFC 6298, Sec. 2.5.
+/// Maximum timeout (RFC 6298, Sec. 2.5).
 const MAX_RTO: Span = Span::from_secs(60);
-/// RFC 6298, Sec. 4: G.
+/// Clock granularity G (RFC 6298, Sec. 4).
 const GRANULARITY: Span = Span::from_millis(1);
 
 impl RoundTrips {

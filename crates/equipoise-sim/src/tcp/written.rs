@@ -11,11 +11,11 @@ pub(super) struct Written {
     payload: Size,
     /// Number of segments cut so far.
     cut: u64,
-    /// Bytes after the last of them.
+    /// Bytes after the last segment.
     rest: u64,
     /// Partial segments, which may be needed for retransmission.
     short: VecDeque<(u64, Size)>,
-    /// Total bytes by which acknowledged partial segments were short.
+    /// Total number of bytes that acknowledged partial segments lacked for full segments.
     lacking: u64,
     no_delay: bool,
 }

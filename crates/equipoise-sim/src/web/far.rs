@@ -11,9 +11,9 @@ use crate::tcp::{Encoded, Receiver, ReceiverConfig, Segment, TcpError};
 pub struct WebFar {
     host: ReceiverConfig,
     requests: Requests,
-    /// The last connection in each place.
+    /// The last connection on each path.
     connections: Vec<Option<Connection>>,
-    /// Pending answers, each with the place of its connection.
+    /// Pending answers, each with the path of its connection.
     answers: VecDeque<(usize, Encoded)>,
     delivered: Size,
     /// Number of data segments received.
@@ -30,7 +30,7 @@ struct Connection {
 
 impl WebFar {
     pub(super) fn new(host: ReceiverConfig, places: usize, requests: Requests) -> Result<Self, TcpError> {
-        // If creating one succeeds, creating more will, too.
+        // If one receiver can be created, all others can, too.
         Receiver::new(host)?;
         Ok(Self {
             host,
@@ -59,7 +59,7 @@ impl WebFar {
         std::mem::take(&mut self.fetched)
     }
 
-    /// The connection in a place to which segments with this tag belong; `None` for remains of an older one.
+    /// The connection on path `place` whose segments have this tag; `None` for late segments of an older connection.
     fn connection(&mut self, place: usize, tag: u16) -> Option<&mut Connection> {
         let found = self.connections.get_mut(place)?;
         if found.as_ref().is_none_or(|connection| connection.request.tag != tag) {
@@ -115,7 +115,7 @@ impl Endpoint for WebFar {
     fn poll(&mut self) -> Option<Output<'_>> {
         let (place, encoded) = self.answers.pop_front()?;
         self.encoded = encoded;
-        // The number of places is below the number of path numbers.
+        // The cast loses nothing: there are fewer paths than path numbers.
         Some(Output::Transmit { path: PathId(place as u16), transmit: self.encoded.transmit() })
     }
 

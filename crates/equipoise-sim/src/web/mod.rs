@@ -1,8 +1,8 @@
 //! Web traffic: TCP connections that on/off flows open for one fetch each (RFC 8868, Sec. 5.1).
 //!
-//! All connections form one flow of the world, and each place for a connection is a path of that flow, so that queues
-//! per flow separate connections. The near host has the data and opens the connections; each starts without knowledge
-//! of the path.
+//! All connections form one flow of the simulation, and each place for a connection is a path of that flow, so that
+//! per-flow queues separate the connections. The near host has the data and opens the connections; each starts without
+//! knowledge of the path.
 
 mod far;
 mod near;
@@ -27,12 +27,12 @@ pub struct WebParts {
     pub web: WebConfig,
     /// Seed of its random numbers.
     pub seed: u64,
-    /// The near host of each connection, except for its start and supply. The traffic begins at its start, and no burst
-    /// begins after its stop. Connections have a handshake, and neither measure their path nor get its bandwidth.
+    /// The near host of each connection, except for its start and supply. The traffic begins at `start`, and no burst
+    /// begins after `stop`. Connections have a handshake, and neither measure their path nor get its bandwidth.
     pub near: SenderConfig,
     /// The far host of each connection.
     pub far: ReceiverConfig,
-    /// Creates the law of a connection, from its number among all connections opened; `None` if there is no such law.
+    /// Creates the control law of a connection from its number among all connections opened; `None` if there is no law.
     pub law: Box<dyn FnMut(u64) -> Option<Law> + Send>,
 }
 
@@ -43,7 +43,7 @@ pub enum WebTrafficError {
     /// The fetches are invalid.
     #[error("the web traffic cannot be set up: its {}", source.field())]
     Web {
-        /// The error in them.
+        /// The error in the fetches.
         #[from]
         source: WebError,
     },
@@ -78,7 +78,7 @@ pub fn web(parts: WebParts) -> Result<(WebNear, WebFar), WebTrafficError> {
     Ok((near, far))
 }
 
-/// The last fetch in a place.
+/// The last fetch on a path.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     /// Distinguishes its segments from those of earlier fetches.
@@ -87,7 +87,7 @@ struct Request {
     size: Size,
 }
 
-/// The last fetch in each place, shared by both ends, because the simulator's TCP transports sizes only.
+/// The last fetch on each path, shared by both ends, because the simulator's TCP carries only sizes.
 #[derive(Clone, Debug, Default)]
 struct Requests(Arc<Mutex<Vec<Option<Request>>>>);
 

@@ -16,11 +16,11 @@ pub struct WebNear {
     host: SenderConfig,
     law: Box<dyn FnMut(u64) -> Option<Law> + Send>,
     requests: Requests,
-    /// The connection in each place, if there is one.
+    /// The connection on each path, if there is one.
     connections: Vec<Option<Box<Connection>>>,
-    /// The places of open connections.
+    /// The paths of open connections.
     open: Vec<usize>,
-    /// Places of connections that may have something to send.
+    /// Paths of connections that may have something to send.
     pending: VecDeque<usize>,
     opened: u64,
     /// Counters of closed connections.
@@ -39,7 +39,7 @@ impl WebNear {
     pub(super) fn new(parts: WebParts, requests: Requests) -> Result<Self, WebTrafficError> {
         let WebParts { web, seed, near: host, mut law, .. } = parts;
         let web = Web::new(web, host.start.assume_clock(), seed)?;
-        // If creating one succeeds, creating more will, too.
+        // If one sender can be created, all others can, too.
         Sender::new(host.clone(), law(0).ok_or(WebTrafficError::NoLaw)?)?;
         let stop = host.stop;
         let host = SenderConfig { stop: None, handshake: true, measurement: None, bandwidth: None, ..host };
@@ -75,7 +75,7 @@ impl WebNear {
     }
 
     /// Total counters of all connections. Window and segments in flight are sums over open connections. Of the
-    /// round-trip times, only the minimum is given.
+    /// round-trip times, only the minimum is included.
     pub fn stats(&self) -> SenderStats {
         let connections = self.open.iter().filter_map(|&place| self.connections.get(place)?.as_ref());
         connections.fold(self.closed, |sum, connection| {
@@ -173,7 +173,7 @@ impl SenderStats {
         law: WindowSnapshot { gamma: None, bandwidth: None },
     };
 
-    /// Counters of these connections and one more, with the minimum round-trip time of all.
+    /// The sum of these counters and those of one more connection, with the minimum round-trip time of all.
     fn and(&self, more: &Self) -> Self {
         Self {
             sent: self.sent + more.sent,
@@ -200,7 +200,7 @@ impl Endpoint for WebNear {
             }
             Input::Timer => self.on_timer(now),
             Input::Stop => self.end(now),
-            // The application is built in, and the paths never change.
+            // No other inputs occur: the application is built in, and the paths never change.
             _ => {}
         }
         self.begin(now);

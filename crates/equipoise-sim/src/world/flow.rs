@@ -56,7 +56,7 @@ impl PathLinks {
     }
 }
 
-/// A flow in a world.
+/// The state of a flow.
 pub(super) struct FlowState {
     pub(super) near: Box<dyn NearEnd>,
     pub(super) far: Box<dyn FarEnd>,
@@ -68,9 +68,9 @@ pub(super) struct FlowState {
     pub(super) wakes: [Option<Time>; 2],
     /// The flow number of the far end's media; `None` if only the near end sends.
     pub(super) back: Option<usize>,
-    /// Its load oracle's number, if it has one.
+    /// The number of the flow's load oracle, if there is one.
     pub(super) oracle: Option<usize>,
-    /// Its bandwidth oracle's number, if it has one.
+    /// The number of the flow's bandwidth oracle, if there is one.
     pub(super) bandwidth: Option<usize>,
 }
 
@@ -84,7 +84,7 @@ impl World {
         for path in &paths {
             self.check(&path.forward)?;
             self.check(&path.backward)?;
-            // Two ends that answer each other at once would do so endlessly at one moment.
+            // On a path without links, two ends could answer each other endlessly without time passing.
             if path.forward.is_empty() && path.backward.is_empty() {
                 return Err(FlowError::NoLink);
             }
@@ -148,8 +148,8 @@ impl World {
         far.downcast_ref()
     }
 
-    /// The receiving end of a flow for mutation, to take data that it keeps for the caller. It sends nothing before its
-    /// next turn.
+    /// The receiving end of a flow for mutation, to take data that it keeps for the caller. The end sends nothing
+    /// before its next turn.
     pub fn far_mut<E: 'static>(&mut self, flow: FlowId) -> Option<&mut E> {
         let far: &mut dyn Any = self.flows.get_mut(flow.0)?.as_mut()?.far.as_mut();
         far.downcast_mut()
@@ -167,7 +167,7 @@ impl World {
         let mut scratch = std::mem::take(&mut self.scratch);
         let datagram = self.packets.remove(packet.number as PacketId, &mut scratch);
         let back = self.flows.get(flow).and_then(Option::as_ref).and_then(|state| state.back);
-        // Packets that are not media are for the sending role.
+        // RTCP packets are for the sending role of a duplex end.
         let half = if back.is_some() && is_rtcp(datagram) { Half::Sending } else { Half::Receiving };
         let (of, seen) = back.map_or((flow, side), |back| direction([flow, back], side, half));
         observer.on_arrival(self.now, FlowId(of), seen, Arrival { size: packet.size, waited: packet.waited });
@@ -210,7 +210,7 @@ impl World {
                     Some(path) => observer.on_path_event(now, FlowId(of), seen, path, &event),
                 }
             }
-            // There is no application for it; generated media has no payload.
+            // No application takes the payload; generated media has none.
             Output::Payload { .. } => {}
         };
         let wake = match side {
@@ -259,7 +259,7 @@ impl World {
 
     fn set_timer(&mut self, flow: usize, side: Side, asked: Option<Time>) {
         let Some(Some(state)) = self.flows.get_mut(flow) else { return };
-        // Time does not go back, whatever an end requests.
+        // An end may request a time in the past, but time does not go back.
         let asked = asked.map(|at| at.max(self.now));
         if asked != std::mem::replace(&mut state.wakes[side as usize], asked) {
             self.events.set(state.timers[side as usize], asked);
@@ -276,7 +276,7 @@ impl World {
     }
 }
 
-/// Which of the two directions of media a role of the end at `side` of their session belongs to, and its side there.
+/// For a role of the end at `side` of a duplex session: the flow of its media, and the end's side in that flow.
 fn direction([there, back]: [usize; 2], side: Side, half: Half) -> (usize, Side) {
     match (side, half) {
         (Side::Near, Half::Sending) => (there, Side::Near),
@@ -294,7 +294,7 @@ fn path_id(place: usize) -> PathId {
 /// One turn of an end in simulated time: passes `input`, if any, to the end, passes on all its outputs, and returns its
 /// next wake-up.
 ///
-/// This is all that a [`World`] does with its ends. The end's clock is assumed to agree with the world's.
+/// This is all that a [`World`] does with its ends. The end's clock is assumed to agree with the simulation's clock.
 pub fn turn<E: Endpoint + ?Sized>(
     end: &mut E,
     now: Time,

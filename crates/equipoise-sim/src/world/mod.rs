@@ -26,7 +26,7 @@ use crate::packets::{PacketId, Packets};
 pub struct Stream {
     /// The times and size of its packets.
     pub source: Source<SimClock>,
-    /// The links that they pass, in order; at least one.
+    /// The links that the packets pass, in order; at least one.
     pub forward: Vec<LinkId>,
 }
 
@@ -51,13 +51,13 @@ pub enum FlowError {
         /// The flow's number.
         flow: usize,
     },
-    /// The measuring interval is zero, so the world would measure endlessly at one moment.
+    /// The measuring interval is zero, so the simulator would measure endlessly without time passing.
     #[error("bandwidth measured every {interval}; the time between two measurements must be above zero")]
     MeasuringInterval {
         /// The interval that was given.
         interval: Span,
     },
-    /// The simulation has started, and packets may be ahead of its time.
+    /// The simulation has started, and the network may be computed ahead of its time.
     #[error("the simulation has started; flows must be added before, with a later start if that is intended")]
     Running,
     /// The flows' paths form a ring of links without delay, in which no packet order is defined.
@@ -68,7 +68,7 @@ pub enum FlowError {
     },
 }
 
-/// Hosts, links, and future events.
+/// A simulation: hosts, links, and future events.
 ///
 /// Sessions are driven by events. The network between the ends has no events: a session's packet takes a minimum time
 /// to reach its peer, and the network can be computed that far ahead at once (a conservative window, Nicol 1993).
@@ -79,7 +79,7 @@ pub struct World {
     /// The time after the end of the current call of `run`.
     end: Time,
     running: bool,
-    /// How far beyond the known time of the sessions no unknown packet can arrive.
+    /// For how long after the known time of the sessions no unknown packet can arrive.
     look_ahead: Option<Span>,
     network: Network,
     /// `None` for a stream, and for the reverse media of the session before it.
@@ -218,11 +218,10 @@ impl World {
         self.now = self.now.max(until);
     }
 
-    /// Advances the network as far as possible, if no session acts before `next` except on packets that may still
-    /// arrive.
+    /// Advances the network as far as possible. No session acts before `next`, except on packets that may still arrive.
     fn advance(&mut self, next: Time, observer: &mut impl Observer) {
         let window = self.network.known() + self.look_ahead.unwrap_or(WINDOW).min(WINDOW);
-        // Packets that are not known yet arrive nowhere before the next known packet.
+        // No packet that is still unknown arrives anywhere before the next known packet.
         let to = self.network.next_known().unwrap_or(next).max(window).min(next);
         self.advance_to(to, observer);
     }

@@ -1,4 +1,4 @@
-//! Information that only a world with access to its links has, for comparators that show its value.
+//! Information that only the simulator has about its links: controllers with it show how much the information is worth.
 
 use equipoise::control::PathLoad;
 use equipoise::measure::{BandwidthEstimate, Measured};
@@ -9,14 +9,14 @@ use super::noise::WhiteNoise;
 use super::{EventKind, FlowError, FlowId, Observer, Side, Time, World};
 use crate::tcp::KnownBandwidth;
 
-/// Passes the exact bandwidth of its path to a flow's near end.
+/// Passes the exact bandwidth of a flow's path to its near end.
 ///
 /// The capacity is that of the forward link with the least available bandwidth over the last interval; the available
 /// bandwidth is what cross traffic left there.
 #[derive(Debug)]
 pub struct BandwidthOracle {
-    /// When measuring starts; the first result follows an interval later. It restarts after each timeout of the near
-    /// end, which discards the measurements (Kodama 2009, Sec. 2.2.2).
+    /// When measuring starts; the first result follows an interval later. Measuring restarts after each timeout of the
+    /// near end, which discards the measurements (Kodama 2009, Sec. 2.2.2).
     pub start: Time,
     /// Time between two measurements, which is also the period that each covers; above zero.
     pub interval: Span,
@@ -70,7 +70,7 @@ impl World {
         Ok(())
     }
 
-    /// Passes the bandwidth of its first path to the near end of `flow`, periodically.
+    /// Periodically passes the bandwidth of the first path of `flow` to its near end.
     ///
     /// # Errors
     /// [`FlowError`] for an unknown flow, an interval of zero, or if the simulation has started.
@@ -109,7 +109,7 @@ impl World {
     /// not yet known.
     pub(super) fn set_horizon(&mut self, observer: &mut impl Observer) {
         let looks = self.oracles.iter().filter_map(|oracle| match oracle {
-            // A request is sent when its end wakes up, or after an arrival later than that.
+            // An end sends a request when it wakes up, or after a later arrival.
             Oracle::Load(load) => self.flows[load.flow].as_ref()?.wakes[Side::Near as usize],
             Oracle::Bandwidth(bandwidth) => Some(bandwidth.next),
         });
@@ -147,7 +147,7 @@ impl World {
         self.set_horizon(observer);
     }
 
-    /// Passes the bandwidth of its path to a flow's near end.
+    /// Measures the bandwidth of a flow's path and passes it to the near end.
     pub(super) fn measure(&mut self, oracle: usize, observer: &mut impl Observer) {
         let now = self.now;
         self.advance_to(now, observer);

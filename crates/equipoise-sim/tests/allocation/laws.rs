@@ -1,4 +1,4 @@
-//! Per-packet laws do not allocate after their windows have been full.
+//! Controllers that get per-packet feedback do not allocate after their time windows have been full.
 
 use equipoise::control::{Ecn, Fate, Feedback, PacketFeedback, PacketReport, SentPacket, find};
 use equipoise::units::{Instant, SenderClock, Size, Span};

@@ -1,4 +1,4 @@
-//! A world whose paths have been full once uses no more memory, and no packet causes an allocation.
+//! A simulation whose paths have been full once uses no more memory, and no packet causes an allocation.
 
 mod laws;
 mod sessions;
@@ -18,7 +18,7 @@ use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, Str
 use equipoise_sim::tcp::{self, LossRecovery};
 use equipoise_sim::{Flow, FlowId, LinkId, Side, Stream, Time, World};
 
-/// Counts every allocation of each thread, and the bytes held: each test, and so each world, has its own thread.
+/// Counts every allocation of each thread, and the bytes held: each test, and so each simulation, has its own thread.
 struct Counting;
 
 thread_local! {
@@ -69,7 +69,7 @@ fn ends(ssrc: u32) -> (StreamConfig, Receiver) {
     (stream, Receiver::new(far).expect("a valid configuration"))
 }
 
-/// A session and background traffic, each with its own access links, which receive exactly what the ends sent.
+/// A session and background traffic, each with its own access links, which count exactly what the ends sent.
 struct Dumbbell {
     world: World,
     access: [LinkId; 3],
@@ -77,9 +77,9 @@ struct Dumbbell {
 }
 
 impl Dumbbell {
-    /// Background traffic floods the bottleneck for two seconds, so that everything has reached its maximum size. From
-    /// then on it overloads the bottleneck slightly, so that memory leaked by a drop would show, too. Most of the drops
-    /// occur after the warm-up, because otherwise its spare capacity would hide them.
+    /// Background traffic floods the bottleneck for two seconds, so that all buffers reach their maximum size. From
+    /// then on it overloads the bottleneck slightly, so that memory leaked by a drop would show, too. Most drops occur
+    /// after the warm-up, because spare capacity in the buffers would otherwise hide a leak.
     fn new() -> Self {
         let mut world = World::new();
         let access = [(); 3].map(|()| add_link(&mut world, mbps(1000), 1000));
@@ -140,7 +140,7 @@ fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {
     assert!(growth <= 0, "{growth} bytes more after 80 s than before them");
 }
 
-/// The first windows are larger than any later one and fill all buffers; later recoveries and timeouts find room.
+/// The first windows are larger than any later one and fill all buffers, so later recoveries and timeouts have room.
 #[test]
 fn warm_connections_allocate_nothing_and_do_not_grow() {
     let law = || tcp::Law::Window(Box::new(Reno::new(100.0)));
@@ -148,7 +148,7 @@ fn warm_connections_allocate_nothing_and_do_not_grow() {
     nothing_is_allocated(kinds.map(|recovery| (recovery, law())));
 }
 
-/// As above, with a controller that gets each packet.
+/// Connections with a controller that gets feedback on each packet allocate nothing, either.
 #[test]
 fn warm_connections_under_controllers_allocate_nothing_for_a_packet() {
     let law = || tcp::Law::Controller(Box::new(Windowed::new(Reno::new(100.0), SEGMENT)));
@@ -157,7 +157,7 @@ fn warm_connections_under_controllers_allocate_nothing_for_a_packet() {
 
 const SEGMENT: Size = Size::from_bytes(1500);
 
-/// Runs connections over one bottleneck until they are warm, and for 100 s more.
+/// Runs connections over one bottleneck until all buffers are full, and for 100 s more.
 fn nothing_is_allocated<const N: usize>(connections: [(LossRecovery, tcp::Law); N]) {
     let mut world = World::new();
     let (there, back) = (add_link(&mut world, mbps(10), 50), add_link(&mut world, mbps(10), 1000));

@@ -32,7 +32,7 @@ fn media_packets_are_sent_and_received_without_allocation() {
         sender.handle(Instant::from_nanos(now), Input::Timer);
         while let Some(output) = sender.poll() {
             let Output::Transmit { transmit, .. } = output else { continue };
-            // Compounds are sent every few seconds and may allocate; only media counts here.
+            // Compound RTCP packets are sent every few seconds and may allocate; only media counts here.
             if transmit.media == 0 {
                 continue;
             }
@@ -45,7 +45,7 @@ fn media_packets_are_sent_and_received_without_allocation() {
     }
     let during = ALLOCATIONS.get() - before;
     assert!(received > 11_900, "{received}");
-    // At most three compounds of the sender fall into the six seconds, each with one buffer.
+    // The sender sends at most three compound RTCP packets in the six seconds, each with one buffer.
     assert!(during <= 3, "{during} allocations for 6000 packets");
 }
 
@@ -62,7 +62,7 @@ fn so_are_those_of_paths_with_a_law_each_and_the_reports_on_their_packets() {
     over_two_paths(total, Some(Reporting { format: Format::CongestionFeedback, interval: Reporting::INTERVAL }));
 }
 
-/// A session of 8 Mbit/s in all, whose receiver's reports on packets come back at once.
+/// A session of 8 Mbit/s in total over two paths; the receiver's reports on packets reach the sender at once.
 fn over_two_paths(total: multipath::Total, reporting: Option<Reporting>) {
     let stream = StreamConfig::new(1, 96, Size::from_bytes(1000), "a");
     let base = SenderConfig::new(stream, Span::from_secs(3600), Instant::ZERO, 1);
@@ -157,6 +157,6 @@ fn adus_go_through_a_flow_pair_without_allocation() {
     }
     let (during, given, began) = (ALLOCATIONS.get() - before.0, given - before.1, began - before.2);
     assert!(given > 1000 && began >= 10, "{given} ADUs, {began} periods");
-    // Each period allocates one controller; compounds are sent every few seconds.
+    // Each period allocates one controller; compound RTCP packets are sent every few seconds.
     assert!(during <= began + 20, "{during} allocations for {given} ADUs in {began} periods");
 }

@@ -18,7 +18,7 @@ const BOTTLENECK: Rate = Rate::from_bps(10_000_000);
 /// The result of one connection over a bottleneck of 10 Mbit/s, a round trip of 40 ms, and a queue of 40 packets.
 #[derive(Debug)]
 struct Outcome {
-    /// Utilisation in the second half.
+    /// Utilisation of the bottleneck in the second half.
     utilisation: f64,
     stats: SenderStats,
 }
@@ -55,8 +55,8 @@ fn controller(controller: impl Controller + 'static) -> BoxedController {
 }
 
 /// Without delayed acknowledgements Reno's step is the same per segment and per acknowledgement. The remaining
-/// difference is recovery: TCP's ends when all data in flight is acknowledged, a controller's with the first packet
-/// sent after the loss.
+/// difference is recovery: TCP's recovery ends when all data in flight is acknowledged, a controller's recovery with
+/// the first packet sent after the loss.
 #[test]
 fn reno_as_a_controller_does_what_reno_does() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {
@@ -69,7 +69,8 @@ fn reno_as_a_controller_does_what_reno_does() {
     }
 }
 
-/// In bytes: one more packet per round trip, two thirds after a loss, at most once for the data in flight.
+/// AIMD in bytes: the window grows by one packet per round trip, and falls to two thirds after a loss, at most once for
+/// the data in flight.
 #[derive(Debug)]
 struct ByteAimd {
     window: f64,
@@ -120,7 +121,7 @@ impl Controller for ByteAimd {
     }
 }
 
-/// Two thirds of what path and queue hold, 33 and 40 segments, fill the path.
+/// The path holds 33 segments and the queue 40: two thirds of their sum still fill the path.
 #[test]
 fn a_controller_that_counts_bytes_fills_the_path() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {

@@ -15,7 +15,7 @@ fn config(ssrc: u32, peer: u32) -> DuplexConfig {
     DuplexConfig::new(sending, peer, Clocks::Known(ClockMap::SYNCHRONISED))
 }
 
-/// Packets sent at the near side and received at the far side of a flow, and reports applied.
+/// Numbers of packets sent at the near side and received at the far side of a flow, and of reports applied.
 type Seen = [u64; 3];
 
 #[test]

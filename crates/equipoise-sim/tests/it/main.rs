@@ -1,4 +1,4 @@
-//! Compares the simulated world with theory: conservation, M/D/1, determinism, the RTP loop, TCP.
+//! Compares the simulator with theory: conservation, M/D/1, determinism, the RTP loop, TCP.
 
 mod controller;
 mod duplex;

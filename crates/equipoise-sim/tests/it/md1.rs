@@ -10,7 +10,7 @@ use crate::support::{link, mbps, single};
 /// 99 % quantile, two-sided, of Student's t with 19 degrees of freedom.
 const T_19: f64 = 2.861;
 
-/// Half-width of the 99 % confidence interval of the mean of twenty runs, and that mean.
+/// The mean of twenty runs, and the half-width of its 99 % confidence interval.
 fn interval(runs: &Moments) -> (f64, f64) {
     assert_eq!(runs.count(), 20);
     let mean = runs.mean().expect("twenty runs");

@@ -1,4 +1,4 @@
-//! A session over several paths, run by the simulated world.
+//! A session over several paths in the simulator.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ impl Seen {
     }
 }
 
-/// A path with a rate and a delay forward, and 10 Mbit/s back.
+/// A path with the rate `rate` forward and 10 Mbit/s back, and the same delay in both directions.
 fn path(world: &mut World, rate: Schedule<Rate>, millis: i64) -> PathLinks {
     let mut add = |rate: Schedule<Rate>| {
         let (propagation_delay, queue) = (Span::from_millis(millis), QueueLimit::Packets(200));
@@ -71,7 +71,7 @@ fn path(world: &mut World, rate: Schedule<Rate>, millis: i64) -> PathLinks {
 
 fn session(total: BoxedController, (name, given): (&str, &[(&str, &str)]), paths: Vec<PathLinks>) -> Flow {
     let stream = StreamConfig::new(7, 96, PACKET, "near@test");
-    // The test needs the overload.
+    // The test needs the overload, which circuit breakers would end.
     let base = SenderConfig::new(stream, Span::from_millis(500), Instant::ZERO, 1);
     let config = SenderConfig { circuit_breakers: false, ..base };
     let entry = scheduler::find(name).expect("in the catalogue");
@@ -122,7 +122,7 @@ fn a_total_above_the_better_paths_capacity_is_carried_by_both() {
     let ap = run(constant(2.4), ("ap", &[]), steady(), 100);
     assert!((ap.goodput(&[0, 1], 30, 100) - 2.4).abs() < 0.03, "{}", ap.goodput(&[0, 1], 30, 100));
     let single = run(constant(2.4), ("single", &[("path", "0")]), steady(), 100);
-    // What cross traffic leaves of 3 Mbit/s, plus what it loses to smaller packets at a full queue.
+    // The 2 Mbit/s that cross traffic leaves, plus the part that it loses to smaller packets at a full queue.
     assert!((1.9..2.3).contains(&single.goodput(&[0, 1], 30, 100)), "{}", single.goodput(&[0, 1], 30, 100));
     let (ap, single) = (ap.mean_delay_ms(30.0), single.mean_delay_ms(30.0));
     assert!(ap < 40.0 && single > 200.0, "{ap} ms, and {single} ms with a full queue of 200 packets");
@@ -136,7 +136,7 @@ fn a_path_that_is_dead_for_ten_seconds_costs_a_moment() {
     let seen = run(constant(1.5), ("ap", &[]), rates, 70);
     let on = |path, from, to| Seen::sum(&seen.sent, &[path], from, to);
     assert!(on(1, 25, 30) > 50.0, "it was used before");
-    // Three intervals of 0.5 s without a report, and one more to detect that.
+    // Three intervals of 0.5 s without a report, and one more interval to detect this.
     assert!(on(1, 33, 40) < 1.0, "and is not, from 2.5 s after its death");
     assert!((on(0, 33, 40) - 7.0 * 375.0).abs() <= 4.0, "the other carries all");
     assert!(on(1, 40, 45) > 0.0, "it is used again within 5 s of its return");
@@ -158,7 +158,7 @@ fn a_path_that_is_taken_away_for_ten_seconds_costs_what_was_under_way() {
     assert!(lost.abs() < 20.0, "{lost}: nothing but what is in flight at the ends of the seconds");
 }
 
-/// The application wants 5 Mbit/s; the paths together carry 3.
+/// The application wants 5 Mbit/s; the paths together carry 3 Mbit/s.
 #[test]
 fn the_total_is_held_to_a_target_where_the_paths_cannot_carry_more() {
     let entry = find("ap").expect("in the catalogue");

@@ -1,4 +1,4 @@
-//! Any network: however far the world looks ahead, packets have the same results as at their own time.
+//! If a test fails, the results of a network depend on how far the simulator computes ahead.
 
 use equipoise::units::{Schedule, Share, Size, Span};
 use equipoise_path::link::{
@@ -17,7 +17,7 @@ type Way = Vec<usize>;
 
 #[derive(Clone, Debug)]
 enum Guest {
-    /// Reacts to every acknowledgement.
+    /// A connection, which reacts to every acknowledgement.
     Tcp(Way, Way),
     Session(Way, Way),
     Stream(Way),
@@ -94,7 +94,7 @@ fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// The world's own assertion that no session sends before the known time holds, too.
+    /// The run also checks the simulator's own assertion that no session sends before the known time.
     #[test]
     fn a_network_runs_the_same_in_one_go_and_in_many_steps(
         links in proptest::collection::vec(any_link(), 4),
@@ -111,7 +111,8 @@ proptest! {
     }
 }
 
-/// A session that sends directly into the middle of another's route does not cause decisions on unknown packets.
+/// If it fails, links process packets before all earlier ones are known: a session sends directly into the middle of
+/// another session's route.
 #[test]
 fn guests_in_the_middle_of_a_way_are_waited_for() {
     let config = |delay| PipeConfig {
@@ -125,8 +126,8 @@ fn guests_in_the_middle_of_a_way_are_waited_for() {
     assert_eq!(run(&links, &guests, 1), run(&links, &guests, 300));
 }
 
-/// A ring with very little delay that only streams enter, next to sessions whose packets must be waited for, and a ring
-/// that these sessions enter.
+/// A ring of links with very little delay: in the first case only streams enter it, and sessions use other links; in
+/// the second case these sessions enter it, too.
 #[test]
 fn a_ring_with_hardly_any_delay_takes_a_round_for_a_packet_and_not_for_a_nanosecond() {
     let config = |delay: i64, by: i64| PipeConfig {

@@ -72,8 +72,8 @@ fn flow(parts: PairParts, there: LinkId, back: LinkId) -> Flow {
     Flow::new(near, far, vec![there], vec![back])
 }
 
-/// Alone it finds TCP's rate, which is that of the link. The queue holds all that TCP's window allows, so the network
-/// loses nothing; then nothing is missing, on either transport.
+/// Without competing traffic, the flow pair finds TCP's rate, which is that of the link. The queue holds the whole TCP
+/// window, so no packet is dropped; then no ADU may be missing, on either transport.
 #[test]
 fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let mut world = World::new();
@@ -92,7 +92,7 @@ fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     assert!(log.given.iter().all(|given| *given > 500) && log.given.iter().sum::<u64>() > 2400, "{:?}", log.given);
 }
 
-/// With one competing TCP flow it runs at about half of the link.
+/// With one competing TCP flow, the flow pair gets about half of the link.
 #[test]
 fn beside_tcp_it_runs_at_about_the_rate_of_tcp() {
     let mut world = World::new();
@@ -113,7 +113,7 @@ fn beside_tcp_it_runs_at_about_the_rate_of_tcp() {
     assert!(near.tcp().stats().acknowledged <= far.tcp().next());
 }
 
-/// The same world yields the same events.
+/// If it fails, two runs of the same simulation have different events.
 #[test]
 fn a_run_is_a_function_of_its_world() {
     let run = || {

@@ -1,4 +1,4 @@
-//! The RTP session, run by the simulated world.
+//! The RTP session in the simulator.
 
 use equipoise::control::PathLoad;
 use equipoise::units::Schedule;
@@ -36,7 +36,7 @@ fn reports_are_asked_for_answered_and_applied_over_the_links() {
     assert_eq!(ended, 2, "the goodbye ends both sides");
 }
 
-/// The load written by the world is that of the most loaded link on the route, background and media together.
+/// The simulator writes the load of the most loaded link on the route, by background traffic and media together.
 #[test]
 fn the_path_load_is_written_at_each_request() {
     let mut world = World::new();
@@ -65,8 +65,8 @@ fn a_path_over_a_foreign_link_is_refused() {
     assert_eq!(refused.err(), Some(FlowError::UnknownLink { link: 0, links: 0 }));
 }
 
-/// Packets may be ahead of the current time on links that only their own paths feed; a new flow would have to enter
-/// between them.
+/// Links that only their own paths feed may be computed ahead of the current time; packets of a new flow would then
+/// come too late.
 #[test]
 fn a_flow_that_comes_after_time_has_passed_is_refused() {
     let mut world = World::new();

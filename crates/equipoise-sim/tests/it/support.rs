@@ -1,4 +1,4 @@
-//! Small worlds and observations in them.
+//! Small simulations, and observations of their events.
 
 use equipoise::control::{BoxedController, Cbr};
 use equipoise::measure::{ClockMap, Moments};
@@ -69,7 +69,7 @@ impl Observer for Seen {
     }
 }
 
-/// A world with one link and one stream over it, run for `secs`.
+/// A simulation with one link and one stream over it, run for `secs` seconds.
 pub(crate) fn single(traffic: Traffic, rate: Schedule<Rate>, link: LinkConfig, seed: u64, secs: f64) -> (Seen, World) {
     let mut world = World::new();
     let only = world.add_link(link).expect("a valid link");

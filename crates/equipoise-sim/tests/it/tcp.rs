@@ -14,7 +14,7 @@ use crate::support::{Seen, at, constant, link, mbps, stream};
 
 const BOTH: [LossRecovery; 2] = [LossRecovery::NewReno, LossRecovery::Sack];
 const SEGMENT: Size = Size::from_bytes(1500);
-/// Data in a segment.
+/// Bytes of data in a segment.
 const PAYLOAD: u64 = 1460;
 
 pub(crate) fn bulk(recovery: LossRecovery) -> SenderConfig {
@@ -75,7 +75,7 @@ impl Dumbbell {
     }
 }
 
-/// Every segment sent was received or dropped, when nothing is in flight any more.
+/// Every segment sent was received or dropped, once no segment is in flight.
 #[test]
 fn segments_are_conserved() {
     for recovery in BOTH {
@@ -92,7 +92,7 @@ fn segments_are_conserved() {
             let sent: u64 = (0..2).map(|flow| dumbbell.stats(flow).sent).sum();
             let received: u64 = (0..2).map(|flow| dumbbell.receiver(flow).received().0).sum();
             assert_eq!(sent, link.left + link.dropped(), "{recovery:?} at {secs} s");
-            // 20 ms at 5 Mbit/s, the queue, and one in transmission.
+            // Segments on a path of 20 ms at 5 Mbit/s, in the queue, and in transmission.
             let under_way = link.left - received;
             assert!(if over { under_way == 0 } else { under_way <= 9 + 15 + 1 }, "{under_way} at {secs} s");
             for flow in 0..2 {
@@ -105,8 +105,8 @@ fn segments_are_conserved() {
     }
 }
 
-/// Halving a window of twice the bandwidth-delay product leaves exactly what fills the link; halving a window of one
-/// product leaves three quarters of it on average.
+/// Halving a window of twice the bandwidth-delay product still fills the link exactly. Halving a window of one product
+/// leaves a utilisation of three quarters on average.
 #[test]
 fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
     for recovery in BOTH {
@@ -117,7 +117,7 @@ fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
         assert!(utilisation > 0.98, "{recovery:?}: {utilisation}, {:?}", full.stats(0));
         assert!(full.delivered(0) / 100.0 > 0.97 * 10e6 * PAYLOAD as f64 / 1500.0);
 
-        // Room for the two segments that each acknowledgement releases, and the one by which the window grows.
+        // Room for the two segments that each acknowledgement releases, and for the segment by which the window grows.
         let mut bare = Dumbbell::new(mbps(10.0), 48, 3, [bulk(recovery)]);
         bare.run(100.0);
         let utilisation = bare.link().usage.utilisation.expect("time has passed");
@@ -128,8 +128,8 @@ fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
 /// Between losses the window grows from half to full.
 #[test]
 fn the_saw_tooth_has_the_period_of_its_height() {
-    // 80 segments at the top, 40 at the bottom: 40 increases of two round trips each, because every second segment is
-    // acknowledged. The mean round trip is that of a mean window of 60: 72 ms.
+    // The window is 80 segments at the top and 40 at the bottom: 40 increases of two round trips each, because every
+    // second segment is acknowledged. The mean round trip is that of a mean window of 60: 72 ms.
     let mut dumbbell = Dumbbell::new(mbps(10.0), 48, 40, [bulk(LossRecovery::Sack)]);
     dumbbell.run(50.0);
     let before = dumbbell.stats(0).recoveries;
@@ -198,7 +198,7 @@ fn tcp_takes_what_session_and_background_leave() {
     assert!(state.contains("timeouts: 0"), "{state}");
 }
 
-/// The same bytes twice, and in any number of steps.
+/// Two runs have the same events, and so has a run in many steps.
 #[test]
 fn the_same_world_gives_the_same_connection() {
     let (once, twice, often) = (together(1), together(1), together(700));
@@ -230,11 +230,11 @@ fn a_short_transfer_takes_the_round_trips_of_slow_start() {
     assert_eq!(far.delivered(), Size::from_bytes(100 * PAYLOAD));
 }
 
-/// If the oracle ignored timeouts, a measurement from before one could end slow start at once.
+/// If the oracle ignored timeouts, a measurement from before a timeout could end the following slow start at once.
 #[test]
 fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
     let mut world = World::new();
-    // Half a second without a link: the timer expires once.
+    // The link has rate zero for half a second: the timer expires once.
     let rates =
         Schedule::new(mbps(10.0), vec![(Span::from_secs(3), Rate::ZERO), (Span::from_millis(3500), mbps(10.0))]);
     let (there, back) = (

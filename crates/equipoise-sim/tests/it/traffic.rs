@@ -96,8 +96,8 @@ fn the_same_seed_gives_the_same_events_and_another_seed_others() {
     assert!(log(1) != log(2), "two seeds give the same run");
 }
 
-/// A session over three links and a stream over the middle one, run in `steps`. With `apart`, the outer links have
-/// other nominal users, which send nothing.
+/// A session over three links and a stream over the last two, run in `steps`. With `apart`, the last two links have a
+/// further stream each, which sends nothing.
 fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
     let mut world = World::new();
     let mut add = |rate: f64| world.add_link(link(Schedule::constant(mbps(rate)), 20)).expect("valid");
@@ -119,7 +119,7 @@ fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
     (seen, stats)
 }
 
-/// A world run at once and in many small steps is the same world, including its counters.
+/// A simulation run at once and in many small steps has the same events and counters.
 #[test]
 fn pausing_changes_nothing() {
     let (once, often) = (chain(1, false), chain(700, false));
@@ -128,7 +128,7 @@ fn pausing_changes_nothing() {
     assert_eq!(once.1, often.1);
 }
 
-/// Packets passed to the next link ahead of time have the same results as at their own time.
+/// If it fails, the result depends on whether packets are passed to the next link ahead of time.
 #[test]
 fn going_ahead_changes_nothing() {
     let (ahead, apart) = (chain(1, false), chain(1, true));
@@ -136,7 +136,7 @@ fn going_ahead_changes_nothing() {
     assert_eq!(ahead.1, apart.1);
 }
 
-/// Compares the world with the bare recursion over the merged departures of the same two sources.
+/// Compares the simulator with the bare recursion over the merged departures of the same two sources.
 #[test]
 fn delays_over_three_links_are_those_of_the_recursion() {
     let sources = || {

@@ -1,4 +1,4 @@
-//! Waiting times in queues, compared with closed forms: nothing else on a path counts.
+//! Waiting times in queues, compared with closed forms: no other delay on a path counts.
 
 use equipoise::control::ap::md1;
 use equipoise::measure::Moments;
@@ -62,7 +62,7 @@ fn waits_on_two_links_add() {
     }
 }
 
-/// Half the capacity at even distances: no packet ever waits, whatever happens after the queue.
+/// Evenly spaced packets at half the capacity: no packet ever waits, whatever happens after the queue.
 #[test]
 fn jitter_propagation_and_transmission_are_no_wait() {
     for jitter in [Jitter::None, Jitter::Uniform(Span::from_millis(4)), Jitter::HalfNormal(Span::from_millis(5))] {
@@ -72,7 +72,7 @@ fn jitter_propagation_and_transmission_are_no_wait() {
     }
 }
 
-/// A managed queue that never has to act is drop-tail.
+/// A managed queue whose target is never exceeded behaves like drop-tail.
 #[test]
 fn a_managed_queue_tells_the_waits_of_drop_tail() {
     let target = Span::from_secs(100);
@@ -114,7 +114,7 @@ fn a_session_over_a_narrow_link_waits_as_a_stream_does() {
     let mut waits = Waits::default();
     world.run(at(10.0), &mut waits);
     let (count, whole) = (waits.far.len(), PACKET.as_bits() as f64 / 8e6);
-    // Waiting packets wait after a report request, which is short.
+    // Packets wait only after a report request, which is short.
     let waited = waits.far.iter().filter(|wait| **wait > Span::ZERO);
     assert!(count > 4900 && waits.back > 5 && waited.clone().count() < count / 100);
     assert!(waited.clone().all(|wait| wait.as_secs_f64() < whole), "less than a packet's time");

@@ -4,8 +4,8 @@ use crate::units::{Instant, Rate, SenderClock, Span};
 /// Additive increase, multiplicative decrease on the mean one-way delay.
 ///
 /// Source: Waki 2013, Eq. 17: `a + A` while the mean delay is below the target, `B a` otherwise. Readings: the rate
-/// starts at its lower limit. It is kept if an interval has too few samples. Missing reports halve it, because the
-/// report exchange is that of AP.
+/// starts at its lower limit. It is kept if an interval has too few samples. Missing reports halve it, because reports
+/// are exchanged as for AP.
 #[derive(Clone, Debug)]
 pub struct Aimd {
     target: Span,

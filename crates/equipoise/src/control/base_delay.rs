@@ -71,7 +71,7 @@ mod tests {
         }
     }
 
-    /// Without this, a sender sees a queue for the rest of the session after a change to a longer route.
+    /// If it fails, a sender sees a queue for the rest of the session after a change to a longer route.
     #[test]
     fn a_longer_route_is_followed_after_ten_minutes_and_no_sooner() {
         let mut base = BaseDelay::new();

@@ -1,4 +1,4 @@
-//! A path to test laws that use per-packet feedback: a first-come queue in front of a link.
+//! A simulated path, to test laws that use per-packet feedback: a FIFO queue in front of a link.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -31,7 +31,7 @@ pub(super) struct Bottleneck {
     pub(super) wanted_bps: f64,
 }
 
-/// What was observed in a tenth of a second.
+/// An observation, made every tenth of a second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     /// Time since the start, in s.

@@ -2,10 +2,10 @@ use crate::units::Rate;
 
 /// The rate at which a path was last found full, and how far beyond it a law may go at the next report.
 ///
-/// A path without cross traffic reveals its capacity only when it is exceeded: below it the delay is constant, above it
-/// the delay grows without bound. What can be measured is the rate delivered while the path was full. Below that rate a
-/// law may take large steps, and near it small steps. Well beyond it the steps grow as long as no congestion shows,
-/// because the capacity has then increased. Ours.
+/// A path without cross traffic reveals its capacity only when the rate exceeds the capacity: below it the delay is
+/// constant, above it the delay grows without bound. What can be measured is the rate delivered while the path was
+/// full. Below that rate a law may take large steps, and near it small steps. Well beyond it the steps grow as long as
+/// no congestion shows, because the capacity has then increased. This method is our own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     full_bps: Option<f64>,
@@ -17,17 +17,18 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// A rate between these two shares of the ceiling is near it.
+    /// A rate between these two shares of the ceiling is near the ceiling.
     const NEAR: f64 = 0.95;
     const BEYOND: f64 = 1.05;
     /// The ceiling falls to no less than this share of its previous value.
     const KEPT: f64 = 0.7;
-    /// Size of a step near the ceiling, as a share of the rate. Each further step beyond it is twice as large.
+    /// Size of a step near the ceiling, as a share of the rate. Each further step beyond the ceiling is twice as large.
     const STEP: f64 = 0.01;
-    /// How often the step is doubled: up to 32 %. That doubles the rate within three reports and overshoots little.
+    /// Maximum number of times that the step is doubled: to 32 %. This step doubles the rate within three reports and
+    /// overshoots little.
     const LARGEST: i32 = 5;
 
-    /// Records that the path was full at a sending rate of `sent_bps`, and that it delivered `delivered` of that.
+    /// Records that the path was full at a sending rate of `sent_bps`, and that it delivered `delivered` of this rate.
     pub fn on_full(&mut self, delivered: Option<Rate>, sent_bps: f64) {
         let full = delivered.map_or(sent_bps, |rate| rate.as_bps_f64().min(sent_bps));
         // The delivered rate is less than the capacity if the path was full only part of the time, or full of cross
@@ -64,7 +65,8 @@ impl Ceiling {
 mod tests {
     use super::*;
 
-    /// If it fails, a law oscillates through a full queue forever: it doubles its rate where that failed before.
+    /// If it fails, a law fills the queue again and again: it doubles its rate at the point at which this failed
+    /// before.
     #[test]
     fn strides_end_below_the_rate_at_which_the_path_was_full_and_steps_lead_beyond() {
         let mut ceiling = Ceiling::default();

@@ -46,8 +46,8 @@ pub trait Controller: Send + Sync + fmt::Debug {
     /// A burst of packets above the allowed rate that the algorithm requests, to find out whether the path has that
     /// capacity.
     ///
-    /// A session need not send probes; [`SentPacket::probe`] marks the packets of those that it sends. The request
-    /// stands until the requested number of packets and bytes was sent, or until the algorithm withdraws it.
+    /// A session need not send probes; if it does, [`SentPacket::probe`] marks their packets. The request stands until
+    /// the requested number of packets and bytes was sent, or until the algorithm withdraws it.
     fn wanted_probe(&self) -> Option<Probe> {
         None
     }
@@ -57,8 +57,8 @@ pub trait Controller: Send + Sync + fmt::Debug {
         Rate::from_bps(1_000)
     }
 
-    /// Whether the session limits the rate to twice what provably arrived. A fixed rate, and a law that must run as
-    /// printed, return `false`: only the circuit breakers limit them.
+    /// Whether the session limits the rate to twice the rate that provably arrived. A fixed rate, and a law that must
+    /// run as printed in its paper, return `false`: only the circuit breakers limit them.
     fn is_held_to_proof(&self) -> bool {
         true
     }
@@ -210,12 +210,12 @@ pub struct IntervalSummary {
     /// The application sent less than the rate allowed, or the session limited it further. A short delay then says
     /// nothing about a higher rate.
     pub app_limited: bool,
-    /// Packets into the network and out of the receiver's playout buffer.
+    /// Rates of the packets that entered the network and left the receiver's playout buffer.
     pub playout: Option<PlayoutSummary>,
 }
 
 impl IntervalSummary {
-    /// A summary with nothing measured.
+    /// A summary without any measurement.
     pub const fn unmeasured() -> Self {
         Self {
             delay: None,
@@ -379,7 +379,7 @@ impl Probe {
     }
 }
 
-/// How fast a session may send, and how much data may be in flight. The algorithm does not limit what is `None`.
+/// How fast a session may send, and how much data may be in flight. A field that is `None` sets no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Allowance {
@@ -460,7 +460,7 @@ impl Needs {
     /// Checks that a session which provides `provided` meets these needs.
     ///
     /// # Errors
-    /// [`UnmetNeeds`] with what is missing.
+    /// [`UnmetNeeds`] with the missing needs.
     pub const fn met_by(self, provided: Self) -> Result<(), UnmetNeeds> {
         let missing = Self(self.0 & !provided.0);
         if missing.0 == 0 { Ok(()) } else { Err(UnmetNeeds { missing, provided }) }
@@ -481,13 +481,13 @@ impl fmt::Display for Needs {
     }
 }
 
-/// An algorithm needs what its session does not provide.
+/// The session does not meet all needs of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the controller needs {missing}; this session provides {provided}")]
 pub struct UnmetNeeds {
-    /// What is missing.
+    /// The needs that the session does not meet.
     pub missing: Needs,
-    /// What the session provides.
+    /// Everything that the session provides.
     pub provided: Needs,
 }
 
@@ -502,8 +502,8 @@ pub struct Snapshot {
     pub response: Option<f64>,
 }
 
-/// A law's estimates of its path at a decision, for reports. In single precision, because every session event reserves
-/// room for them.
+/// A law's estimates of its path at a decision, for reports. They have single precision, because every session event
+/// reserves memory for them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beliefs {
     /// How the law uses the estimates.
@@ -527,7 +527,7 @@ pub struct Beliefs {
 pub enum Mode {
     /// The queueing delay is held at its target.
     Delay,
-    /// Another flow fills the queue and reacts to loss only: the rate is TCP's.
+    /// Another flow fills the queue and reacts to loss only: the rate is set as TCP would set it.
     Rival,
     /// A policer drops packets above a certain rate: the rate is kept below it.
     Policed,
@@ -566,7 +566,7 @@ pub enum Reason {
     Ceiling,
     /// The rate was kept: the effect of its last change cannot show in feedback yet.
     TooSoon,
-    /// The session limited the rate to twice what provably arrived.
+    /// The session limited the rate to twice the rate that provably arrived.
     Unproved,
     /// A circuit breaker limits the rate (RFC 8083, Sec. 4).
     CircuitBreaker,
@@ -574,9 +574,9 @@ pub enum Reason {
     RateLimit,
     /// The rate was not raised: the application does not use the current rate.
     AppLimited,
-    /// The rate was kept: too few or invalid samples.
+    /// The rate was kept: there were too few samples, or they were invalid.
     NoStatistics,
-    /// The delay did not vary, so the law has no step.
+    /// The delay did not vary, so the law yields no step.
     NoVariance,
     /// Three consecutive reports did not arrive: the rate was halved.
     ReportsMissing,

@@ -185,7 +185,7 @@ mod tests {
         Rate::from_bps(kbit_s * 1000)
     }
 
-    /// 512-byte packets, 1.2 Mbit/s, 12 ms, an adaptation point every 3 s.
+    /// A controller for packets of 512 bytes, with an adaptation point every 3 s.
     fn controller(increase: Increase) -> Lda {
         let config = LdaConfig {
             initial_rate: kbit(600),
@@ -209,7 +209,8 @@ mod tests {
         lda.rate.as_bps_f64() / 1e3
     }
 
-    /// The golden values: AIR 5 kbit/s and 605 kbit/s; then 2 % of loss reduces 600 kbit/s to 564 kbit/s.
+    /// Golden values: an AIR of 5 kbit/s raises 600 kbit/s to 605 kbit/s, and a loss of 2 % reduces 600 kbit/s to 564
+    /// kbit/s.
     #[test]
     fn one_step_up_and_one_down_are_those_of_the_paper() {
         let mut lda = controller(Increase::Shrinking);
@@ -220,7 +221,7 @@ mod tests {
         assert!((lda.increase_bps - 10_000.0).abs() < 1e-9, "loss sets it back");
     }
 
-    /// LDAF adds `AIR_0 (1 - r/b)` each time. LDA multiplies its increase by that share again and again.
+    /// LDAF adds `AIR_0 (1 - r/b)` each time. LDA multiplies its last increase by `1 - r/b` each time.
     #[test]
     fn the_increase_of_lda_dies_out_and_that_of_ldaf_does_not() {
         let [lda, ldaf] = [Increase::Shrinking, Increase::Fixed].map(|increase| {

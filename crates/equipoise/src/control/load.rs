@@ -1,11 +1,11 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Offered load at a flow's bottleneck as a share of its capacity (Waki 2013, Sec. 6.1.2). The world writes this cell
-/// and one controller reads it.
+/// Offered load at a flow's bottleneck as a share of its capacity (Waki 2013, Sec. 6.1.2). A simulation writes this
+/// cell, and one controller reads it.
 ///
-/// Only a world that sees its own links knows this load; no real sender can. It serves a comparator that shows what a
-/// sender could gain from knowing it. It is not part of a session's feedback to its controller.
+/// Only a simulation knows this load; no real sender can. A controller for comparison uses it, to show what a sender
+/// could gain from this knowledge. The load is not part of a session's feedback to its controller.
 #[derive(Clone, Debug)]
 pub struct PathLoad(Arc<AtomicU64>);
 
@@ -26,7 +26,7 @@ impl PathLoad {
         }
     }
 
-    /// The load; `None` until the world has written it.
+    /// The load; `None` until the simulation has written it.
     pub fn get(&self) -> Option<f64> {
         let load = f64::from_bits(self.0.load(Ordering::Relaxed));
         (!load.is_nan()).then_some(load)

@@ -1,17 +1,17 @@
 use super::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// The rate adaptation protocol (RAP): one more packet per round trip after each round trip, and half the rate after a
-/// loss.
+/// The rate adaptation protocol (RAP): each round trip adds one packet per round trip to the rate, and a loss halves
+/// the rate.
 ///
 /// Source: Rejaie 1999, Sec. III: without loss, `IPG ← IPG C / (IPG + C)` once per smoothed round-trip time C, which
 /// adds `packet / C` to the rate. A loss doubles the inter-packet gap IPG; further losses count as the same event until
 /// the effect of the new gap can show. RAP's fine-grain adaptation is left out.
 ///
 /// Readings: reports summarise the acknowledgements, so a step covers the time since the last report, counted in round
-/// trips. A report with loss is one event; another one within a round trip belongs to the same event. The paper's RAP
-/// acts once per round trip, so this one reacts later if reports are further apart than that. Three consecutive report
-/// intervals without a report halve the rate.
+/// trips. A report with loss is one event; another report with loss within a round trip belongs to the same event. The
+/// paper's RAP acts once per round trip, so this implementation reacts later if reports are further apart. Three
+/// consecutive report intervals without a report halve the rate.
 #[derive(Clone, Debug)]
 pub struct Rap {
     limits: RateLimits,
@@ -25,8 +25,8 @@ pub struct Rap {
 
 /// Weight of a new round trip (RFC 6298, Sec. 2.3, which Rejaie 1999, Sec. III adopts).
 const NEW_ROUND_TRIP: f64 = 1.0 / 8.0;
-/// Maximum number of round trips that one report counts for. Ours: a report after a long silence says little about the
-/// time before it.
+/// Maximum number of round trips that one report counts for. Our choice: a report after a long silence says little
+/// about the time before it.
 const MOST_STEPS: f64 = 100.0;
 
 impl Rap {
@@ -121,7 +121,7 @@ mod tests {
         rap.rate.as_bps() / 1000
     }
 
-    /// 8000 bits every 100 ms are 80 kbit/s. In gaps: 80 ms at 100 kbit/s become 80 * 100 / 180 = 44.4 ms, 180 kbit/s.
+    /// 8000 bits every 100 ms are 80 kbit/s. As gaps: 80 ms (100 kbit/s) becomes 80 * 100 / 180 = 44.4 ms (180 kbit/s).
     #[test]
     fn a_round_trip_without_loss_adds_a_packet_to_each() {
         let mut rap = rap();
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!([1000, 1050, 1100].map(|millis| report(&mut rap, millis, 0.1)), [450, 450, 225]);
     }
 
-    /// In its steady state the rate goes up and down between W and 2 W packets a round trip, as TCP's window does.
+    /// If it fails, the rate changes although no round-trip time is known, from which a step could be calculated.
     #[test]
     fn without_a_round_trip_the_rate_is_kept() {
         let mut rap = rap();

@@ -5,7 +5,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// TCP-friendly rate control: the rate of TCP's throughput equation at the observed loss event rate.
 ///
 /// Source: RFC 5348, Sec. 3.1 for the equation, Sec. 4.3 for the rate, Sec. 5.2 to 5.4 for loss events and their mean
-/// interval, Sec. 6.3.1 for the first of them. An ECN mark counts as a loss event, like a loss (Sec. 5.1).
+/// interval, Sec. 6.3.1 for the first interval. An ECN mark counts as a loss event, like a loss (Sec. 5.1).
 ///
 /// Readings: loss events are found at the sender, from reports (RFC 5348, Sec. 8.3 allows the sender to): a report with
 /// loss is one event, unless the last event began within a round trip. An event is assumed to lie in the middle of its
@@ -26,7 +26,7 @@ pub struct Tfrc {
 
 /// Weight of the old round trip (RFC 5348, Sec. 4.3).
 const OLD_ROUND_TRIP: f64 = 0.9;
-/// The longest loss interval considered in the search for the first interval, in packets. Ours.
+/// The longest loss interval considered in the search for the first interval, in packets. Our choice.
 const LONGEST_INTERVAL: f64 = 1e9;
 
 /// TCP's throughput in bit/s at a loss event rate p, 0 to 1 (RFC 5348, Sec. 3.1).
@@ -77,12 +77,12 @@ impl Tfrc {
         self.intervals.grow(packets / 2.0);
     }
 
-    /// The loss interval in packets at which the equation yields `bps`. The rate falls as the loss event rate, its
-    /// inverse, grows.
+    /// The loss interval in packets at which the equation yields `bps`. The rate falls as the loss event rate, the
+    /// inverse of the interval, grows.
     fn interval_at(&self, bps: f64) -> f64 {
         let (Some(round_trip_s), packet_bits) = (self.round_trip_s, self.packet.as_bits() as f64) else { return 1.0 };
         let (mut low, mut high) = (1.0, LONGEST_INTERVAL);
-        // 60 bisections reach the precision of the number.
+        // 60 bisections reach the precision of an `f64`.
         for _ in 0..60 {
             let middle = libm::sqrt(low * high);
             let enough = throughput(packet_bits, round_trip_s, 1.0 / middle) >= bps;
@@ -178,8 +178,8 @@ mod tests {
         tfrc.rate.as_bps()
     }
 
-    /// For small p the equation is Mathis' 1/sqrt(2p/3) packets a round trip; at p = 1 % retransmission timeouts take
-    /// 4 * 3 sqrt(3/800) * 0.01 * 1.0032 / sqrt(2/300) = 9.0 % of that time, by hand.
+    /// For small p the equation is Mathis' formula, 1/sqrt(2p/3) packets per round trip. At p = 1 %, by hand,
+    /// retransmission timeouts add 4 * 3 sqrt(3/800) * 0.01 * 1.0032 / sqrt(2/300) = 9.0 % to the time per packet.
     #[test]
     fn the_equation_is_that_of_tcp() {
         let mathis = |p: f64| 8000.0 / (0.1 * (2.0 * p / 3.0).sqrt());
@@ -206,7 +206,7 @@ mod tests {
         assert!(tfrc.loss_event_rate().is_some_and(|rate| rate > 0.0));
     }
 
-    /// A loss every hundred packets is a loss event rate of 1 %, independent of losses before the ninth last.
+    /// A loss every hundred packets is a loss event rate of 1 %. Losses before the ninth last do not count.
     #[test]
     fn equal_intervals_give_their_inverse() {
         let mut tfrc = tfrc();
@@ -217,7 +217,7 @@ mod tests {
             report(&mut tfrc, now, 100, 0.01);
         }
         assert!((tfrc.loss_event_rate().expect("losses") - 0.01).abs() < 1e-9);
-        // A long interval without loss counts at once, as one of eight.
+        // A long interval without loss counts at once, as the newest of eight intervals.
         (0..5).for_each(|_| {
             now += 100;
             report(&mut tfrc, now, 100, 0.0);
@@ -230,11 +230,11 @@ mod tests {
     fn slow_start_doubles_what_comes_through_until_the_first_loss_halves_it() {
         let mut tfrc = tfrc();
         report(&mut tfrc, 0, 0, 0.0);
-        // 2 packets in 100 ms are 160 kbit/s: four times the start rate.
+        // 2 packets in 100 ms are 160 kbit/s: far above the start rate of 10 kbit/s.
         let rates = [100, 200, 300].map(|millis| report(&mut tfrc, millis, 2, 0.0));
         assert_eq!(rates, [20_000, 40_000, 80_000]);
         let after = report(&mut tfrc, 400, 20, 0.05);
-        // 19 of 20 packets arrived.
+        // 19 of 20 packets arrived, 1520 kbit/s; the first loss leaves half of that.
         assert!(after.abs_diff(760_000) < 10_000, "{after}");
     }
 }

@@ -38,29 +38,29 @@ impl TqLaw {
 /// The configuration of a [`Tq`].
 #[derive(Clone, Copy, Debug)]
 pub struct TqConfig {
-    /// The law.
+    /// The control law.
     pub law: TqLaw,
     /// How the traffic accumulation f is estimated.
     pub accumulation: TrafficAccumulation,
-    /// Lowest rate and highest: the peak packet rate.
+    /// Lowest rate, and highest rate: the paper's peak packet rate.
     pub limits: RateLimits,
     /// Size of the IP packets.
     pub packet: Size,
 }
 
-/// Explicit rate control, based on the packets into the network, out of it, and in the playout buffer.
+/// Explicit rate control, based on the packets that enter the network, leave it, and wait in the playout buffer.
 ///
 /// Source: Subramanya 2003, Sec. 3.
 ///
 /// Readings:
 /// - u changes the rate at which packets entered in the interval, `I_n`. By Eq. 1 the next occupancy then differs from
 ///   the desired one by `k_v e`. For a source that sent less than allowed, the base is its actual rate.
-/// - A positive change never lowers the rate, and does not raise it if the application did not use it.
+/// - A positive change never lowers the rate, and does not raise it if the application did not use the current rate.
 /// - Several sources on one buffer: the paper's x, u and `I_n` are vectors with a component for each source. A
 ///   session's report counts its own packets only. The law is linear, so the changes of all sources add up to the
-///   change for their sum, with the sum of all `x_d`. A first-come buffer serves each source in proportion to its
-///   packets in the buffer, so the shares converge in proportion to their `x_d`.
-/// - It starts at the highest rate, like the paper's sources.
+///   change for their sum, with the sum of all `x_d`. A first-come, first-served buffer serves each source in
+///   proportion to its packets in the buffer, so the shares converge in proportion to their `x_d`.
+/// - The controller starts at the highest rate, like the paper's sources.
 /// - A report without a playout buffer, or with an interval of zero length, keeps the rate. Three missing reports halve
 ///   it, as with the other controllers.
 #[derive(Clone, Debug)]
@@ -144,8 +144,8 @@ impl Controller for Tq {
         self.limits.min()
     }
 
-    /// It starts at its highest rate. The receiver's playout buffer limits it instead, and no session accepts this
-    /// controller without one.
+    /// The controller starts at its highest rate. The receiver's playout buffer limits the rate instead, and no session
+    /// without a playout buffer accepts this controller.
     fn is_held_to_proof(&self) -> bool {
         false
     }
@@ -210,7 +210,8 @@ mod tests {
         PlayoutSummary { interval: Span::from_millis(100), ingress, arrival: ingress, service, occupancy }
     }
 
-    /// 250 packets/s into a buffer that serves 62.5: 62.5 + 0.5 · (5 − 10) / 0.1 s; then the buffer at its desired 5.
+    /// 250 packets/s enter a buffer that serves 62.5 and holds 10: the rate must be 62.5 + 0.5 · (5 − 10) / 0.1 s. Then
+    /// the buffer holds its desired 5 packets, and the rate must be 62.5.
     #[test]
     fn an_overfull_buffer_is_served_at_its_rate_less_what_waits() {
         let mut tq = tq(5.0);
@@ -281,7 +282,7 @@ mod tests {
             prop_assert!((each - all).abs() < 1e-6);
         }
 
-        /// Whatever is reported, the rate stays within its limits.
+        /// For any report, the rate stays within its limits.
         #[test]
         fn the_rate_stays_within_its_limits(
             reports in proptest::collection::vec((0u64..1 << 40, 0u64..1 << 40, any::<u64>(), any::<u32>(), any::<i64>()), 1..20),

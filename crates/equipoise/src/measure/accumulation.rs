@@ -2,8 +2,8 @@ use crate::units::{Rate, Span};
 
 /// A session's packets at both ends of the network in one interval, and how many wait in the playout buffer.
 ///
-/// The ends are those of Subramanya 2003, Fig. 1: packets enter at the ingress, which is the sender; they leave the network
-/// at the egress, where they wait in a buffer until it serves them.
+/// As in Subramanya 2003, Fig. 1, packets enter the network at the ingress, which is the sender. They leave the network
+/// at the egress and wait there in the playout buffer until their playout.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PlayoutSummary {
     /// Length of the interval at the ingress: T.
@@ -31,51 +31,52 @@ pub struct Traffic {
     pub service: f64,
     /// Packets in the playout buffer: x.
     pub occupancy: f64,
-    /// Mean delay from ingress to egress in the interval, in seconds, on clocks that need not agree; `None` if it is
-    /// not known.
+    /// Mean delay from ingress to egress in the interval, in seconds; the two clocks need not be synchronised. `None`
+    /// if it is not known.
     pub delay_s: Option<f64>,
 }
 
-/// The number of packets accumulated between the sources and the output of the playout buffer, if the rates stay.
+/// The predicted number of packets between the sources and the output of the playout buffer, if the rates do not
+/// change.
 ///
 /// Source: Subramanya 2003, Sec. 2: `f = x + q + (I_n - S_r) T` with the bottleneck's queue `q = (I_n - I_r) T`.
 /// Units: packets.
 ///
 /// Reading: as printed, q covers one interval only, so a queue of constant length is not seen. The sum of q over all
-/// intervals is the number of packets queued in the network. By Little's law this is the arrival rate times the
-/// queueing delay, which is the delay above the least delay observed. This variant sees a queue anywhere in the
-/// network, and loses nothing to rounding or packet loss.
+/// intervals is the number of packets queued in the network. By Little's law this number is the arrival rate times the
+/// queueing delay, which is the delay minus the least delay so far. This variant sees a queue anywhere in the network,
+/// and rounding or packet loss cause no error.
 ///
-/// Reading of the adaptive estimator (Subramanya 2003, Eq. 6): the paper shows where it enters the error equation, but
-/// not how it is updated. By Eq. 1 and 6 the error of the estimate is the part of the next occupancy that the estimate
-/// did not predict. The estimator adds a bias to q and moves the bias by `LEARNING` times that error after each
-/// interval, which is the gradient step for a bias. This removes any constant error of q, such as packets lost in the
-/// network: a constant disturbance leaves no error, instead of the `d / (1 - k_v)` of Eq. 5.
+/// Reading of the adaptive estimator (Subramanya 2003, Eq. 6): the paper shows its term in the error equation, but not
+/// how it is updated. By Eq. 1 and 6 the error of the estimate is the part of the next occupancy that the estimate did
+/// not predict. The estimator adds a bias to q and moves the bias by `LEARNING` times that error after each interval,
+/// which is the gradient step for a bias. This removes any constant error of q, such as packets lost in the network: a
+/// constant disturbance leaves no error, instead of the `d / (1 - k_v)` of Eq. 5.
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficAccumulation(Queue);
 
 #[derive(Clone, Copy, Debug)]
 enum Queue {
-    /// The packets that the last interval added.
+    /// q is the number of packets that the last interval added.
     Printed,
-    /// All queued packets; `least_s` is the least delay so far, in seconds.
+    /// q is the number of all queued packets; `least_s` is the least delay so far, in seconds.
     Standing { least_s: f64 },
-    /// The packets that the last interval added, and a bias learned from the occupancy.
+    /// q is the number of packets that the last interval added, plus a bias learned from the occupancy.
     Adaptive {
         /// In packets.
         bias: f64,
-        /// Occupancy, q and service of the last interval, in packets. With the next ingress they predict the next
-        /// occupancy.
+        /// Occupancy plus q minus the packets served in the last interval, in packets. Together with the next ingress
+        /// this predicts the next occupancy.
         carried: Option<f64>,
     },
 }
 
-/// Share of the prediction error by which the bias of the adaptive estimator moves. Ours: with intervals of 100 ms it
-/// adapts within a second; a larger share follows the noise of whole packets.
+/// Share of the prediction error by which the bias of the adaptive estimator moves. Our choice: with intervals of 100
+/// ms it adapts within a second; a larger share would follow the rounding to whole packets.
 const LEARNING: f64 = 0.1;
 
 impl TrafficAccumulation {
-    /// As printed: q of each interval alone.
+    /// q as printed in the paper: of each interval alone.
     pub const fn printed() -> Self {
         Self(Queue::Printed)
     }
@@ -90,7 +91,7 @@ impl TrafficAccumulation {
         Self(Queue::Adaptive { bias: 0.0, carried: None })
     }
 
-    /// Processes an interval and returns the accumulation f after it, in packets.
+    /// Processes an interval and returns the accumulation f at its end, in packets.
     ///
     /// NaN and infinite inputs propagate, except in `delay_s`: without a valid delay, q is as printed.
     pub fn after(&mut self, traffic: &Traffic) -> f64 {
@@ -122,7 +123,8 @@ impl TrafficAccumulation {
 mod tests {
     use super::*;
 
-    /// 25 packets/s more in than out for 0.2 s are 5 packets each time; at 100 packets/s they make a delay of 50 ms.
+    /// 25 packets/s more enter than leave: 5 packets per interval of 0.2 s. At 100 packets/s, 5 packets cause 50 ms of
+    /// delay.
     const GROWING: Traffic =
         Traffic { interval_s: 0.2, ingress: 125.0, arrival: 100.0, service: 125.0, occupancy: 3.0, delay_s: None };
     const STANDING: Traffic = Traffic { ingress: 100.0, service: 100.0, ..GROWING };
@@ -160,8 +162,8 @@ mod tests {
     }
 
     /// 25 of 125 packets/s are lost in the network, 5 per interval, and the buffer stays at 3 packets. As printed, f is
-    /// 3 + 5 + 5 = 13, as if the lost packets were still to arrive. The bias approaches -10 by a tenth of the
-    /// difference, so f is 3 + 10 * 0.9^k.
+    /// 3 + 5 + 5 = 13, as if the lost packets were still to arrive. In each interval the bias moves towards -10 by a
+    /// tenth of the difference, so f is 3 + 10 * 0.9^k.
     #[test]
     fn the_adaptive_estimator_learns_that_lost_packets_do_not_come() {
         let lossy = Traffic { service: 100.0, ..GROWING };
@@ -169,7 +171,7 @@ mod tests {
         gives(TrafficAccumulation::adaptive(), &cases);
     }
 
-    /// A buffer that is empty but was predicted to be negative teaches nothing, nor does an interval with a NaN.
+    /// The bias does not change if a negative occupancy was predicted and the buffer is empty, or if an input is NaN.
     #[test]
     fn an_empty_buffer_and_nonsense_teach_nothing() {
         let idle = Traffic { ingress: 50.0, arrival: 50.0, service: 125.0, occupancy: 0.0, ..GROWING };

@@ -5,7 +5,7 @@ use crate::units::Rate;
 pub struct BandwidthEstimate {
     /// K: the rate of the narrowest link.
     pub capacity: Measured,
-    /// A: the part that cross traffic leaves to this flow.
+    /// A: the rate that cross traffic leaves to this flow.
     pub available: Measured,
 }
 
@@ -19,7 +19,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// A rate that is known exactly, as in a world that sees its own links.
+    /// A rate that is known exactly, as in a simulator that knows its links.
     pub const fn exact(rate: Rate) -> Self {
         Self { rate, interval: Some((rate, rate)) }
     }

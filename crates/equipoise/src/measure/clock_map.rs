@@ -2,8 +2,8 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 
 /// How the receiver's clock relates to the sender's.
 ///
-/// A statement by a caller who knows: the clocks agree, or one leads the other by a known span. If this is not known,
-/// see [`PathClock`](super::PathClock).
+/// The caller must know that the clocks agree, or by how much one is ahead of the other. If this is not known, use
+/// [`PathClock`](super::PathClock).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockMap {
     receiver_ahead: Span,

@@ -4,17 +4,17 @@ use super::moments::Moments;
 use super::summary::DelaySummary;
 use crate::units::{Instant, SenderClock, Span};
 
-/// One-way delays by sending time, so that an interval can be selected afterwards.
+/// One-way delays with their sending times, so that an interval can be selected later.
 ///
-/// Only the sender report tells a receiver when the interval of the current rate began (Waki 2013, Eq. 13, 14), and by
-/// then its packets have arrived. The meter therefore keeps runs of packets in arrival order, each with its moments and
-/// its earliest and latest sending time. Memory is bounded: below [`DelayMeter::RUNS`] packets an interval is cut
-/// exactly. Above that, adjacent runs are merged in pairs, and the cut is as fine as a run. There is no allocation
-/// after the first interval.
+/// A receiver learns only from the sender report when the interval of the current rate began (Waki 2013, Eq. 13, 14).
+/// By then, packets of the interval have arrived. The meter therefore keeps runs of consecutive packets in arrival
+/// order: for each run, the moments of the delays, and the earliest and latest sending time. Memory is bounded: below
+/// [`DelayMeter::RUNS`] packets each packet is a run, and the cut is exact. Above that, adjacent runs are merged in
+/// pairs, and the cut falls between two runs. There is no allocation after the first interval.
 #[derive(Clone, Debug, Default)]
 pub struct DelayMeter {
     runs: VecDeque<Run>,
-    /// Packets in a run before the next run is opened.
+    /// Number of packets in a run before the next run is opened.
     run_length: u64,
 }
 
@@ -27,7 +27,7 @@ struct Run {
 }
 
 impl DelayMeter {
-    /// Maximum number of runs: at 15 Mbit/s and 1000-byte packets, two seconds are cut to the exact packet.
+    /// Maximum number of runs. At 15 Mbit/s and 1000 bytes per packet, the packets of two seconds need no merging.
     pub const RUNS: usize = 4096;
 
     /// A meter without packets.
@@ -69,7 +69,7 @@ impl DelayMeter {
         self.runs.iter().filter(|run| run.earliest > cut).map(|run| run.least).min()
     }
 
-    /// Removes all packets, because the clocks have changed.
+    /// Removes all packets. Needed after a clock has been set, because delays before and after it cannot be compared.
     pub fn clear(&mut self) {
         self.runs.clear();
     }

@@ -13,7 +13,7 @@ impl InterarrivalJitter {
     /// Weight of one difference in the average (RFC 3550, Sec. 6.4.1).
     const GAIN: f64 = 1.0 / 16.0;
 
-    /// Records a packet with transit time `transit`, on clocks that need not agree.
+    /// Records a packet with transit time `transit`; the clocks of the two ends need not be synchronised.
     pub fn push(&mut self, transit: Span) {
         if let Some(last) = self.last_transit.replace(transit) {
             self.jitter_s += ((transit - last).abs().as_secs_f64() - self.jitter_s) * Self::GAIN;

@@ -1,6 +1,6 @@
 use super::summary::DelaySummary;
 
-/// Count, mean and variance of a stream of numbers, in one pass and without cancellation.
+/// Count, mean and variance of a stream of numbers, in one pass and without cancellation errors.
 ///
 /// Source: Welford 1962 for a single number; Chan 1983, Eq. 2.1 to merge two streams. NaN and infinities are ignored,
 /// so that one bad reading cannot spoil an interval.
@@ -46,22 +46,22 @@ impl Moments {
         Self { count, mean: summary.mean_s, squares: summary.variance_s2 * count.saturating_sub(1) as f64 }
     }
 
-    /// The count of the numbers added.
+    /// How many numbers were added.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean; `None` without a number.
+    /// The mean; `None` if no number was added.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then_some(self.mean)
     }
 
-    /// The unbiased variance (divisor n − 1), in the square of the numbers' unit; `None` below two numbers.
+    /// The unbiased variance (divisor n − 1), in the square of the numbers' unit; `None` for fewer than two numbers.
     pub fn variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.squares / (self.count - 1) as f64)
     }
 
-    /// The standard deviation; `None` below two numbers.
+    /// The standard deviation; `None` for fewer than two numbers.
     pub fn standard_deviation(&self) -> Option<f64> {
         self.variance().map(libm::sqrt)
     }
@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// The textbook's two passes, to compare with.
+    /// The textbook formulas, which need two passes, as a reference.
     fn two_pass(values: &[f64]) -> (f64, f64) {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_small_variance_on_a_large_mean_survives() {
-        // 1e9 + {4, 7, 13, 16}: variance 30; the naive sum of squares loses it completely.
+        // 1e9 + {4, 7, 13, 16}: variance 30. The naive sum of squares would lose it to rounding.
         let moments: Moments = [4.0, 7.0, 13.0, 16.0].iter().map(|v| v + 1e9).collect();
         assert_eq!(moments.variance(), Some(30.0));
     }

@@ -6,21 +6,23 @@ use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size};
 /// second, so its rate is the size of the second packet over the gap. The sending times show which packets were sent as
 /// a pair.
 ///
-/// Reading: a packet of cross traffic between the two widens the gap, and a queue after the bottleneck narrows it. The
-/// median of the last [`PacketPairs::KEPT`] pairs is robust against both if they affect fewer than half of the pairs.
+/// Reading: a packet of cross traffic between the two packets widens the gap, and a queue after the bottleneck narrows
+/// it. The median of the last [`PacketPairs::KEPT`] pairs is robust against both if they affect fewer than half of the
+/// pairs.
 #[derive(Clone, Debug)]
 pub struct PacketPairs {
     last: Option<(u64, Instant<SenderClock>, Instant<ReceiverClock>)>,
-    /// In bit/s; the first `known` of them are filled.
+    /// Rates in bit/s; only the first `known` are valid.
     rates: [f64; Self::KEPT],
     known: usize,
     next: usize,
 }
 
 impl PacketPairs {
-    /// Number of recent pairs kept. Ours: odd, so that the median is one of them; more would outlast a route change.
+    /// Number of recent pairs kept. Our choice: an odd number, so that the median is one of them; with more, the
+    /// estimate would follow a route change too slowly.
     pub const KEPT: usize = 15;
-    /// Minimum number of pairs for an estimate. Ours: the median of three tolerates one wrong pair.
+    /// Minimum number of pairs for an estimate. Our choice: the median of three tolerates one wrong pair.
     const LEAST: usize = 3;
 
     /// No pairs yet.
@@ -78,7 +80,7 @@ mod tests {
         pairs.bottleneck().map(Rate::as_mbps_f64)
     }
 
-    /// 12 000 bits in 10 ms are 1.2 Mbit/s.
+    /// 12 000 bits in 10 ms are 1.2 Mbit/s: if it fails, the estimate is not the median.
     #[test]
     fn the_gap_of_most_pairs_is_the_bottlenecks() {
         assert_eq!(after(&[10.0, 10.0]), None, "too few");
@@ -96,7 +98,7 @@ mod tests {
     fn packets_that_are_no_pair_say_nothing() {
         let mut pairs = PacketPairs::new();
         let size = Size::from_bytes(1500);
-        // A gap in the numbers; sent apart; arrived together; the end of the number range.
+        // A gap in the numbers; sent at different times; arrived together or out of order; the end of the number range.
         for (sequence, sent, arrived) in
             [(1, 1, 10), (3, 1, 20), (4, 2, 30), (5, 2, 30), (6, 2, 25), (u64::MAX, 3, 40), (0, 3, 50)]
         {

@@ -17,15 +17,15 @@ pub enum Novelty {
     New,
     /// It was received before.
     Repeated,
-    /// It is below the window, so this is not known.
+    /// It is below the window, so its state is not known.
     Old,
 }
 
 impl ReplayWindow {
-    /// Size of the window: as many numbers as [`SequenceTracker`](super::SequenceTracker) tells apart on one path.
+    /// Size of the window, the same as that of [`SequenceTracker`](super::SequenceTracker) on one path.
     pub const LENGTH: u16 = 1024;
 
-    /// The state of a sequence number. The half of the number space that follows the highest number is ahead of it,
+    /// The state of a sequence number. The half of the number space after the highest number counts as ahead of it,
     /// except the number in the middle, which is ambiguous.
     pub fn novelty(&self, sequence: u16) -> Novelty {
         match self.highest.map(|highest| highest.wrapping_sub(sequence)) {

@@ -14,21 +14,22 @@ use crate::units::{Instant, SenderClock, Span};
 /// negotiated.
 #[derive(Clone, Debug)]
 pub struct SequenceTracker {
-    /// Extended number of the first packet, and of the highest.
+    /// Extended numbers of the first packet and of the highest one.
     base: u64,
     highest: u64,
     /// When the packet with the highest number left.
     newest: Instant<SenderClock>,
-    /// A packet that left later than the highest, with a number less than this below it, is a copy that had to wait for
-    /// another path.
+    /// On several paths, a number lower than the highest by at most this is a late copy, even if its packet left later
+    /// than the highest: it waited for another path.
     copies: u64,
-    /// How far the sender's count is ahead of this one; `None` before the first sender count.
+    /// How far the sender's own count is ahead of `highest`; `None` before the first count.
     ahead: Option<u64>,
-    /// Bit `n mod` its length stands for the extended number n, of those up to `highest`.
+    /// One bit for each recent number up to `highest`; bit n modulo the number of bits stands for the extended number
+    /// n.
     seen: Vec<u64>,
     /// Packets that RFC 3550 counts as received, duplicates included.
     received: u64,
-    /// Expected and received at the last report.
+    /// Numbers of packets expected and received at the last report.
     reported: (u64, u64),
 }
 
@@ -55,14 +56,14 @@ pub struct LossInterval {
 }
 
 impl SequenceTracker {
-    /// Numbers below the highest for which a duplicate is distinguished from a late packet.
+    /// How many recent numbers are remembered, to distinguish a duplicate from a late packet.
     pub const WINDOW: u64 = 1024;
     /// The window if packets arrive on several paths, of which one may be seconds slower: 16384 packets of 500 bytes
     /// are 6 s at 10 Mbit/s.
     pub const PATHS_WINDOW: u64 = 1 << 14;
     /// A jump ahead of less than this is always loss (RFC 3550, App. A.1).
     const MAX_DROPOUT: u64 = 3000;
-    /// Minimum time per packet of any source: 10 Gbit/s at the common packet size. Ours.
+    /// Minimum time per packet of any source: 10 Gbit/s at the common packet size. Our choice.
     const LEAST_GAP: Span = Span::from_micros(1);
 
     /// A stream whose first packet carries `first` and left at `sent`.
@@ -70,13 +71,13 @@ impl SequenceTracker {
         Self::with((Self::WINDOW, 0), first, sent)
     }
 
-    /// A stream whose packets arrive on several paths, each of which is also tracked by itself.
+    /// A stream whose packets arrive on several paths; each path also has its own tracker.
     pub fn of_paths(first: u16, sent: Instant<SenderClock>) -> Self {
         Self::with((Self::PATHS_WINDOW, Self::PATHS_WINDOW), first, sent)
     }
 
     fn with((window, copies): (u64, u64), first: u16, sent: Instant<SenderClock>) -> Self {
-        // Starting in cycle 1 leaves room for packets from before the first.
+        // Counting starts in cycle 1, so that packets from before the first one have numbers, too.
         let base = u64::from(first) + (1 << 16);
         let seen = vec![0; window as usize / 64];
         let mut tracker =
@@ -118,14 +119,14 @@ impl SequenceTracker {
         Arrival::New(extended)
     }
 
-    /// Applies the sender's own `count` of a recent packet, whose lower 16 bits that packet carries. An outage of more
-    /// than 65 535 packets shows as a difference of whole cycles.
+    /// Applies the sender's own `count` of a recent packet; the lower 16 bits are the packet's sequence number. An
+    /// outage of more than 65 535 packets shows as a difference of whole cycles.
     pub fn align(&mut self, count: u32) {
         let near = (count as u16).wrapping_sub(self.highest as u16).cast_signed();
         let here = self.highest.saturating_add_signed(i64::from(near));
         let ahead = u64::from(count).wrapping_sub(here) & 0xFFFF_FFFF;
         let Some(before) = self.ahead.replace(ahead) else { return };
-        // A difference of half of the 32-bit range or more means that the count went back.
+        // If the difference is half of the 32-bit range or more, the count went back.
         let more = ahead.wrapping_sub(before) & 0xFFFF_FFFF;
         if more < 1 << 31 {
             self.highest += more & !0xFFFF;
@@ -230,7 +231,7 @@ mod tests {
         });
     }
 
-    /// A path that is two seconds slower than the other delivers runs of packets far behind.
+    /// One path is two seconds slower than the other, so its packets arrive with numbers far below the highest.
     #[test]
     fn on_several_paths_what_is_far_behind_is_late() {
         let mut tracker = SequenceTracker::of_paths(5000, Instant::ZERO + MILLI * 5000);

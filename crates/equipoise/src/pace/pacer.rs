@@ -2,16 +2,16 @@ use crate::units::{Instant, Rate, Size, Span};
 
 /// Spaces packets evenly at a rate.
 ///
-/// Each departure puts the next one `size / rate` later, counted from when the packet was *due*, so that a small delay
-/// does not slow the stream. A sender that is late by more than one such gap, and by more than [`Pacer::TOLERANCE`],
-/// starts a new schedule from now. It never bursts to catch up, because its own burst would appear as the variance that
-/// a delay-based controller measures. It recovers the lost time by gaps that are an eighth shorter, up to
-/// [`Pacer::DEBT`]. If a higher rate puts a due time into the past, this does not count as lost time.
+/// After each departure the next packet is due `size / rate` after the time at which the last one was *due*, so that a
+/// small delay does not slow the stream. A sender that is late by more than one such gap, and by more than
+/// [`Pacer::TOLERANCE`], starts a new schedule from now. It never sends a burst to catch up, because a delay-based
+/// controller would measure that burst as delay variance. Instead, gaps are an eighth shorter until the lost time is
+/// recovered, up to [`Pacer::DEBT`]. If a higher rate moves a due time into the past, this does not count as lost time.
 #[derive(Clone, Debug)]
 pub struct Pacer<C> {
     rate: Rate,
     last: Option<Departure<C>>,
-    /// When the next packet is due, and the fraction left over; `None` while the rate is zero.
+    /// When the next packet is due, and the fraction of a nanosecond left over; `None` while the rate is zero.
     next: Option<(Instant<C>, u64)>,
     /// Time lost by new schedules that is not recovered yet.
     debt: Span,
@@ -28,7 +28,7 @@ struct Departure<C> {
     carry: u64,
 }
 
-/// The pacer's answer.
+/// Whether a packet may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness<C> {
     /// A packet may leave.
@@ -40,14 +40,14 @@ pub enum Readiness<C> {
 }
 
 impl<C> Pacer<C> {
-    /// Lateness that is made up for at once even if packets follow each other faster. Ours: a world may wake once for
-    /// all packets of 200 µs, and threads wake about 50 µs late, on a busy machine later. At 300 Mbit/s this is a burst
-    /// of at most twelve packets.
+    /// Lateness up to which the schedule is kept, even if it is more than one gap. Our choice: a host may wake once for
+    /// all packets of 200 µs, and threads wake about 50 µs late, or later on a busy machine. At 300 Mbit/s this is a
+    /// burst of at most twelve packets.
     pub const TOLERANCE: Span = Span::from_micros(400);
-    /// Maximum lost time that is recovered. Ours: a virtual machine is typically preempted for some milliseconds; the
-    /// rate from before a longer outage no longer applies.
+    /// Maximum lost time that is recovered. Our choice: a virtual machine is typically preempted for some milliseconds.
+    /// After a longer outage, the rate from before it no longer applies.
     pub const DEBT: Span = Span::from_millis(10);
-    /// While repaying debt, each gap is shortened by 1/`REPAID`. Ours: a share that hardly shows in a queue.
+    /// While lost time is recovered, each gap is shortened by 1/`REPAID` of it. Our choice: this hardly builds a queue.
     const REPAID: i64 = 8;
 
     /// A pacer whose first packet may leave at once.
@@ -81,8 +81,8 @@ impl<C> Pacer<C> {
         }
     }
 
-    /// Records a packet of `size` that left at `now`. If it was so late that the schedule restarts, returns how
-    /// late.
+    /// Records a packet of `size` that left at `now`. If it was so late that the schedule restarts, returns the
+    /// lateness.
     pub fn on_departure(&mut self, now: Instant<C>, size: Size) -> Option<Span> {
         let (due, carry) = self.next.unwrap_or((now, 0));
         let late = now - due;
@@ -102,7 +102,7 @@ impl<C> Pacer<C> {
         anew.then_some(late)
     }
 
-    /// Records that there was nothing to send until `now`: a packet that was due before is due now, and is not late.
+    /// Records that there was nothing to send until `now`: a packet that was due earlier is due now, and is not late.
     pub fn rested_until(&mut self, now: Instant<C>) {
         if let Some(next) = self.next.as_mut().filter(|(due, _)| *due < now) {
             *next = (now, 0);
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(pacer.poll(stalled), Readiness::At(stalled + Span::from_micros(875)));
     }
 
-    /// Of 70 ms lost, 10 ms are recovered, by an eighth of a gap with each of 80 packets.
+    /// 68 ms are lost, and 10 ms of them recovered: each of 80 gaps is an eighth of 1 ms shorter.
     #[test]
     fn lost_time_is_made_up_for_within_bounds_and_without_a_burst() {
         let mut pacer = Pacer::new(Rate::from_bps(8_000_000));
@@ -183,7 +183,7 @@ mod tests {
         let mut now = At::ZERO;
         let mut count = 0u64;
         while now < At::ZERO + Span::from_secs(1) {
-            // Two milliseconds are lost in every fifty.
+            // The host stalls for 2 ms after every 48 ms.
             now = run(&mut pacer, now, 1800) + Span::from_millis(2);
             count += 1800;
         }
@@ -209,7 +209,8 @@ mod tests {
         assert_eq!(pacer.poll(At::ZERO), Readiness::Never);
     }
 
-    /// 80 ms per packet at first, 1 ms from 20 ms on. If it fails, the pacer overshoots after each raise.
+    /// Gaps of 80 ms at first, and of 1 ms from 20 ms on. If it fails, the pacer overshoots after each rise of the
+    /// rate.
     #[test]
     fn a_rate_that_rises_is_no_stall_to_make_up_for() {
         let mut pacer = Pacer::new(Rate::from_bps(100_000));
@@ -218,7 +219,7 @@ mod tests {
         let raised = At::ZERO + Span::from_millis(20);
         assert_eq!(pacer.on_departure(raised, PACKET), Some(Span::from_millis(19)));
         assert_eq!(run(&mut pacer, raised, 5), raised + Span::from_millis(5));
-        // Nor is a lateness that a busy machine makes up for at once: at 80 Mbit/s, three gaps.
+        // The tolerance does not apply after a rise of the rate: at 80 Mbit/s, 300 µs are three gaps.
         pacer.set_rate(Rate::from_bps(80_000_000));
         let raised = raised + Span::from_micros(5400);
         assert_eq!(pacer.on_departure(raised, PACKET), Some(Span::from_micros(300)));
@@ -226,8 +227,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any rates and any lateness: no window contains more than the highest rate allows, plus one packet that
-        /// was due before it and one that starts a new schedule.
+        /// For any rates and any lateness: no time window contains more than the highest rate allows, plus one packet
+        /// that was due before it and one that starts a new schedule.
         #[test]
         fn no_window_ever_sees_a_burst(
             moves in proptest::collection::vec((1u64..20, 0u64..5_000_000), 1..200),
@@ -243,7 +244,8 @@ mod tests {
                 let gap = Rate::from_bps(mbps * 1_000_000).time_to_send(PACKET).unwrap();
                 let eighth = Span::from_nanos(gap.as_nanos() / 8);
                 if let Some(previous) = previous {
-                    // A packet that is late by less than a gap may be followed early, by at most that lateness.
+                    // After a packet that is late by less than a gap, the next one may follow early, by at most that
+                    // lateness.
                     prop_assert!(now - previous >= Span::ZERO);
                 }
                 let anew = pacer.on_departure(now, PACKET);

@@ -16,9 +16,9 @@ pub enum ReceiverClock {}
 
 /// A moment on the clock `C`, in nanoseconds since the Unix epoch of that clock.
 ///
-/// Moments of different clocks can be neither compared nor subtracted. Only a [`ClockMap`](crate::measure::ClockMap),
-/// or a world that states that its clocks agree ([`Instant::assume_clock`]), converts between them. Arithmetic
-/// saturates at zero and at the year 2554.
+/// Moments of different clocks can be neither compared nor subtracted. Only a [`ClockMap`](crate::measure::ClockMap)
+/// converts between them, or [`Instant::assume_clock`] if the clocks are known to agree. Arithmetic saturates at zero
+/// and at the year 2554.
 pub struct Instant<C>(u64, PhantomData<fn() -> C>);
 
 impl<C> Instant<C> {
@@ -39,7 +39,7 @@ impl<C> Instant<C> {
 
     /// The same reading as a moment on clock `D`.
     ///
-    /// Only for a world whose clocks agree: a simulator, or the sockets of one host.
+    /// Only for clocks that agree: those of a simulator, or of the sockets of one host.
     pub const fn assume_clock<D>(self) -> Instant<D> {
         Instant(self.0, PhantomData)
     }

@@ -1,4 +1,4 @@
-//! The one place where a number gets or loses its unit.
+//! Quantities with units. Only this module turns numbers into quantities and back.
 //!
 //! Everything outside this module uses [`Instant`], [`Span`], [`Rate`], [`Size`] and [`Share`]; bare numbers appear
 //! only in the constructors and accessors, whose names carry the unit. Arithmetic saturates: it neither panics nor

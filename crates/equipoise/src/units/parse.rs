@@ -5,7 +5,7 @@ use core::fmt;
 
 use thiserror::Error;
 
-/// Why a text is not a valid quantity; names the text and what would be right.
+/// Why a text is not a valid quantity; the message shows the text and the expected form.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UnitError {
@@ -39,7 +39,7 @@ pub enum UnitError {
         /// An example of that kind.
         example: &'static str,
     },
-    /// The quantity is negative although that has no meaning, or too large.
+    /// The quantity is too large, or negative although this kind of quantity cannot be negative.
     #[error("`{text}` is out of range for {kind}")]
     OutOfRange {
         /// The text that was parsed.
@@ -85,7 +85,7 @@ pub(super) const RATE: Kind = Kind {
         ("Gbit", 1e9),
         ("gbit", 1e9),
         ("Gbps", 1e9),
-        // As in iperf3.
+        // Suffixes as in iperf3.
         ("K", 1e3),
         ("k", 1e3),
         ("M", 1e6),
@@ -117,7 +117,7 @@ pub(super) const SIZE: Kind = Kind {
     refused: &[],
 };
 
-/// Units for printing, largest first, with their size in the base unit; and the unit to print zero in.
+/// Units for printing, largest first, with their size in the base unit; and the unit for zero.
 type Units = (&'static [(u64, &'static str)], &'static str);
 
 pub(super) const SPAN_UNITS: Units = (&[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")], "s");

@@ -2,7 +2,7 @@ use alloc::vec::Vec;
 
 use super::Span;
 
-/// A value that changes in steps over a run: a link's rate, a source's load.
+/// A value that changes in steps during a run, such as a link's rate or a source's load.
 ///
 /// Times are spans since the run's start; a step applies from its time on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl<T: Copy> Schedule<T> {
         Self { initial, steps }
     }
 
-    /// The schedule as seen from `offset` after its start.
+    /// The rest of the schedule from `offset` on, with times counted from `offset`.
     #[must_use]
     pub fn from_offset(&self, offset: Span) -> Self {
         let later = self.steps.iter().filter(|(at, _)| *at > offset);

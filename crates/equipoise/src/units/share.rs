@@ -11,15 +11,15 @@ pub struct Share(f64);
 impl Share {
     /// Zero.
     pub const NONE: Self = Self(0.0);
-    /// The whole.
+    /// The whole, 100 %.
     pub const ALL: Self = Self(1.0);
 
-    /// A share of 0 to 1; `None` outside, and for NaN.
+    /// A share from 0 to 1; `None` for other values and for NaN.
     pub fn from_fraction(fraction: f64) -> Option<Self> {
         (0.0..=1.0).contains(&fraction).then_some(Self(fraction))
     }
 
-    /// 0 to 1.
+    /// The share as a number from 0 to 1.
     pub const fn as_fraction(self) -> f64 {
         self.0
     }
@@ -34,7 +34,7 @@ impl fmt::Display for Share {
 
 /// Reads `"1 %"`, `"0.1%"`.
 ///
-/// A bare number is refused: `tc` reads `1` as one percent, and other tools as the whole.
+/// A bare number is refused: `tc` reads `1` as one percent, and other tools as 100 %.
 impl FromStr for Share {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {

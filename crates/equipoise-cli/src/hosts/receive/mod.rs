@@ -25,7 +25,7 @@ use crate::views::told::Told;
 use crate::views::{self, Views};
 use crate::writer::{Inlet, MOST_LINES, MOST_PAYLOAD, Screen, Writer};
 
-/// The last line of the results as JSON; those before it are the intervals.
+/// The last line of the results as JSON; the lines before it are the intervals.
 #[derive(Debug, Serialize)]
 struct Results {
     start: Start,
@@ -53,7 +53,7 @@ struct Start {
 
 /// Interval at which the main thread checks for events.
 const TICK: Duration = Duration::from_millis(20);
-/// Posts events to the main thread and never waits. Payload goes to the file or the player directly.
+/// Posts events to the main thread and never waits. Payload goes directly to the file or the player.
 struct Poster {
     post: mpsc::Sender<Note>,
     rtp: Option<PlayOut>,
@@ -84,7 +84,7 @@ impl SessionObserver for Poster {
         let is_rtp = session.payload == Payload::Rtp;
         let is_audio = is_rtp && payload.get(8..12).is_some_and(|source| source != session.ssrc.to_be_bytes());
         if let (true, Some(PlayOut { socket, video, audio })) = (is_rtp, &self.rtp) {
-            // A player that does not listen yet is no reason to stop.
+            // If the player does not listen yet, the session continues.
             let _ = socket.send_to(payload, if is_audio { audio } else { video });
         }
         let output = self.output.as_ref().filter(|_| session.number == 0);
@@ -154,7 +154,7 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
             break;
         }
     }
-    // What was measured is written even if the server or the output failed.
+    // The measurements are written even if the server or the output failed.
     let stopped = server.stop();
     while watch.take_in(&queue, Duration::ZERO) {}
     let socket = stopped.as_ref().ok().map(|(_, host)| host.socket);
@@ -165,7 +165,7 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     Ok(outcome(&stop))
 }
 
-/// The outputs of the command; the last is for payload.
+/// Opens the outputs of the command. The second return value is the output for payload.
 fn outputs(options: &Receive, stop: &Arc<AtomicBool>) -> Result<(Outputs, Option<Writer>), CliError> {
     let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
     let output = options.output.as_deref().map(Output::promise).transpose()?;
@@ -179,7 +179,7 @@ fn outputs(options: &Receive, stop: &Arc<AtomicBool>) -> Result<(Outputs, Option
 
 /// Writes the results.
 fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &Clock) -> Result<(), CliError> {
-    // Sessions that are still open because the server failed.
+    // Sessions are still open here if the server failed.
     watch.end_all(clock.now());
     let Outputs { screen, json, views } = watch.outputs;
     let viewed = views.finish((clock.now() - watch.origin).as_secs_f64());
@@ -200,7 +200,7 @@ fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &C
     json.fulfil(&results).and(viewed)
 }
 
-/// A socket for RTP to the program at `to`; RTCP may arrive at `local`.
+/// A socket that sends RTP to the program at `to`; RTCP may arrive at `local`.
 fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, RealError> {
     let from = local_for(to, local);
     let open = || {
@@ -212,8 +212,8 @@ fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, Real
     open().map_err(|source| RealError::Input { what: what(), source })
 }
 
-/// The local address for sending to a program at `to`. A loopback address, which a bare port means, cannot reach another host or
-/// the other address family.
+/// The local address for sending to a program at `to`. A port without an address means a loopback address, which cannot
+/// reach another host or the other address family.
 fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let leads_there =
@@ -225,7 +225,7 @@ fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
 mod tests {
     use super::*;
 
-    /// If it fails, `--rtcp 5009` silences a player on another host.
+    /// If it fails, `--rtcp 5009` prevents sending RTP to a player on another host.
     #[test]
     fn a_port_alone_leads_to_every_player() {
         let address = |text: &str| -> SocketAddr { text.parse().expect("an address") };

@@ -1,4 +1,4 @@
-//! The main thread's side: sums up, prints and writes the events of the server.
+//! The main thread: sums up, prints and writes the events of the server.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -28,12 +28,12 @@ pub(super) struct SessionResult {
     payload: &'static str,
     direction: Direction,
     is_multipath: bool,
-    /// Why it ended; `null` while it is open.
+    /// Why the session ended; `null` while it is open.
     ended: Option<&'static str>,
     end: Option<results::End>,
 }
 
-/// Maximum number of sessions listed one by one in the results; later ones are summed up.
+/// Maximum number of sessions listed one by one in the results; later sessions are summed up.
 const DETAILED: usize = 1000;
 
 /// An interval of a session, as a line of the results.
@@ -58,9 +58,9 @@ pub(super) enum Note {
 pub(super) struct Given {
     pub(super) missing: u64,
     pub(super) bytes: u64,
-    /// It has another source than the session's: it is audio.
+    /// The payload has another SSRC than the session, so it is audio.
     pub(super) is_audio: bool,
-    /// It was dropped because the output was full.
+    /// The payload was dropped because the output was full.
     pub(super) is_dropped: bool,
 }
 
@@ -80,10 +80,10 @@ pub(super) struct Outputs {
     pub(super) views: Views,
 }
 
-/// The main thread's side.
+/// Collects the events of the server on the main thread.
 pub(super) struct Watch {
     pub(super) outputs: Outputs,
-    /// When the run began.
+    /// Start time of the run.
     pub(super) origin: Time,
     interval: Span,
     heads: Heads,
@@ -110,7 +110,8 @@ impl Watch {
         }
     }
 
-    /// Handles the messages that arrive within `wait`. Returns false if no sender is left, or if `wait` is zero and nothing arrived.
+    /// Handles the messages that arrive within `wait`. Returns false if no sender is left, or if `wait` is zero and
+    /// nothing arrived.
     pub(super) fn take_in(&mut self, queue: &mpsc::Receiver<Note>, wait: Duration) -> bool {
         // Waking up for every packet would cost as much as receiving it.
         thread::sleep(wait);
@@ -177,12 +178,12 @@ impl Watch {
         self.live.insert(session.number, Live { opened: at, opened_s, result, tally: Tally::of(direction) });
     }
 
-    /// Returns whether there was a session and all have ended.
+    /// Whether there was a session and all sessions have ended.
     pub(super) fn is_over(&self) -> bool {
         self.ended > 0 && self.live.is_empty()
     }
 
-    /// The server has stopped.
+    /// Ends all open sessions, because the server has stopped.
     pub(super) fn end_all(&mut self, at: Time) {
         while let Some(number) = self.live.keys().next().copied() {
             self.end(at, number, End::Stopped);
@@ -205,7 +206,7 @@ impl Watch {
         };
         result.ended = Some(why);
         let lasted = (at - opened).max(Span::ZERO);
-        // The last interval is shorter.
+        // The last interval may be shorter than the others.
         let rest = tally.close(lasted);
         self.outputs.views.tell_of_session(number, opened_s + lasted.as_secs_f64(), &rest);
         let end = tally.finish(lasted);
@@ -237,7 +238,7 @@ impl Watch {
         (at - self.origin).max(Span::ZERO).as_secs_f64()
     }
 
-    /// Prints and writes intervals of a session that was opened at this time after the run's start.
+    /// Prints and writes intervals of a session that was opened `opened_s` seconds after the run's start.
     fn show(&mut self, session: u64, opened_s: f64, closed: &[Interval]) {
         for interval in closed {
             if let Some(json) = &self.outputs.json {
@@ -299,7 +300,7 @@ mod tests {
 
     use super::*;
 
-    /// If it fails, a receiver that runs for months runs out of memory.
+    /// If it fails, the memory of a receiver that runs for months grows without limit.
     #[test]
     fn of_sessions_beyond_the_first_thousand_only_the_sum_is_kept() {
         let outputs = Outputs { screen: Screen::None, json: None, views: Views::default() };

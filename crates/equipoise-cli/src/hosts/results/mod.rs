@@ -18,14 +18,14 @@ pub(crate) enum Direction {
     Received,
 }
 
-/// Adds up what an end reports about a session.
+/// Sums up the events of a session at one end.
 #[derive(Debug)]
 pub(crate) enum Tally {
     Sent(Box<SendTally>),
     Received(Box<ReceiveTally>),
 }
 
-/// One interval of a session.
+/// The results of one interval of a session.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Interval {
@@ -33,7 +33,7 @@ pub(crate) enum Interval {
     Received(Box<ReceiveInterval>),
 }
 
-/// A whole session.
+/// The results of a whole session.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum End {
@@ -49,7 +49,7 @@ impl Tally {
         }
     }
 
-    /// Handles an event of one of several paths or of the session.
+    /// Handles an event of the session, or of one of its paths.
     pub(crate) fn on_event(&mut self, path: Option<PathId>, event: &Event) {
         match (self, path) {
             (Self::Sent(tally), None) => tally.on_event(event),
@@ -67,7 +67,7 @@ impl Tally {
         }
     }
 
-    /// Closes the interval that lasted until `at`.
+    /// Ends the current interval at `at`.
     pub(crate) fn close(&mut self, at: Span) -> Interval {
         match self {
             Self::Sent(tally) => Interval::Sent(Box::new(tally.close(at))),
@@ -75,7 +75,7 @@ impl Tally {
         }
     }
 
-    /// Returns the totals of the session, which lasted until `at`.
+    /// Returns the totals of the session, which ended at `at`.
     pub(crate) fn finish(self, at: Span) -> End {
         match self {
             Self::Sent(tally) => End::Sent(Box::new(tally.finish(at))),

@@ -16,19 +16,19 @@ pub(crate) struct ReceiveInterval {
     pub(crate) rate_bps: f64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Delay between the two clocks, less that of the session's first packet.
+    /// Mean difference between arrival time and sending time, less the difference of the session's first packet.
     pub(crate) shown_delay_mean_s: Option<f64>,
-    /// That delay above the minimum of the session so far: the mean, and the 50th, 95th and 99th percentiles.
+    /// The same delay less its minimum in the session so far: the mean, and the 50th, 95th and 99th percentiles.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) delay_p50_s: Option<f64>,
     pub(crate) delay_p95_s: Option<f64>,
     pub(crate) delay_p99_s: Option<f64>,
-    /// Interarrival jitter at its end (RFC 3550, Sec. 6.4.1).
+    /// Interarrival jitter at the end of the interval (RFC 3550, Sec. 6.4.1).
     pub(crate) jitter_s: Option<f64>,
-    /// Missing sequence numbers, less those that arrived late; only for the session, not for its paths.
+    /// Missing sequence numbers, less packets that arrived late; only for the session, not for its paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets_lost: Option<u64>,
-    /// The values of each path, by the sender's number, if the session has several.
+    /// The values of each path, by the sender's path number, if the session has several paths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) paths: BTreeMap<u16, ReceiveInterval>,
     #[serde(skip)]
@@ -69,27 +69,27 @@ pub(crate) struct ReceiveEnd {
     pub(crate) duration_s: f64,
     pub(crate) rate_bps: f64,
     pub(crate) packets_received: u64,
-    /// Of these, packets that queues had marked (ECN).
+    /// Number of received packets with an ECN mark of a queue.
     pub(crate) packets_marked: u64,
     pub(crate) bytes_received: u64,
-    /// Sequence numbers between the first and the last that never arrived.
+    /// Number of sequence numbers between the first and the last that never arrived.
     pub(crate) packets_lost: u64,
-    /// Packets whose payload is missing in the delivered payload.
+    /// Number of packets whose payload is missing in the delivered payload.
     pub(crate) payload_missing: u64,
     pub(crate) payload_bytes: u64,
-    /// Number of retransmission requests, and of the packets that then arrived in time: these count as lost, but their payload is not
-    /// missing.
+    /// Number of retransmission requests, and of packets that then arrived in time. These packets count as lost, but
+    /// their payload is not missing.
     pub(crate) repetitions_asked: u64,
     pub(crate) packets_repaired: u64,
     /// Number of key frames that were requested from the sender.
     pub(crate) key_frames_asked: u64,
-    /// Packets and bytes of audio among these.
+    /// Number of audio packets and their bytes; the counts above include them.
     pub(crate) audio_packets: u64,
     pub(crate) audio_bytes: u64,
     /// Packets whose payload was not written, because the file or its reader stalled.
     pub(crate) payload_dropped: u64,
     pub(crate) ignored: BTreeMap<&'static str, u64>,
-    /// Packets that arrived on each path, by the sender's number, if the session has several.
+    /// Packets that arrived on each path, by the sender's path number, if the session has several paths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) packets_by_path: BTreeMap<u16, u64>,
 }
@@ -110,7 +110,7 @@ pub(crate) struct Together {
     pub(crate) bytes_received: u64,
     pub(crate) packets_lost: u64,
     pub(crate) payload_missing: u64,
-    /// Totals of the sessions in which this end sent.
+    /// Totals of the sessions that this end sent.
     pub(crate) packets_sent: u64,
     pub(crate) bytes_sent: u64,
 }
@@ -133,8 +133,8 @@ impl Together {
     }
 }
 
-/// Maximum number of paths with their own statistics. Ours: four times what a session may have at once; a path beyond
-/// that number only counts in the session's statistics.
+/// Maximum number of paths with their own statistics. Our choice: four times the maximum number of paths at one time. A
+/// path beyond this number counts only in the session's statistics.
 const PATHS: usize = 64;
 
 /// Sums up the events of a session at a server.
@@ -143,7 +143,7 @@ pub(crate) struct ReceiveTally {
     pub(crate) now: ReceiveInterval,
     pub(crate) end: ReceiveEnd,
     numbers: Option<(u64, u64)>,
-    /// Minimum delay so far.
+    /// Minimum delay of the session so far.
     least: Option<Span>,
     /// Number of missing packets at the end of the last interval.
     lost_before: u64,
@@ -151,7 +151,7 @@ pub(crate) struct ReceiveTally {
 }
 
 impl ReceiveTally {
-    /// Handles an event of the session, or of one of its paths, which also counts for the session.
+    /// Handles an event of one of the session's paths, which also counts for the session.
     pub(crate) fn on_path_event(&mut self, path: PathId, event: &Event) {
         let has_room = self.end.packets_by_path.len() < PATHS || self.end.packets_by_path.contains_key(&path.0);
         if let (Event::MediaReceived { delay, size, .. }, true) = (event, has_room) {
@@ -182,7 +182,7 @@ impl ReceiveTally {
         }
     }
 
-    /// Payload was delivered, or dropped if `is_dropped`; `missing` packets before it are missing.
+    /// Counts payload that was delivered, or dropped if `is_dropped`; `missing` packets before it are missing.
     pub(crate) fn on_payload(&mut self, missing: u64, (bytes, is_audio): (u64, bool), is_dropped: bool) {
         if is_audio {
             self.end.audio_packets += 1;
@@ -193,7 +193,7 @@ impl ReceiveTally {
         self.end.payload_bytes += if is_dropped { 0 } else { bytes };
     }
 
-    /// Closes the interval that lasted until `at` on the session's own time.
+    /// Ends the current interval at `at`, a time since the session's start.
     pub(crate) fn close(&mut self, at: Span) -> ReceiveInterval {
         let fresh = ReceiveInterval { start_s: at.as_secs_f64(), ..ReceiveInterval::default() };
         let lost = self.lost();
@@ -221,7 +221,7 @@ impl ReceiveTally {
         expected.saturating_sub(self.end.packets_received)
     }
 
-    /// The minimum delay of the session so far, including this one.
+    /// Updates and returns the minimum delay of the session so far.
     fn least(&mut self, delay: Span) -> Span {
         let least = self.least.map_or(delay, |least| least.min(delay));
         self.least = Some(least);

@@ -14,7 +14,7 @@ pub(crate) struct SendInterval {
     /// Rate of the IP packets that were sent, and the allowed rate at the end of the interval.
     pub(crate) rate_bps: f64,
     pub(crate) target_rate_bps: Option<f64>,
-    /// Maximum time for which the payload of a sent packet was queued.
+    /// Maximum time that a sent packet's payload spent in the queue.
     pub(crate) waited_max_s: f64,
     /// The delay that the controller uses, from the last report; `null` without a report.
     pub(crate) delay_mean_s: Option<f64>,
@@ -22,23 +22,23 @@ pub(crate) struct SendInterval {
     pub(crate) round_trip_s: Option<f64>,
     /// Share of packets lost, from the last report.
     pub(crate) fraction_lost: Option<f64>,
-    /// Share of packets that arrived with a mark (ECN), from the last report; omitted without ECN.
+    /// Share of packets that arrived with an ECN mark, from the last report; omitted without ECN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fraction_marked: Option<f64>,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Packets newly reported as lost in the interval.
+    /// Packets that reports in this interval newly counted as lost.
     pub(crate) packets_lost: u64,
     pub(crate) reports: u64,
     pub(crate) decided_by: Option<&'static str>,
-    /// The circuit breaker that had stopped the media at the end of the interval; `null` if none had.
+    /// The circuit breaker that had stopped the media at the end of the interval; otherwise `null`.
     pub(crate) stopped_by: Option<&'static str>,
-    /// The values of each path, if it has several.
+    /// The values of each path, if the session has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) paths: Vec<SendPathInterval>,
 }
 
-/// Values of a sender on one of several paths in one interval.
+/// Values of one of a sender's paths in one interval.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SendPathInterval {
     pub(crate) path: String,
@@ -54,7 +54,7 @@ impl SendInterval {
         Sum { rate_bps: self.rate_bps, packets: self.packets, bytes: self.bytes, packets_lost: None }
     }
 
-    /// The reason of the rate, as text.
+    /// The reason for the rate, as text.
     pub(crate) fn decided_by(&self) -> Option<String> {
         self.stopped_by.map(|breaker| format!("stopped: {breaker}")).or_else(|| self.decided_by.map(str::to_owned))
     }
@@ -69,10 +69,10 @@ pub(crate) struct SendEnd {
     pub(crate) bytes_sent: u64,
     /// Packets sent that had not arrived by the last report.
     pub(crate) packets_lost: Option<u64>,
-    /// Mean over the intervals that had reports.
+    /// Mean over the intervals in which reports arrived.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) clocks: Option<ClocksCompared>,
-    /// Detected steps of the two hosts' clocks against each other.
+    /// Detected steps of the difference between the two hosts' clocks, in s.
     pub(crate) clock_steps: Vec<f64>,
     /// Number of detected steps of this host's wall clock; they do not affect delays.
     pub(crate) wall_clock_steps: u64,
@@ -84,7 +84,7 @@ pub(crate) struct SendEnd {
     /// On how many paths ECN failed (RFC 6679, Sec. 7.4.1).
     pub(crate) ecn_failed: u64,
     pub(crate) pacing_resets: u64,
-    /// Packets sent again because the receiver missed them; no other count or rate includes them.
+    /// Retransmitted packets; no other count or rate includes them.
     pub(crate) packets_repeated: u64,
     pub(crate) bytes_repeated: u64,
     /// Number of key frames that the receiver requested.
@@ -95,12 +95,12 @@ pub(crate) struct SendEnd {
     /// Packets and bytes of audio from another program; the other counts include them.
     pub(crate) audio_packets: u64,
     pub(crate) audio_bytes: u64,
-    /// Packets of the other program dropped because the queue was full.
+    /// Packets from the other program that were dropped because the queue was full.
     pub(crate) payload_dropped: u64,
-    /// Packets of the other program dropped because they were queued for too long.
+    /// Packets from the other program that were dropped because they were queued for too long.
     pub(crate) payload_expired: u64,
     pub(crate) ended_by_peer: bool,
-    /// The values of each path, if it has several.
+    /// The values of each path, if the session has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) paths: Vec<SendPathEnd>,
 }
@@ -113,11 +113,11 @@ impl SendEnd {
     }
 }
 
-/// Totals of a sender on one of several paths.
+/// Totals of one of a sender's paths.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SendPathEnd {
     pub(crate) path: String,
-    /// How often it became unusable.
+    /// How often the path became unusable.
     pub(crate) times_down: u64,
     pub(crate) packets_sent: u64,
     pub(crate) bytes_sent: u64,
@@ -126,11 +126,11 @@ pub(crate) struct SendPathEnd {
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) clocks: Option<ClocksCompared>,
     pub(crate) reports_missing: u64,
-    /// How often each circuit breaker stopped media on it, while other paths continued.
+    /// How often each circuit breaker stopped media on this path while other paths continued.
     pub(crate) circuit_broken: BTreeMap<&'static str, u64>,
 }
 
-/// The difference of the hosts' clocks.
+/// The difference between the hosts' clocks.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct ClocksCompared {
     /// Receiver's clock minus sender's clock.
@@ -146,11 +146,11 @@ pub(crate) struct SendTally {
     pub(crate) now: SendInterval,
     pub(crate) end: SendEnd,
     delays: (f64, u64),
-    /// The paths by their numbers; empty for a session over a single path.
+    /// The paths by their numbers; empty for a session with a single path.
     paths: Vec<PathTally>,
 }
 
-/// Adds up what a sender reports about one of several paths.
+/// Sums up the events of one of several paths.
 #[derive(Debug)]
 struct PathTally {
     name: String,
@@ -160,7 +160,7 @@ struct PathTally {
 }
 
 impl SendTally {
-    /// For a session over these paths; they are empty for a session over a single path.
+    /// Creates the sums for a session with these paths; the list is empty for a single path.
     pub(crate) fn of(paths: &[String]) -> Self {
         let path = |name: &String| {
             let (name, tally) = (name.clone(), Self::default());
@@ -169,7 +169,7 @@ impl SendTally {
         Self { paths: paths.iter().map(path).collect(), ..Self::default() }
     }
 
-    /// The state of a path changed.
+    /// Records a change of a path's state.
     pub(crate) fn on_path(&mut self, path: usize, change: PathChange) {
         if let Some(path) = self.paths.get_mut(path) {
             path.state = if change == PathChange::Up { "up" } else { "down" };
@@ -177,7 +177,7 @@ impl SendTally {
         }
     }
 
-    /// An event on a path also counts for the session, unless it concerns that path alone.
+    /// Handles an event on a path. It also counts for the session, unless it concerns only the path.
     pub(crate) fn on_path_event(&mut self, path: usize, event: &Event) {
         if let Some(path) = self.paths.get_mut(path) {
             path.tally.on_event(event);
@@ -248,7 +248,7 @@ impl SendTally {
         }
     }
 
-    /// Closes the interval that lasted until `at`.
+    /// Ends the current interval at `at`.
     pub(crate) fn close(&mut self, at: Span) -> SendInterval {
         let kept = SendInterval {
             start_s: at.as_secs_f64(),
@@ -274,7 +274,7 @@ impl SendTally {
         closed
     }
 
-    /// The whole session, which lasted until `at`.
+    /// Returns the totals of the session, which ended at `at`.
     pub(crate) fn finish(mut self, at: Span) -> SendEnd {
         let paths = std::mem::take(&mut self.paths).into_iter().map(|path| {
             let end = path.tally.finish(at);
@@ -304,8 +304,8 @@ impl SendTally {
 }
 
 impl SendInterval {
-    /// Delay and loss of all packets: the means over the paths, weighted by their shares of the packets. The variation of the delay is
-    /// not defined for all packets, because it depends on the difference between the paths.
+    /// Delay and loss of all packets: the means over the paths, weighted by their numbers of packets. The deviation of
+    /// the delay has no value for all packets, because it would include the difference between the paths.
     fn pool(&mut self) {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let known = self.paths.iter().filter_map(|path| Some((of(&path.interval)?, path.interval.packets as f64)));

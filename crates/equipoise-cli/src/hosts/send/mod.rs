@@ -34,7 +34,7 @@ use crate::views::told::Told;
 use crate::views::{self, Views};
 use crate::writer::{MOST_LINES, Screen, Writer};
 
-/// The last line of the results of one session as JSON; those before it are the intervals.
+/// The last line of the results of one session as JSON; the lines before it are the intervals.
 #[derive(Debug, Serialize)]
 struct ResultsOfOne {
     start: Start,
@@ -43,7 +43,7 @@ struct ResultsOfOne {
     intervals_dropped: u64,
 }
 
-/// The last line of the results of several sessions, or of one in which the other end sends.
+/// The last line of the results of several sessions, or of one session that the other end sends.
 #[derive(Debug, Serialize)]
 struct ResultsOfMany {
     start: Start,
@@ -66,12 +66,12 @@ struct StreamEnd {
 struct Start {
     version: &'static str,
     peer: SocketAddr,
-    /// `null` with several sessions, or with several paths, each of which has its own address.
+    /// The local address; `null` with several sessions or several paths, because each has its own address.
     local: Option<SocketAddr>,
     /// Number of sessions in each direction; omitted for a single session in which this end sends.
     #[serde(skip_serializing_if = "Option::is_none")]
     sessions: Option<Sessions>,
-    /// Its paths and their scheduler, if it has several.
+    /// The paths and their scheduler, if the session has several paths.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     paths: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ struct Start {
     packet_size_bytes: u64,
     report_interval_s: f64,
     payload: &'static str,
-    /// `null` with several sockets.
+    /// The source of timestamps; `null` with several sockets.
     timestamps: Option<&'static str>,
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let clock = Clock::new();
     scheduler(options)?;
     let mut config = sending(options, peer, key);
-    // If it is interrupted before any payload arrived, there is nothing to send.
+    // If the run is interrupted before any payload arrived, there is nothing to send.
     let Some(input) = Input::of(options, &stop)? else { return Ok(Outcome::Interrupted) };
     (config.payload, config.ssrc) = (input.payload(), input.ssrc());
     config.has_further_source = options.audio.is_some();
@@ -150,7 +150,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
             break;
         }
     }
-    // What was measured is written even if a session failed.
+    // The measurements are written even if a session failed.
     let stopped = streams::stop(streams);
     while watch.take_in(&queue, origin, &mut steer) {}
     watch.add(&stopped, clock.wall_clock_steps());
@@ -159,10 +159,10 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     Ok(outcome(&stop))
 }
 
-/// The share of the rate that audio uses; video can use the rest.
+/// The rate that audio uses; video can use the rest.
 struct AudioRate {
     given: Arc<Given>,
-    /// Bytes of headers that are added to each packet of the program.
+    /// Bytes of headers that are added to each of the program's packets.
     headers: u64,
     rate: Rate,
     /// Time of the last measurement, and the number of bytes sent until then.
@@ -171,12 +171,12 @@ struct AudioRate {
 
 impl AudioRate {
     fn new(config: &SendConfig, given: Arc<Given>) -> Self {
-        // Sending time, sequence number and source take six words.
+        // Sending time, sequence number and SSRC take 24 bytes.
         let headers = Size::IPV4_UDP + config.overhead() + Size::from_bytes(24);
         Self { given, headers: headers.as_bytes(), rate: Rate::ZERO, measured: None }
     }
 
-    /// Measured again each second.
+    /// Returns the audio rate, which is measured again every second.
     fn now(&mut self) -> Rate {
         let [packets, bytes] =
             [&self.given.audio_packets, &self.given.audio_bytes].map(|count| count.load(Ordering::Relaxed));
@@ -191,7 +191,7 @@ impl AudioRate {
     }
 }
 
-/// Reports the rate and the requests for key frames to an encoder.
+/// Reports the rate and the key-frame requests to an encoder.
 fn steering<'a>(
     options: &'a Send,
     config: &'a SendConfig,

@@ -16,7 +16,7 @@ use super::super::args::{DelayKind, EcnField, FeedbackFormat, Send};
 use super::super::results::Direction;
 use crate::error::RealError;
 
-/// The directions of all sessions, in the order of their numbers.
+/// The direction of every session, in the order of the session numbers.
 pub(super) fn directions(options: &Send) -> Result<Vec<Direction>, RealError> {
     let count = usize::from(options.ways.parallel);
     let one = [
@@ -36,7 +36,7 @@ pub(super) fn directions(options: &Send) -> Result<Vec<Direction>, RealError> {
     Ok(each.iter().flat_map(|direction| std::iter::repeat_n(*direction, count)).collect())
 }
 
-/// A session in which this end sends.
+/// The configuration of a session in which this end sends.
 pub(super) fn sending(options: &Send, peer: SocketAddr, key: Option<Key>) -> SendConfig {
     SendConfig {
         packet_size: Size::from_bytes(u64::from(options.length)),
@@ -48,7 +48,7 @@ pub(super) fn sending(options: &Send, peer: SocketAddr, key: Option<Key>) -> Sen
     }
 }
 
-/// A session in which the receiver sends.
+/// The configuration of a session in which the receiver sends.
 pub(super) fn fetching(options: &Send, peer: SocketAddr, key: Option<Key>) -> Result<FetchConfig, RealError> {
     let (min, max) = options.bitrate.map_or((options.min_rate, options.max_rate), |rate| (rate, rate));
     let wanted = || {
@@ -105,10 +105,10 @@ pub(super) fn controller(options: &Send, packet: Size) -> Result<BoxedController
     entry.build(&parameters, packet).map_err(|source| failed(options, source))
 }
 
-/// Makes more controllers: each path has one if they use feedback by packet.
+/// Creates controllers for further paths: with per-packet feedback, each path has its own controller.
 pub(super) fn laws(options: &Send, packet: Size) -> Result<PathLaws, RealError> {
     if options.bitrate.is_some() {
-        // One rate for all paths.
+        // All paths share one rate.
         return Ok(PathLaws::new(|| None, None));
     }
     let (entry, parameters) = chosen(options)?;
@@ -153,7 +153,7 @@ pub(super) fn scheduler(options: &Send) -> Result<BoxedScheduler, RealError> {
     entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
 }
 
-/// Names and values of parameters.
+/// The names and values of parameters.
 fn pairs(set: &[String]) -> impl Iterator<Item = (&str, &str)> {
     set.iter().map(|pair| pair.split_once('=').unwrap_or((pair, "")))
 }

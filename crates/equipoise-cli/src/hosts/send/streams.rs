@@ -1,4 +1,4 @@
-//! The sessions, each on its own thread.
+//! Opens, runs and ends the sessions, each on its own thread.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::mpsc;
@@ -23,14 +23,14 @@ pub(super) enum Planned {
     Fetch(Box<FetchConfig>, Socket),
 }
 
-/// The socket or the paths for the packets.
+/// The socket, or the paths, for sending packets.
 pub(super) enum Source {
     Socket(Socket),
-    /// Several paths, with a maker of further controllers.
+    /// Several paths, and the function that creates controllers for further paths.
     Paths(Clock, Multipath, PathLaws),
 }
 
-/// A socket at any free port, from which `peer` can be reached.
+/// A socket at any free port that can send to `peer`.
 pub(super) fn socket(options: &Send, peer: SocketAddr, clock: &Clock) -> Result<Socket, NetError> {
     let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let mut socket = Socket::bind((options.bind.unwrap_or(any), 0).into(), clock)?;
@@ -50,14 +50,14 @@ impl Source {
             return Ok(Self::Socket(socket(options, peer, clock)?));
         }
         let multipath = Multipath::new(options.path.clone(), scheduler);
-        // A period has at least one report.
+        // A scheduler period must contain at least one report.
         let period = options.scheduler_period.unwrap_or(multipath.period.max(options.report_interval));
         Ok(Self::Paths(clock.clone(), Multipath { period, dscp: options.ends.dscp, ..multipath }, laws))
     }
 }
 
 impl Planned {
-    /// Its socket; `None` if it has several.
+    /// The session's socket; `None` if it has several.
     pub(super) const fn socket(&self) -> Option<&Socket> {
         match self {
             Self::Send(_, _, Source::Socket(socket)) | Self::Fetch(_, socket) => Some(socket),
@@ -114,7 +114,7 @@ impl Stream {
     }
 }
 
-/// Opens all sessions in parallel: in sequence, each would wait for the round trips of the previous ones.
+/// Opens all sessions in parallel, because in sequence each would wait for the round trips of the earlier sessions.
 pub(super) fn open(
     planned: Vec<Planned>,
     post: &mpsc::Sender<Note>,
@@ -147,16 +147,16 @@ pub(super) fn stop(streams: Vec<Stream>) -> Vec<Result<HostStats, NetError>> {
     streams.into_iter().map(Stream::stop).collect()
 }
 
-/// A message of a session's thread, with its time.
+/// A message from a session's thread, with its time.
 pub(super) struct Note {
     pub(super) at: Time,
-    /// Its number.
+    /// The number of the session.
     pub(super) stream: usize,
     pub(super) what: What,
 }
 
 pub(super) enum What {
-    /// An event of one of several paths, or of the session.
+    /// An event of the session, or of one of its paths.
     Event(Option<PathId>, Event),
     Path(PathId, PathChange),
 }

@@ -1,4 +1,4 @@
-//! The main thread's side: sums up, prints and writes the events of the sessions.
+//! The main thread: sums up, prints and writes the events of the sessions.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, TryRecvError};
@@ -49,7 +49,7 @@ struct Line {
     sum: Sums,
 }
 
-/// One of the sessions.
+/// One session's values in the interval.
 #[derive(Serialize)]
 struct StreamLine {
     stream: usize,
@@ -59,7 +59,8 @@ struct StreamLine {
 }
 
 impl Watch {
-    /// For sessions with these directions, which begin now; for one over several paths if `start` has them.
+    /// Creates the tallies of sessions with these directions, which begin now. If `start` has paths, the session uses
+    /// them.
     pub(super) fn new(directions: &[Direction], start: &Start, interval: Span, outputs: Outputs) -> Self {
         let paths = &start.paths;
         let tally = |direction: &Direction| match direction {
@@ -76,14 +77,15 @@ impl Watch {
         Self { each, heads: Heads::default(), interval, outputs }
     }
 
-    /// Whether there is a single session, in which this end sends: then the results have no list of sessions.
+    /// Whether there is a single session, in which this end sends. The results then contain no list of sessions.
     fn is_one(&self) -> bool {
         matches!(self.each.as_slice(), [(Direction::Sent, _)])
     }
 
-    /// Handles the messages of a tick. Returns false if no session is left that could send any.
+    /// Handles the messages of a tick. Returns false if no session is left that could send messages.
     ///
-    /// It sleeps instead of waiting for a message: waking up for every packet would cost as much as sending it.
+    /// It sleeps instead of waiting for a message, because waking up for every packet would cost as much as sending the
+    /// packet.
     pub(super) fn take_in(
         &mut self,
         queue: &mpsc::Receiver<Note>,
@@ -125,7 +127,7 @@ impl Watch {
     /// Prints and writes the intervals that ended before `at`.
     pub(super) fn tell(&mut self, at: Span) {
         loop {
-            // All have the same intervals.
+            // All sessions have the same intervals.
             let start_s = self.each.first().map_or(f64::INFINITY, |(_, tally)| tally.start_s());
             if at.as_secs_f64() < start_s + self.interval.as_secs_f64() {
                 return;
@@ -177,7 +179,7 @@ impl Watch {
         }
     }
 
-    /// Adds the counters of the sessions' hosts, which are in the same order.
+    /// Adds the counters of the sessions' hosts. The hosts are in the order of the sessions.
     pub(super) fn add(&mut self, hosts: &[Result<HostStats, NetError>], wall_clock_steps: u64) {
         for ((_, tally), host) in self.each.iter_mut().zip(hosts) {
             if let Tally::Sent(tally) = tally {
@@ -187,12 +189,12 @@ impl Watch {
         }
     }
 
-    /// Prints and writes the results at `end`, with these counters of the payload from other programs.
+    /// Prints and writes the results at `end`. `given` counts the payload from other programs.
     pub(super) fn finish(self, start: Start, (end, given): (Span, &Given), delay: DelayKind) -> Result<(), CliError> {
         let is_one = self.is_one();
         let Outputs { screen, json, views } = self.outputs;
         let close = |(series, (direction, mut tally)): (u64, (Direction, Tally))| {
-            // The last interval is shorter.
+            // The last interval may be shorter than the others.
             views.tell_of_session(series, end.as_secs_f64(), &tally.close(end));
             views.tell(Told::End { series, at_s: end.as_secs_f64(), why: "the session is over" });
             (direction, tally.finish(end))
@@ -217,7 +219,7 @@ impl Watch {
         if streams.len() > 1 {
             screen.say(&lines::sums("\n[SUM]", &sum));
         }
-        // Closed before the last lines are printed, so that the terminal can show them.
+        // The views are closed before the last lines are printed, so that the terminal can show these lines.
         let viewed = views.finish(end.as_secs_f64());
         screen.finish();
         let Some(json) = json else { return viewed };

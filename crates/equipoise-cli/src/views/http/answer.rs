@@ -1,11 +1,11 @@
-//! The answers to requests.
+//! The answers to HTTP requests.
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Page(Page),
     Metrics(String),
-    /// Events as they happen.
+    /// The stream of events.
     Follow,
     Refused(u16, &'static str, &'static str),
 }
@@ -36,7 +36,8 @@ impl Page {
     }
 }
 
-/// Nothing from other origins, no inline scripts or styles, no embedding in frames, and no forms.
+/// Content security policy: nothing from other origins, no inline scripts or styles, no embedding in frames, and no
+/// forms.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

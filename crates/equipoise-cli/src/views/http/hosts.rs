@@ -1,8 +1,8 @@
-//! The host names that this server accepts.
+//! The host names that the server accepts in requests.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The name that it was started with, if that is not an address.
+/// The name at which the server was started, if it is not an address.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hosts(Option<String>);
 
@@ -14,10 +14,11 @@ impl Hosts {
         Self(is_name.then(|| host.to_owned()))
     }
 
-    /// Returns whether a request for `host` that arrived at the address `local` is meant for this server.
+    /// Whether a request for `host` that arrived at the address `local` is meant for this server.
     ///
-    /// An address of this server is always accepted. A name is not, because the owner of any name can let it resolve to this address. The
-    /// exceptions are `localhost`, on the loopback interface, and the name that the user gave.
+    /// An address of this server is always accepted. A name is not accepted, because the owner of any domain can let it
+    /// resolve to this address. The exceptions are `localhost`, on the loopback interface, and the name that the user
+    /// gave.
     pub(super) fn is_ours(&self, host: &str, local: SocketAddr) -> bool {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.contains(']') => (name, port.parse().ok()),
@@ -35,7 +36,7 @@ impl Hosts {
     }
 }
 
-/// An address as written in URLs: IPv6 in brackets.
+/// Parses an address as written in URLs, with IPv6 addresses in brackets.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     text.parse().ok().map(|address: IpAddr| address.to_canonical())
@@ -45,7 +46,7 @@ fn address(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// If it fails, any web page can read the data of this host through a name of its own that resolves to 127.0.0.1.
+    /// If it fails, any web page can read the data of this host through a domain name that resolves to 127.0.0.1.
     #[test]
     fn a_foreign_name_is_not_ours_and_every_way_to_write_our_own_is() {
         let asks = |place: &str, local: &str, host: &str| {

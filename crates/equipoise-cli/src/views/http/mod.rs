@@ -1,8 +1,10 @@
-//! A small HTTP server for live views: only GET, only a few paths, one request per connection, all resources bounded.
+//! A small HTTP server for live views. It serves only GET, only a few paths, and one request per connection, and bounds
+//! all its resources.
 //!
-//! The network is hostile even on the loopback interface: any page in a browser on this host can send requests to it. So a request must
-//! name this server as its host, which a foreign name that resolves to this address does not. It must not come from another origin, and the
-//! answer has no header that would let another page read it. The server has no state to change, only data to read.
+//! Requests are not trusted, even on the loopback interface: any page in a browser on this host can send them. A
+//! request must therefore name this server as its host; a foreign name that resolves to this address is refused. The
+//! request must not come from another origin, and the answer has no header that would let a page of another origin read
+//! it. Requests cannot change any state.
 
 mod answer;
 mod hosts;
@@ -21,18 +23,18 @@ use answer::{Answer, Page};
 use hosts::Hosts;
 use request::{Read, Request};
 
-/// Maximum number of connections. Ours: some pages and scrapers; each needs a thread.
+/// Maximum number of connections. Our choice: enough for some pages and scrapers; each connection needs a thread.
 const MOST_CONNECTIONS: usize = 32;
-/// Maximum number of pages that follow the run, so that other requests still find connections.
+/// Maximum number of pages that follow the run, so that connections remain free for other requests.
 const MOST_FOLLOWERS: usize = 16;
-/// Time limit for a request to arrive, and for an answer to be accepted.
+/// Time limit for receiving a request, and for sending an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Interval at which a waiting thread checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
-/// After this time without events, a page gets a sign that the server is alive.
+/// Time without events after which the server sends a line to a page, to show that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// The content that an address offers.
+/// What the server offers at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offers {
     pub(crate) page: bool,
@@ -66,7 +68,7 @@ impl Site {
         let address = addresses.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
-        // So that its thread can end.
+        // Non-blocking, so that the thread can end.
         listener.set_nonblocking(true)?;
         let stop = Arc::new(AtomicBool::new(false));
         let served = Served {
@@ -82,7 +84,7 @@ impl Site {
         Ok(Self { address, stop, followers, thread: Some(thread) })
     }
 
-    /// Its address, with the chosen port.
+    /// The server's address, with the actual port.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -92,10 +94,10 @@ impl Drop for Site {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has no one to report to.
+            // If the thread panicked, there is nobody to report it to.
             let _ = thread.join();
         }
-        // Pages get the last events; the server does not wait for a page that does not read.
+        // Pages receive the last events; the server does not wait for a page that does not read.
         let deadline = Instant::now() + 3 * LOOK;
         while self.followers.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
             thread::sleep(LOOK / 10);
@@ -107,12 +109,13 @@ fn listen(listener: &TcpListener, served: &Served) {
     super::yield_to_others();
     while !served.stop.load(Ordering::Relaxed) {
         let Ok((stream, _)) = listener.accept() else {
-            // Either no connection is pending, or this host has no free descriptors: waiting is right in both cases.
+            // Either no connection is pending, or this host has no free file descriptors; waiting is right in both
+            // cases.
             thread::sleep(LOOK / 4);
             continue;
         };
         let Some(place) = Place::taken(&served.connections, MOST_CONNECTIONS) else {
-            // The request is not read, so that frequent connections cost no more than this.
+            // The request is not read, so that frequent connections cost little.
             let _ = stream.set_nonblocking(true);
             let _ = (&stream).write(&Answer::BUSY.whole());
             continue;
@@ -121,7 +124,7 @@ fn listen(listener: &TcpListener, served: &Served) {
         let body = move || {
             let _place = place;
             super::yield_to_others();
-            // A client that disconnected needs no answer.
+            // If the client has disconnected, the error does not matter.
             let _ = serve(&stream, &served);
         };
         if thread::Builder::new().name("http client".to_owned()).spawn(body).is_err() {
@@ -130,7 +133,7 @@ fn listen(listener: &TcpListener, served: &Served) {
     }
 }
 
-/// One of a limited number of places; freed when this is dropped.
+/// One of a limited number of connections; dropping it frees it.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
@@ -166,7 +169,7 @@ fn serve(stream: &TcpStream, served: &Served) -> io::Result<()> {
     }
 }
 
-/// Sends all of it, within [`PATIENCE`], however slowly the client reads.
+/// Sends all `bytes` within [`PATIENCE`], however slowly the client reads.
 fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !bytes.is_empty() {
@@ -185,7 +188,7 @@ fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a request; `None` if the client disconnects before it is complete.
+/// Reads a request; `None` if the client disconnects before the request is complete.
 fn read<'a>(mut stream: &TcpStream, buffer: &'a mut [u8]) -> io::Result<Option<Read<'a>>> {
     let deadline = Instant::now() + PATIENCE;
     let mut length = 0;
@@ -230,7 +233,7 @@ fn answer(request: &Request<'_>, local: SocketAddr, served: &Served) -> Answer {
     }
 }
 
-/// Sends a page the events as they happen, by server-sent events. A page that does not read is disconnected, and may connect again.
+/// Sends the events to a page as server-sent events. A page that does not read is disconnected, and may connect again.
 fn follow(stream: &TcpStream, served: &Served) -> io::Result<()> {
     let Some(_place) = Place::taken(&served.followers, MOST_FOLLOWERS) else {
         send(stream, &Answer::BUSY.whole())?;
@@ -252,12 +255,12 @@ fn follow(stream: &TcpStream, served: &Served) -> io::Result<()> {
         match news.recv_timeout(LOOK) {
             Ok(line) => {
                 push(&mut text, &line);
-                // All lines that are available.
+                // Add all lines that are available.
                 for line in news.try_iter() {
                     push(&mut text, &line);
                 }
             }
-            // Not before the last events are sent.
+            // The connection ends only after the last events are sent.
             Err(RecvTimeoutError::Timeout) if served.stop.load(Ordering::Relaxed) => return close(stream),
             Err(RecvTimeoutError::Timeout) if last.elapsed() > HEARTBEAT => text.push_str(": still here\n\n"),
             Err(RecvTimeoutError::Timeout) => {}
@@ -273,8 +276,8 @@ fn push(text: &mut String, line: &str) {
     text.push_str("\n\n");
 }
 
-/// Ends the connection, and waits briefly for the client to read the rest: closing a socket with unread input would discard written
-/// data.
+/// Ends the connection, and waits briefly for the client to close it: closing a socket with unread input would discard
+/// data that was written but not sent.
 fn close(mut stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(LOOK))?;

@@ -1,10 +1,10 @@
-//! Parses a request, which is not trusted.
+//! Parses an HTTP request, which is not trusted.
 
 use httparse::{EMPTY_HEADER, Status};
 
 use super::answer::Answer;
 
-/// Maximum size of a request. Ours: browsers send one or two kB.
+/// Maximum size of a request, in bytes. Our choice: browsers send 1 or 2 kB.
 pub(super) const MOST: usize = 8192;
 /// Maximum number of headers.
 const MOST_HEADERS: usize = 64;
@@ -12,22 +12,22 @@ const MOST_HEADERS: usize = 64;
 /// The relevant parts of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request<'a> {
-    /// Without the query.
+    /// The path without the query.
     pub(super) path: &'a str,
     pub(super) host: &'a str,
     origin: Option<&'a str>,
-    /// The relation of the requesting page's origin to ours, as reported by the browser (Fetch Metadata).
+    /// The relation of the requesting page's origin to this server's, as reported by the browser (Fetch Metadata).
     site: Option<&'a str>,
 }
 
-/// What came.
+/// The result of parsing.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Read<'a> {
     Whole(Request<'a>),
     Wrong(Answer),
 }
 
-/// Returns whether the headers are complete, so that parsing is worthwhile.
+/// Whether the headers are complete, so that parsing is worthwhile.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
     bytes.windows(4).any(|window| window == b"\r\n\r\n") || bytes.windows(2).any(|window| window == b"\n\n")
 }
@@ -54,7 +54,7 @@ pub(super) fn parse(bytes: &[u8]) -> Read<'_> {
             name if name.eq_ignore_ascii_case("sec-fetch-site") => &mut found.site,
             _ => continue,
         };
-        // With a duplicate header, other programs might use the other value.
+        // A duplicate header is refused, because other programs might use the other value.
         if place.replace(value.trim()).is_some() {
             return Read::Wrong(Answer::MALFORMED);
         }
@@ -71,7 +71,8 @@ struct Headers<'a> {
 }
 
 impl Request<'_> {
-    /// Returns whether the request comes from no other origin. Only the page itself may be linked to, because it contains no data.
+    /// Whether the request comes from this server's own origin. Pages of other origins may link to the page at `/`,
+    /// because it contains no data.
     pub(super) fn is_from_here(&self) -> bool {
         let is_origin_ours = self.origin.is_none_or(|origin| {
             origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(self.host))

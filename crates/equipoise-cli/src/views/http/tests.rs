@@ -16,14 +16,14 @@ fn site(page: bool, metrics: bool) -> (Site, Shared) {
 fn answered(site: &Site, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(site.address()).expect("it listens");
     stream.set_read_timeout(Some(2 * PATIENCE)).expect("a socket");
-    // A server that answered early may have closed before everything is written.
+    // A server that answered early may have closed the connection before everything is written.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// A request with these headers in addition to the correct host.
+/// Sends a request with these headers in addition to the correct host, and returns the answer.
 fn get(site: &Site, path: &str, headers: &str) -> String {
     answered(site, format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n", site.address()).as_bytes())
 }
@@ -76,7 +76,7 @@ fn other_names_and_other_origins_are_refused() {
     }
     let own = format!("Origin: http://127.0.0.1:{port}\r\nSec-Fetch-Site: same-origin\r\n");
     assert_status(&get(&site, "/metrics", &own), 200);
-    // A link on another page may lead here.
+    // Pages of other origins may link to the page.
     assert_status(&get(&site, "/", "Sec-Fetch-Site: cross-site\r\n"), 200);
 }
 
@@ -96,14 +96,14 @@ fn only_get_is_understood_and_what_is_too_large_or_no_request_is_refused() {
     assert_status(&answered(&site, many.as_bytes()), 431);
 }
 
-/// If it fails, idle connections block all others forever, or take a thread each.
+/// If it fails, idle connections block all other connections forever, or each uses a thread forever.
 #[test]
 fn connections_are_bounded_and_free_again_after_a_while() {
     let (site, _) = site(true, true);
     let silent: Vec<_> =
         (0..MOST_CONNECTIONS).map(|_| TcpStream::connect(site.address()).expect("it listens")).collect();
     let deadline = Instant::now() + 3 * PATIENCE;
-    // Wait until all places are taken.
+    // Wait until all connections are used.
     while !get(&site, "/metrics", "").starts_with("HTTP/1.1 503 ") {
         assert!(Instant::now() < deadline, "never full");
         thread::sleep(Duration::from_millis(10));
@@ -120,7 +120,7 @@ fn a_page_follows_from_the_beginning_and_hears_of_the_end() {
     let (site, shared) = site(true, false);
     let mut stream = TcpStream::connect(site.address()).expect("it listens");
     stream.write_all(format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", site.address()).as_bytes()).expect("sent");
-    // Wait until it follows.
+    // Wait until the page follows the run.
     let mut first = [0; 12];
     stream.read_exact(&mut first).expect("an answer");
     let hub = || super::super::lock(&shared.hub);
@@ -137,7 +137,7 @@ fn a_page_follows_from_the_beginning_and_hears_of_the_end() {
     assert!(rest.contains("text/event-stream") && rest.contains("\"delay_p95_s\":0.012"), "{rest}");
 }
 
-/// If it fails, a page on a suspended laptop takes memory until the run ends, or blocks the run.
+/// If it fails, a page on a suspended laptop uses memory until the run ends, or blocks the run.
 #[test]
 fn a_page_that_does_not_read_holds_up_nobody_and_is_let_go() {
     let (site, shared) = site(true, false);
@@ -148,7 +148,7 @@ fn a_page_that_does_not_read_holds_up_nobody_and_is_let_go() {
     super::super::lock(&shared.hub).take(&samples::open(0));
     let line: Arc<str> = "x".repeat(20_000).into();
     let begun = Instant::now();
-    // More than the sockets and the queue hold: 100 MB.
+    // 100 MB, more than the sockets and the queue can hold.
     for _ in 0..5000 {
         super::super::lock(&shared.hub).tell(line.clone());
     }

@@ -1,4 +1,5 @@
-//! iperf3 over the kernel's `symbiosis`: many connections, loss, a change of program on the way, and oscillation.
+//! iperf3 over the kernel's `symbiosis`: many connections, loss, reloading of the BPF program during transfers, and
+//! oscillation.
 
 use std::process::{Child, Stdio};
 use std::thread::sleep;
@@ -12,7 +13,7 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Running, installed, port_of, run, said};
 
-/// `equipoise link` between the ends: 20 Mbit/s, 20 ms each way, and these further options.
+/// Starts `equipoise link` between the ends: 20 Mbit/s, 20 ms in each direction, and the options in `more`.
 fn link(places: &Places, more: &[&str]) -> Running {
     let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
     command.args(["link", "--between", "near", "far", "--rate", "20M", "--delay", "20ms", "--queue", "1000 packets"]);
@@ -49,13 +50,13 @@ impl Transfer {
     }
 }
 
-/// Received bits per second.
+/// The received rate, in bit/s.
 fn received_bps(told: &Value) -> f64 {
     assert_eq!(told["end"]["sender_tcp_congestion"], "symbiosis", "{told}");
     told["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate")
 }
 
-/// If it fails, loading a new version interrupts connections that use the old one.
+/// If it fails, loading a new version interrupts connections that use the old version.
 #[test]
 #[ignore = "real time: 17 s, alone on the machine"]
 fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_again() {
@@ -76,12 +77,12 @@ fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_agai
     assert_eq!(child.interrupt(), Some(0));
     assert_eq!(link.interrupt(), Some(0));
     let (many, new) = (received_bps(&many), received_bps(&new));
-    // With this loss, one connection gets about 2 Mbit/s; 32 connections fill the link.
+    // With this loss, one connection reaches about 2 Mbit/s; 32 connections fill the link.
     assert!(many > 8e6, "32 connections: {many} bit/s");
     assert!(new > 0.1e6, "one over the reloaded program: {new} bit/s");
 }
 
-/// Standard deviation of the connection's window divided by its mean, sampled for two seconds.
+/// Standard deviation of the connection's window divided by its mean, over two seconds.
 fn unrest() -> f64 {
     let windows: Vec<f64> = (0..40)
         .filter_map(|_| {
@@ -97,7 +98,7 @@ fn unrest() -> f64 {
     (windows.iter().map(|window| (window - mean).powi(2)).sum::<f64>() / count).sqrt() / mean
 }
 
-/// Kodama 2009, Eq. 18 with m = 1: within a second the window varies by tens of per cent.
+/// With Kodama 2009, Eq. 18 and m = 1, the window varies by tens of per cent within a second.
 #[test]
 #[ignore = "real time: 18 s, alone on the machine"]
 fn a_window_that_oscillates_wanders_and_the_connection_still_gets_its_link() {

@@ -23,13 +23,13 @@ fn is_registered() -> bool {
     names.split_whitespace().any(|name| name == "symbiosis")
 }
 
-/// Waits until it is unregistered, shortly after its last holder has released it.
+/// Waits until `symbiosis` is unregistered, which happens shortly after the last user releases it.
 fn goes() {
     eventually("symbiosis is gone", || (!is_registered()).then_some(()));
 }
 
-/// A running `kernel load`, for a test that runs alone on the machine: there is one congestion control of its name for the whole
-/// machine. `None`, with the reason printed, if it cannot be loaded.
+/// Starts `kernel load`, for a test that runs alone on the machine: a machine has only one congestion control with this
+/// name. Returns `None`, with the reason printed, if it cannot be loaded.
 fn load(_machine: &Machine) -> Option<Running> {
     let mut child = Running::start(equipoise().args(["kernel", "load"]).stderr(Stdio::piped()));
     if child.line().is_some_and(|line| line.contains("until Ctrl-C")) {
@@ -57,7 +57,7 @@ fn ends(status: &Value) -> Vec<Value> {
     connections(status).iter().map(|connection| connection["local"].clone()).collect()
 }
 
-/// The fast test of the kernel's congestion control.
+/// The fast test of the kernel's congestion control. If it fails, the kernel keeps it after its loader has ended.
 #[test]
 fn it_is_loaded_once_set_and_gone_with_its_loader_however_that_ends() {
     let machine = Machine::alone();
@@ -76,14 +76,14 @@ fn it_is_loaded_once_set_and_gone_with_its_loader_however_that_ends() {
     goes();
     let gone = run(&["kernel", "set", "--gamma", "0.5"]);
     assert!(gone.status.code() == Some(4) && said(&gone).contains("kernel load"), "{}", said(&gone));
-    // A loader that is killed leaves nothing behind either.
+    // A loader that is killed leaves nothing behind, too.
     let mut child = load(&machine).expect("it was loaded a moment ago");
     assert!(is_registered());
     child.kill();
     goes();
 }
 
-/// Pins are in a separate mount namespace, so that the test needs no BPF file system and leaves none behind.
+/// BPF pins are in a separate mount namespace, so that the test needs no BPF file system and leaves no pins behind.
 #[test]
 fn a_pinned_one_outlives_its_loader_and_is_unloaded_by_name() {
     let machine = Machine::alone();
@@ -141,7 +141,7 @@ fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {
     assert!((0.2 * LINK_BPS..LINK_BPS).contains(&goodput), "{flow}");
 }
 
-/// If it fails, users without the permission or on another kernel only see an error number.
+/// If it fails, users without the permission, or with an older kernel, only see an error number.
 #[test]
 fn what_is_missing_is_named_with_the_way_out() {
     let _machine = Machine::alone();
@@ -171,9 +171,9 @@ fn what_is_missing_is_named_with_the_way_out() {
 
 const END: &str = "kernel::one_end_of_a_transfer";
 const ROLE: &str = "EQUIPOISE_KERNEL";
-/// The second connection begins this time after the first; both end together.
+/// Delay between the starts of the two connections; both end at the same time.
 const JOIN: Duration = Duration::from_secs(10);
-/// Only the end of their common time is evaluated.
+/// Only the last part of the time with both connections is evaluated.
 const COUNTED_FROM: Duration = Duration::from_secs(22);
 const END_OF_BOTH: Duration = Duration::from_secs(30);
 const COUNTED_S: f64 = 8.0;
@@ -206,7 +206,7 @@ fn near_end() {
     }
 }
 
-/// Writes the received bits per second: of the first connection alone, and of both in the evaluated time.
+/// Writes the received rates in bit/s: of the first connection alone, and of both connections in the evaluated time.
 fn far_end(file: &str) {
     let listener = TcpListener::bind("10.9.3.2:7000").expect("a free port");
     let (first, _) = listener.accept().expect("a sender");
@@ -219,7 +219,7 @@ fn far_end(file: &str) {
     fs::write(file, format!("[{alone}, {first}, {second}]")).expect("writable");
 }
 
-/// Bits per second before the second connection joins, and in the evaluated time.
+/// The received rates in bit/s: before the second connection joins, and in the evaluated time.
 fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     let (mut buffer, mut alone, mut together) = (vec![0; 65536], 0, 0);
     while let Ok(length @ 1..) = stream.read(&mut buffer) {
@@ -233,7 +233,7 @@ fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     (alone as f64 * 8.0 / (JOIN / 2).as_secs_f64(), together as f64 * 8.0 / COUNTED_S)
 }
 
-/// Reno would fill the queue of 1000 packets: 600 ms. If it fails, Symbiosis does not serve its purpose.
+/// Reno would fill the queue of 1000 packets, 600 ms. If it fails, Symbiosis does not keep the queue short.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_place() {
@@ -255,7 +255,7 @@ fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_plac
     sleep(Duration::from_secs(8));
     let alone = status();
     sleep(Duration::from_secs(3));
-    // Unloaded in use: existing connections continue to use it.
+    // The program is unloaded in use; existing connections continue to use it.
     child.kill();
     goes();
     sleep(Duration::from_secs(16));
@@ -268,7 +268,7 @@ fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_plac
     let is_ours = |connection: &&Value| !earlier.contains(&connection["local"]);
     let connection = connections(&alone).iter().find(is_ours).expect("the first connection");
     let value = |name: &str| connection[name].as_f64().unwrap_or(f64::NAN);
-    // 1448 bytes of 1500 are payload.
+    // 1448 of 1500 bytes are payload.
     let capacity = value("capacity_bps") / (LINK_BPS * 1448.0 / 1500.0);
     assert!((0.75..1.33).contains(&capacity), "K is {capacity} of the link: {alone}");
     assert!((0.0395..0.045).contains(&value("min_round_trip_s")), "{alone}");

@@ -1,7 +1,8 @@
 //! The picture of a chart: the positions of values in it, and its minimum widths.
 //!
-//! A picture is as wide as the page allows, with text of a fixed size, so horizontal positions are percentages. Its height is fixed. Labels
-//! that would overlap on a phone have a second, narrow form; the style sheet shows the form that fits.
+//! A picture is as wide as the page allows, with text of a fixed size, so horizontal positions are percentages. Its
+//! height is fixed. Labels that would overlap on a phone have a second, narrow form; the style sheet shows the form
+//! that fits.
 
 use super::{Axis, Chart};
 use crate::report::escape;

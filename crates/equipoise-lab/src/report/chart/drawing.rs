@@ -1,8 +1,9 @@
 //! Turns a chart into an SVG with a legend.
 //!
-//! Colours are CSS variables of the page, so that one SVG serves light, dark and print. The lines of the SVG are in the units of the axes:
-//! the page's script reads the values from them, and zooms by changing the transformation. The legend is HTML below the SVG, so that it
-//! wraps on a narrow screen. The modules `axes`, `shapes` and `marks` draw the parts of the SVG.
+//! Colours are CSS variables of the page, so that one SVG serves light, dark and print. The lines of the SVG are in the
+//! units of the axes: the page's script reads the values from them, and zooms by changing the transformation. The
+//! legend is HTML below the SVG, so that it wraps on a narrow screen. The modules `axes`, `shapes` and `marks` draw the
+//! parts of the SVG.
 
 use super::area::{Area, FORMS, HEIGHT, WIDTHS};
 use super::marks::MOST_NAMED_MARKS;
@@ -33,7 +34,7 @@ impl Chart {
         )
     }
 
-    /// Returns whether it has only lines, bands and points, so that a part of it can be shown alone.
+    /// Returns whether the chart has only lines, bands and points, so that a part of it can be shown alone.
     fn is_of_lines(&self) -> bool {
         self.layers.iter().all(|layer| !matches!(layer.shape, Shape::Box(..) | Shape::Estimate { .. }))
     }
@@ -196,7 +197,7 @@ mod tests {
         parts
     }
 
-    /// A line across a gap in the measurements would claim a measurement.
+    /// A line across a gap in the measurements would suggest a measurement.
     #[test]
     fn what_was_not_measured_is_a_gap() {
         let points = |middle| vec![(1.0, 2.0), (2.0, 2.0), (3.0, middle), (4.0, 2.0), (5.0, 2.0)];

@@ -92,8 +92,8 @@ fn half_width(label: &str) -> f64 {
     label.chars().count() as f64 * LETTER_WIDTH / 2.0
 }
 
-/// Returns positions from 0 to `last` with at least `distance` between them, as near to the wanted ones as one pass up and one
-/// pass down can move them; closer together if they do not fit.
+/// Returns positions from 0 to `last` with at least `distance` between them, as near to the wanted positions as one
+/// pass up and one pass down allow; closer together if they do not fit.
 fn apart(wanted: &[f64], distance: f64, last: f64) -> Vec<f64> {
     let mut order: Vec<_> = (0..wanted.len()).collect();
     order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));

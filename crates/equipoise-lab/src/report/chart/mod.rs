@@ -8,7 +8,7 @@ mod points;
 mod shapes;
 mod ticks;
 
-/// What is drawn.
+/// A chart before it is drawn.
 #[derive(Clone, Debug)]
 pub struct Chart {
     /// Identifier, unique within the page.
@@ -23,11 +23,11 @@ pub struct Chart {
     pub categories: Vec<String>,
     /// The layers, from the lowest to the highest.
     pub layers: Vec<Layer>,
-    /// Values of `y`, labelled at the right edge.
+    /// Horizontal lines at values of `y`, labelled at the right edge.
     pub horizontals: Vec<Mark>,
-    /// Values of `x`, labelled above the area.
+    /// Vertical lines at values of `x`, labelled above the plot area.
     pub verticals: Vec<Mark>,
-    /// Ranges of `x` that are shaded, below everything else.
+    /// Ranges of `x` that are shaded, behind everything else.
     pub shades: Vec<Shade>,
 }
 
@@ -74,16 +74,16 @@ pub enum Shape {
     Band(Vec<(f64, f64, f64)>),
     /// Single points.
     Points(Vec<(f64, f64)>),
-    /// A point with the intervals of both of its values: lower end, value and upper end of x, and of y.
+    /// A point with an interval of each of its coordinates: lower end, value and upper end.
     Estimate {
-        /// Of the horizontal axis.
+        /// On the horizontal axis.
         x: [f64; 3],
-        /// Of the vertical axis.
+        /// On the vertical axis.
         y: [f64; 3],
         /// Whether the point is filled, to stand out.
         is_filled: bool,
     },
-    /// A box over a value of x: minimum, quartiles and maximum, and the mean.
+    /// A box plot at a value of x: minimum, quartiles and maximum, and the mean.
     Box(f64, [f64; 5], f64),
 }
 
@@ -98,7 +98,7 @@ pub struct Style {
     pub width: f64,
 }
 
-/// A straight line through the whole chart.
+/// A straight line across the whole chart.
 #[derive(Clone, Debug)]
 pub struct Mark {
     /// Its position on its axis.
@@ -127,17 +127,18 @@ pub struct Shade {
 impl Axis {
     /// An axis that can be drawn, for any limits: finite, and long enough for the precision of a float.
     pub fn new(label: &'static str, min: f64, max: f64) -> Self {
-        /// The distance between the largest limits is finite, and a fraction of the shortest length is above zero.
+        /// Largest limit and shortest length: differences of limits stay finite, and fractions of a length stay above
+        /// zero.
         const LARGEST: f64 = 1e300;
         const SHORTEST: f64 = 1e-300;
-        /// Shortest length, relative to the magnitude of the limits: ticks stay distinct.
+        /// Shortest length, relative to the magnitude of the limits, so that ticks stay distinct.
         const SHORTEST_SHARE: f64 = 1e-6;
         let min = if min.is_finite() { min.clamp(-LARGEST, LARGEST) } else { 0.0 };
         let length = if max.is_finite() && max > min { max.min(LARGEST) - min } else { 1.0 };
         Self { label, min, max: min + length.max(min.abs() * SHORTEST_SHARE).max(SHORTEST), is_logarithmic: false }
     }
 
-    /// A logarithmic axis from one power of ten to another. The values on it are exponents, too.
+    /// A logarithmic axis from one power of ten to another. The values on it are exponents as well.
     pub fn logarithmic(label: &'static str, min: i32, max: i32) -> Self {
         Self { is_logarithmic: true, ..Self::new(label, min.into(), max.into()) }
     }

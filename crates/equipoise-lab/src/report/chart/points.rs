@@ -1,4 +1,5 @@
-//! The points of lines and bands: few enough to draw, and written in the units of the axes, so that the picture contains the values.
+//! The points of lines and bands: few enough to draw, and written in the units of the axes, so that the picture
+//! contains the values.
 
 use super::{Axis, Chart, Shape};
 
@@ -35,7 +36,7 @@ fn written(axis: &Axis, value: f64) -> String {
     /// Decimals for an axis of length 1, and the maximum number written.
     const DECIMALS: f64 = 5.0;
     const MOST_DECIMALS: f64 = 15.0;
-    /// Distance in axis lengths beyond which browsers cannot draw and no reader looks.
+    /// Largest distance of a point from the axis, in axis lengths: browsers cannot draw points that are farther away.
     const FAR: f64 = 1e3;
     let length = axis.max - axis.min;
     let value = value.clamp(axis.min - FAR * length, axis.max + FAR * length);
@@ -96,8 +97,8 @@ impl Point for (f64, f64, f64) {
     }
 }
 
-/// Returns points in order of position, at most four per column. The first, smallest, largest and last point of each column are kept, so
-/// the picture does not change. A gap stays if it covers a whole column.
+/// Returns points in order of position, at most four per column. The first, smallest, largest and last point of each
+/// column are kept, so the picture does not change. A gap stays if it covers a whole column.
 pub(super) fn bounded<P: Point>(points: &[P], axis: &Axis, columns: usize) -> Vec<P> {
     if points.len() <= PER_COLUMN * columns {
         return points.to_vec();
@@ -143,7 +144,7 @@ mod tests {
     }
 
     proptest! {
-        /// A peak that is not drawn cannot be seen.
+        /// If it fails, peaks are missing in the picture.
         #[test]
         fn few_points_are_left_and_the_extremes_of_each_column_with_them(
             values in proptest::collection::vec(prop_oneof![9 => -1e3..1e3f64, 1 => Just(f64::NAN)], 0..3000),

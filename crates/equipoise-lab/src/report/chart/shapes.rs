@@ -6,7 +6,7 @@ use super::{Axis, Chart, Layer, Shape, Style};
 use crate::report::escape;
 
 const BAND_OPACITY: f64 = 0.2;
-/// Width of a band's upper edge, which has the dashes of its world.
+/// Width of a band's upper edge, which has the dashes of its layer.
 const EDGE_WIDTH: f64 = 0.9;
 /// Diameter of the dot that marks a single point of a line.
 const DOT_WIDTH: f64 = 5.0;
@@ -21,8 +21,8 @@ const HALF_END: f64 = 0.12;
 /// Half the length of a cross's arms, in pixels.
 const ARM: f64 = 5.0;
 
-/// All lines, steps and bands of a chart in the units of its axes: bands below lines, and solid lines below dashed ones, so that two equal
-/// lines are both visible.
+/// All lines, steps and bands of a chart in the units of its axes: bands below lines, and solid lines below dashed
+/// ones, so that two equal lines are both visible.
 pub(super) fn lines(chart: &Chart, digits: &Digits<'_>) -> String {
     let mut layers: Vec<_> = chart.layers.iter().collect();
     layers.sort_by_key(|layer| (!matches!(layer.shape, Shape::Band(_)), !layer.style.dash.is_empty()));
@@ -150,12 +150,12 @@ struct Look {
 }
 
 impl Look {
-    /// For one of many points.
+    /// The look of one of many points.
     const fn small(style: Style) -> Self {
         Self { style, radius: RADIUS, width: 1.0, is_filled: false }
     }
 
-    /// For one of few points.
+    /// The look of one of few points.
     const fn large(style: Style, is_filled: bool) -> Self {
         Self { style, radius: LARGE_RADIUS, width: 1.8, is_filled }
     }
@@ -167,7 +167,8 @@ fn place(area: &Area<'_>, x: f64, y: f64, sign: &str) -> String {
     format!("<svg class=\"sign\" x=\"{left:.2}%\" y=\"{top:.1}\" data-at=\"{x}\" data-value=\"{y}\">{sign}</svg>")
 }
 
-/// The symbol of a single value, around the origin: one shape for each kind of dashes, so that colour is not the only difference.
+/// The symbol of a single value, around the origin: one shape for each kind of dashes, so that colour is not the only
+/// difference.
 fn sign(Look { style, radius: r, width, is_filled }: Look) -> String {
     let fill = if is_filled { style.color } else { "none" };
     let look = format!("fill:{fill};stroke:{};stroke-width:{width}", style.color);

@@ -22,8 +22,8 @@ pub(super) fn room_for_numbers(axis: &Axis) -> f64 {
     widest + NUMBER_GAP
 }
 
-/// Returns multiples of 1, 2 or 5 times a power of ten within an axis, from `fewest` steps to two and a half times as many; all powers of
-/// ten of a logarithmic axis.
+/// Returns multiples of 1, 2 or 5 times a power of ten within an axis, from `fewest` steps to two and a half times as
+/// many; all powers of ten of a logarithmic axis.
 pub(super) fn ticks(axis: &Axis, fewest: f64) -> Vec<Tick> {
     /// Tolerance for rounding errors, as a share of a step.
     const ROUNDING: f64 = 1e-6;
@@ -93,7 +93,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any limits: a few ticks, at equal distances within the axis, with different labels of one format.
+        /// For any limits, an axis has a few ticks, at equal distances within the axis, with different labels of one
+        /// format.
         #[test]
         fn ticks_are_few_even_and_within_the_axis(min in ANY, max in ANY, near in -1e-7..1e-5f64, fewest in 1u8..5) {
             for axis in [Axis::new("", min, max), Axis::new("", min, min + min.abs() * near)] {

@@ -12,9 +12,9 @@ use crate::scenario::{ContentChoice, ContentKind, Frames};
 /// Maximum number of frames per second, and of frames in a group of pictures, that any encoder uses.
 const MOST_FRAME_RATE: f64 = 1000.0;
 const MOST_PATTERN: usize = 1000;
-/// Maximum ratio of the largest frame to the mean one; real films have less than ten.
+/// Maximum ratio of the largest to the mean frame size; in real films it is below ten.
 const MOST_PEAK: f64 = 1000.0;
-/// The default, as in the traces of TU Berlin (Fitzek 2001).
+/// The default frame rate and group of pictures, as in the traces of TU Berlin (Fitzek 2001).
 const FRAME_RATE: f64 = 25.0;
 const PATTERN: &str = "IPBBPBBPBBBB";
 
@@ -79,7 +79,7 @@ impl Check<'_> {
                     cv: self.within("cv", cv, MOST_PEAK)?,
                     pattern: self.pattern(raw)?,
                 };
-                // Whether a video exists does not depend on the seed.
+                // Whether such a video is possible does not depend on the seed, so one seed is enough for the check.
                 like.generate((0, 0)).map_err(|problem| self.wrong("cv", cv.span(), problem.into()))?;
                 Ok(Frames::Synthetic(Box::new(like)))
             }

@@ -1,4 +1,4 @@
-//! Flows that share their rate.
+//! Checks flows that share their rate.
 
 use equipoise::control::coupled::{Coupling, FlowGroup, GroupError};
 

@@ -1,4 +1,4 @@
-//! The links: from the keys of both directions to their configurations.
+//! Checks the links: turns the keys of both directions into their configurations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -79,7 +79,7 @@ impl Check<'_> {
         value.map_or(Ok(usual), |value| self.quantity(key, value))
     }
 
-    /// The error of a key that excludes another given key, or that needs one that is not given.
+    /// The error of a key that excludes another given key, or that needs a key that is not given.
     fn stray(&self, key: &'static str, value: &Spanned<Value>, problem: LinkProblem) -> ScenarioError {
         self.wrong(key, value.span(), problem.into())
     }
@@ -89,7 +89,8 @@ impl Check<'_> {
             self.link_steps(keys.steps, duration, |step| Some(("loss", step.loss.as_ref()?)))?;
         let initial = match (keys.loss, keys.loss_burst) {
             (None, None) if steps.is_empty() => Loss::None,
-            // A random number is drawn for every packet, so that the later fate of the n-th packet is the same in both worlds.
+            // A random number is drawn for every packet even before the first step, so that the n-th packet has the
+            // same fate in simulated and live runs.
             (None, None) => Loss::Random(Share::NONE),
             (Some(share), None) => Loss::Random(self.quantity::<Share>("loss", share)?),
             (None, Some(bursts)) => Loss::Burst(self.quantity::<GilbertElliott>("loss_burst", bursts)?),

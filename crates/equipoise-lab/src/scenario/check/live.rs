@@ -1,4 +1,4 @@
-//! Live media of a session, and its pauses.
+//! Checks the live media of a session, and its pauses.
 
 use equipoise::units::{Rate, Size, Span};
 use equipoise_path::video::{Ladder, Transient, VideoModel};
@@ -11,9 +11,9 @@ use crate::scenario::raw_source::RawSource;
 use crate::scenario::{AudioChoice, LiveChoice, MediaChoice, MediaProblem, Outage, VideoChoice};
 use crate::text_file;
 
-/// Faster than any pacer sends.
+/// Maximum pacing factor: higher than any pacer uses.
 const MOST_PACING: f64 = 100.0;
-/// RFC 8867, Sec. 4.3, and a usual frame of speech.
+/// Defaults of audio: the rate of RFC 8867, Sec. 4.3, and the usual interval of speech frames.
 const AUDIO_RATE: Rate = Rate::from_bps(20_000);
 const AUDIO_INTERVAL: Span = Span::from_millis(20);
 const MOST_BURST_FRAMES: f64 = 1000.0;

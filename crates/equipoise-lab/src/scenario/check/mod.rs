@@ -1,4 +1,4 @@
-//! From a scenario as written to one that can be run: parse, don't validate.
+//! Turns a scenario as written into a scenario that can be run ("parse, don't validate").
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -28,14 +28,14 @@ mod paths;
 mod tcp;
 mod web;
 
-/// Limits that catch typing errors which would ask for the impossible.
+/// Limits that catch typing errors, before such an error creates an impossible scenario.
 const MOST_LINKS: usize = 64;
 const MOST_PATHS: usize = 64;
 const MOST_FLOWS: usize = 256;
 const MOST_NAME: usize = 40;
 /// RTP headers with the sending time take 56 bytes; in smaller packets, the headers would be larger than the media.
 const SMALLEST_PACKET: Size = Size::from_bytes(100);
-/// Background traffic carries no media: a header, and a sending time with a few more bytes.
+/// A packet of background traffic has no media: only a header, and a sending time with a few more bytes.
 const SMALLEST_BACKGROUND_PACKET: Size = Size::from_bytes(64);
 /// An Ethernet frame's payload, so that nothing is fragmented.
 const LARGEST_PACKET: Size = Size::from_bytes(1500);
@@ -107,7 +107,7 @@ pub(super) fn scenario(text: &str, catalogue: &Catalogue) -> Result<Scenario, Sc
     Ok(scenario)
 }
 
-/// A five-hundredth of the run, at least 10 ms.
+/// The default sample interval: a five-hundredth of the run, at least 10 ms.
 fn sample_interval(duration: Span) -> Span {
     Span::from_nanos(duration.as_nanos() / 500).max(Span::from_millis(10))
 }
@@ -116,12 +116,13 @@ fn sample_interval(duration: Span) -> Span {
 struct Check<'t> {
     /// The text, for the lines and values that errors name.
     text: &'t str,
-    /// The entries that can be named.
+    /// The entries that a scenario can name.
     catalogue: &'t Catalogue,
 }
 
 impl Check<'_> {
-    /// Returns the flows. A flow whose session has media both ways is followed by the flow of the reverse media.
+    /// Returns the flows. A flow whose session has media in both directions is followed by the flow of the reverse
+    /// media.
     fn both_ways(&self, written: Vec<RawFlow>) -> Result<Vec<(RawFlow, Option<DuplexPart>)>, ScenarioError> {
         let mut flows = Vec::with_capacity(written.len());
         for mut there in written {
@@ -174,7 +175,8 @@ impl Check<'_> {
         })
     }
 
-    /// Checks a quantity: a string with its unit. A bare number is treated as a string, so that the error asks for its unit.
+    /// Checks a quantity: a string with its unit. A bare number is treated as a string, so that the error asks for its
+    /// unit.
     fn quantity<T: FromStr<Err = UnitError>>(&self, key: &str, value: &Spanned<Value>) -> Result<T, ScenarioError> {
         let text = match value.get_ref() {
             Value::String(text) => text.clone(),
@@ -419,7 +421,8 @@ impl Check<'_> {
         Ok((controller, report_interval, target))
     }
 
-    /// Returns how a session's receiver reports on single packets: as written, or the default if its controller needs it.
+    /// Returns how a session's receiver reports on single packets: as written, or the default if its controller needs
+    /// it.
     fn reporting(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<Reporting>, ScenarioError> {
         let built = controller.build(LARGEST_PACKET);
         let needs = built.map_or(Needs::NOTHING, |built| built.needs());
@@ -480,7 +483,8 @@ impl Check<'_> {
         Ok(Choice { entry: entry.clone(), parameters })
     }
 
-    /// Checks the values for all parameters of an entry; an error about a missing one is located at the name.
+    /// Checks the values for all parameters of an entry; an error about a missing parameter is located at the entry's
+    /// name.
     fn parameters<C, X: Context>(
         &self,
         entry: &Listed<C, X>,
@@ -495,7 +499,7 @@ impl Check<'_> {
                 Value::Float(number) => number.to_string(),
                 _ => return Err(self.wrong(key, value.span(), Problem::NotAParameter)),
             };
-            // As with a quantity, errors quote both.
+            // As in `quantity`, key and value are cut, because errors quote them.
             texts.push((excerpt::value(key), excerpt::value(&text)));
         }
         let texts: Vec<_> = texts.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();

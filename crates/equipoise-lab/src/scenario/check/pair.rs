@@ -1,4 +1,4 @@
-//! A flow that is a flow pair.
+//! Checks a flow that is a flow pair.
 
 use equipoise::units::{Rate, Size, Span};
 use equipoise_pair::tpba::{EarlyReturn, ProbeInterval, RunningConfig, Tolerance, Tpba, TpbaConfig};
@@ -48,7 +48,7 @@ impl Check<'_> {
         Ok(segment)
     }
 
-    /// Checks the TCP half: a connection that the application writes to and that keeps its window while idle.
+    /// Checks the TCP half: a connection to which the application writes and which keeps its window while idle.
     fn tcp_half(&self, raw: &RawFlow, around: &Around) -> Result<TcpFlow, ScenarioError> {
         let refused = |key: &str, at| Err(self.wrong(key, at, Problem::NotOfAPair));
         if let Some(stop) = &raw.stop {

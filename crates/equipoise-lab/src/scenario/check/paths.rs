@@ -1,4 +1,4 @@
-//! Named paths, and a flow that uses several of them.
+//! Checks named paths, and flows that use several of them.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl Check<'_> {
         Ok(outages)
     }
 
-    /// Checks a session over several paths; returns it with the links of all of them.
+    /// Checks a session over several paths; returns it with the links of all its paths.
     pub(super) fn multipath(
         &self,
         raw: &RawFlow,

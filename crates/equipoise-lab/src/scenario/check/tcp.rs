@@ -1,4 +1,4 @@
-//! A flow that is a TCP connection.
+//! Checks a flow that is a TCP connection.
 
 use equipoise::units::{Schedule, Span};
 use equipoise_sim::tcp::{DelayedAcks, LossRecovery, Supply};
@@ -13,7 +13,7 @@ use crate::scenario::{BandwidthSource, MediaProblem, TcpFlow};
 const MIN_RTO: Span = Span::from_secs(1);
 /// Maximum length of a congestion control's name (Linux's `TCP_CA_NAME_MAX`, less the terminating zero).
 const MOST_KERNEL_NAME: usize = 15;
-/// More segments than any path of a scenario holds.
+/// Maximum number of segments: more than any path of a scenario holds.
 const MOST_SEGMENTS: u64 = 1 << 30;
 
 impl Check<'_> {
@@ -74,7 +74,7 @@ impl Check<'_> {
         })
     }
 
-    /// Only the kernel can check whether such a congestion control exists.
+    /// Checks the form of a congestion control's name. Only the kernel can check whether the congestion control exists.
     fn kernel(&self, name: &Spanned<String>) -> Result<String, ScenarioError> {
         let right = |name: &String| {
             (1..=MOST_KERNEL_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
@@ -122,7 +122,7 @@ impl Check<'_> {
         }
     }
 
-    /// On by default.
+    /// Returns whether a key is on, which is the default.
     fn switch(&self, key: &str, value: Option<&Spanned<String>>) -> Result<bool, ScenarioError> {
         Ok(self.word(key, value, &["on", "off"])? != Some("off"))
     }

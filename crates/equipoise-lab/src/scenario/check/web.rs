@@ -1,4 +1,4 @@
-//! A TCP flow that is web traffic.
+//! Checks a TCP flow that is web traffic.
 
 use equipoise::units::Size;
 use equipoise_path::source::{WebConfig, WebError};
@@ -51,7 +51,7 @@ impl Check<'_> {
         self.wrong(error.field(), span.unwrap_or(raw.name.span()), error.into())
     }
 
-    /// Refuses keys for the data of one connection, and for settings that outlive a fetch.
+    /// Refuses keys for the data of a single connection, and keys for settings that would outlast a fetch.
     fn nothing_but_web(&self, raw: &RawFlow) -> Result<(), ScenarioError> {
         let host = raw.tcp.as_ref();
         let supply = |of: fn(&RawTcp) -> Option<&Spanned<Value>>| host.and_then(of).map(Spanned::span);

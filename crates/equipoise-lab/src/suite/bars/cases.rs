@@ -1,4 +1,4 @@
-//! The cases and their bars: those of RFC 8867, Sec. 5 and 6, with additional variants, and four of our own.
+//! The cases and their bars: the cases of RFC 8867, Sec. 5 and 6, with additional variants, and four cases of our own.
 
 use super::super::{Item, rfc8867};
 use super::measure::Measure;
@@ -26,7 +26,7 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// The variant of the same case to which its bars compare.
+    /// The variant of the same case with which the bars compare this variant.
     pub(super) fn reference(&self) -> Option<&'static str> {
         self.bars.iter().find_map(|bar| match bar.of {
             Of::Less(_, variant) | Of::Lower(_, variant) => Some(variant),
@@ -50,9 +50,9 @@ pub(super) struct Bar {
 pub(super) enum Of {
     /// A measure of each run; if a run has several values, the one with the worst mean.
     Run(Measure),
-    /// The decrease of a measure from another variant of the case, with the same seed.
+    /// The decrease of a measure in comparison with another variant of the case, with the same seed.
     Less(Measure, &'static str),
-    /// The same decrease, relative to the other variant's value.
+    /// The decrease, relative to the value of the other variant.
     Lower(Measure, &'static str),
     /// The ratio of a measure to its value under another law, with the same seed.
     OverLaw(Measure, &'static str),
@@ -75,9 +75,10 @@ fn bar(key: &'static str, quantity: impl Into<String>, unit: Unit, limit: Limit,
 
 /// The maximum rate of media with RFC 8593's example values, in bit/s.
 const MEDIA_BPS: f64 = 1.5e6;
-/// Length of the windows in which a rate must be reached, in seconds: several video frames, because a single frame is not a rate yet. Ours.
+/// Length of the windows in which a rate must be reached, in seconds. Our choice: several video frames, because a
+/// single frame is not a rate yet.
 const WINDOW_S: f64 = 0.5;
-/// The same at the start; ten round trips take at least 0.2 s.
+/// Length of such windows at the start of a flow, in seconds; ten round trips take at least 0.2 s.
 const START_WINDOW_S: f64 = 0.2;
 
 /// All cases.
@@ -107,7 +108,8 @@ fn of_rfc8867(case: &'static rfc8867::Case) -> Case {
     Case { name: case.number, title: case.title, variants: case.variants.iter().map(variant).collect() }
 }
 
-/// The bars of a variant of RFC 8867. Variants with jitter, and with UDP instead of link steps, have no limits; they are compared only.
+/// The bars of a variant of RFC 8867. Variants with jitter, and with UDP instead of link steps, have no limits; they
+/// are only compared.
 fn asked(case: &str, variant: &str) -> Vec<Bar> {
     match (case, variant) {
         ("5.1", "50ms-link") => one_flow(0.030),
@@ -159,7 +161,7 @@ fn queue_p95(most_s: f64) -> Bar {
     bar("queueing_p95_s", "queues, p95", Unit::Millis, Limit::AtMost(most_s), Measure::QueueP95)
 }
 
-/// The link is used, the queue is short, and few packets are lost.
+/// Bars for a steady run: the link is used, the queue is short, and few packets are lost.
 fn steady(used: f64, p95_s: f64) -> Vec<Bar> {
     vec![
         bar("used_worst_phase", "used, worst phase", Unit::Percent(1), Limit::AtLeast(used), Measure::ByPhase),
@@ -180,7 +182,7 @@ fn one_flow(p95_s: f64) -> Vec<Bar> {
     bars
 }
 
-/// A flow that starts or resumes gets its share soon, and then all flows have theirs.
+/// Bars for a flow that starts or resumes: it soon reaches its share, and 10 s later the shares of all flows are fair.
 fn come(flow: usize, at: u32, share_bps: f64, flows: &'static [usize]) -> Vec<Bar> {
     let (at_s, key, jain_key) = match at {
         20 => (20.0, "share_from_20_s", "jain_from_30_s"),
@@ -207,7 +209,7 @@ fn equal_share((least, most): (f64, f64)) -> Bar {
     bar("equal_share", "of an equal share", Unit::Ratio, Limit::Within(least, most), measure)
 }
 
-/// 5.7: two flows over 2 Mbit/s.
+/// 5.7: two flows of media and web traffic over 2 Mbit/s.
 fn beside_web(has_bars: bool) -> Vec<Bar> {
     let rest = Measure::BesideWeb { from_s: 5.0, until_s: 299.0, capacity_bps: 2e6 };
     let longer = Bar {
@@ -230,7 +232,7 @@ fn beside_web(has_bars: bool) -> Vec<Bar> {
     bars
 }
 
-/// A variant of a variant of RFC 8867.
+/// A variant of RFC 8867, changed by overrides.
 fn changed(case: &str, variant: &str, name: String, overrides: Vec<Override>, bars: Vec<Bar>) -> Option<Variant> {
     let case = rfc8867::case(case)?;
     let variant = case.variants.iter().find(|known| known.name == variant)?;
@@ -244,7 +246,7 @@ fn with_feedback(interval: &str) -> Option<Variant> {
     changed("5.1", "50ms-link", name, overrides, one_flow(0.035))
 }
 
-/// 5.6 with queues of other lengths, and with the end of TCP.
+/// 5.6 with queues of other lengths, and with a TCP connection that ends.
 fn beside_tcp() -> Vec<Option<Variant>> {
     let queue = |ms: u32| Override::set("link.bottleneck.queue", format!("{ms} ms"));
     let mut variants = Vec::new();
@@ -308,7 +310,7 @@ fn policer() -> Case {
     Case { name: "policer", title, variants: vec![Variant { item, bars }] }
 }
 
-/// Overrides of a link's rate, and of the maximum rate of law and media.
+/// Overrides of a link's rate, and of the maximum rate of the controller and the media.
 fn capacity(mbps: f64, most: f64) -> Vec<Override> {
     let rate = |mbps: f64| format!("{} kbit/s", (mbps * 1000.0).round());
     vec![
@@ -344,7 +346,7 @@ fn idle() -> Case {
     let variant = |mbps: f64| {
         let item = own("idle", title, scenario!("idle"), format!("{mbps}M"), capacity(mbps, 1.5));
         let used = Measure::Rate { from_s: 5.0, until_s: 30.0, over_bps: mbps * 1e6 };
-        // 18 ms and the service time of two packets, to 10 us.
+        // 18 ms plus the service time of two packets, rounded to 10 µs.
         let most_s = ((0.018 + 2.0 * 1200.0 * 8.0 / (mbps * 1e6)) * 1e5).round() / 1e5;
         let bars = vec![
             bar("used_from_5_s", "used from 5 s on", Unit::Percent(1), Limit::AtLeast(0.95), used),

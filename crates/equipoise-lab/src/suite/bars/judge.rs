@@ -1,4 +1,4 @@
-//! From the measures of each run to the result of each bar.
+//! Computes the result of each bar from the measures of each run.
 
 use super::super::result::Estimate;
 use super::JUDGED;
@@ -27,9 +27,9 @@ pub(super) struct Compared {
     pub(super) queueing_p95_s: Option<f64>,
 }
 
-/// Another law counts as fast from this share of our law's rate on.
+/// Another law counts as fast if its rate is at least this share of our law's rate.
 const AS_FAST: f64 = 0.95;
-/// A law is ahead if its share is higher by more than this ...
+/// A law is ahead of ours if its value is higher by more than this ...
 const AHEAD: f64 = 0.05;
 /// ... and its queueing delay is below this multiple of ours.
 const QUEUE_RATIO: f64 = 2.0;
@@ -62,7 +62,7 @@ fn one(case: &str, variant: &str, bar: &Bar, found: &[Found<'_>]) -> BarResult {
     }
 }
 
-/// Returns whether our law meets a bar, and the laws to which it loses.
+/// Returns whether our law meets a bar, and the laws by which it fails the bar.
 fn verdict(limit: Limit, laws: &[LawValue], ran: &[&Found<'_>]) -> (Option<bool>, Vec<String>) {
     let mean = |name: &str| laws.iter().find(|law| law.controller == name)?.value.map(|value| value.mean);
     let compared = |name: &str| ran.iter().find(|law| law.controller == name).map(|law| law.compared);
@@ -86,7 +86,7 @@ fn verdict(limit: Limit, laws: &[LawValue], ran: &[&Found<'_>]) -> (Option<bool>
         Limit::BelowOthers | Limit::NotBehindOthers => {
             let others: Vec<_> = laws.iter().map(|law| law.controller.as_str()).filter(|law| *law != JUDGED).collect();
             let behind: Vec<_> = others.iter().filter(|law| fails_by(law)).map(|law| (*law).to_owned()).collect();
-            // Without other laws to compare with there is no verdict.
+            // Without other laws there is no comparison and no verdict.
             ((!others.is_empty()).then_some(behind.is_empty()), behind)
         }
         _ => (limit.is_met_by(own), Vec::new()),

@@ -1,4 +1,5 @@
-//! Measures of a run for a bar, from every media packet that arrived. Each bar has its own time windows, independent of phases.
+//! Measures of a run for a bar, from every media packet that arrived. Each bar has its own time windows, independent of
+//! phases.
 
 use equipoise::units::Span;
 use equipoise_session::Event;
@@ -14,7 +15,8 @@ use crate::statistics::jain;
 /// A quantity of a run. Times are in seconds since the start of the run, rates in bit/s of IP packets at the receivers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Measure {
-    /// Share of the usable capacity that media received, for each bottleneck in each phase, from [`SETTLING_S`] after the phase's start.
+    /// Share of the usable capacity that media received, for each bottleneck in each phase, from [`SETTLING_S`] after
+    /// the phase's start.
     ByPhase,
     /// Share of the usable capacity of one flow's bottleneck, in a time range.
     Used { flow: usize, from_s: f64, until_s: f64 },
@@ -26,32 +28,34 @@ pub(super) enum Measure {
     QueueP95,
     /// 95th percentile of the queueing delays of the packets that arrived until a time, in seconds.
     QueueP95Until { until_s: f64 },
-    /// Share of the media packets that never arrived, of those sent from a second of the run on.
+    /// Share of lost packets among the media packets sent from second `from_s` of the run on.
     Loss { from_s: u32 },
-    /// Time from `at_s` until the rate received in the preceding window first is at least `rate_bps`, in seconds; `most_s` if it is later
-    /// or never.
+    /// Time from `at_s` until the rate received in the preceding window first is at least `rate_bps`, in seconds;
+    /// `most_s` if it is later or never.
     Reached { flow: usize, at_s: f64, window_s: f64, rate_bps: f64, most_s: f64 },
     /// Jain's index of some flows' rates in a time range.
     Jain { flows: &'static [usize], from_s: f64, until_s: f64 },
-    /// The largest flow's rate over the smallest's.
+    /// Ratio of the largest to the smallest rate of a flow.
     Spread { from_s: f64, until_s: f64 },
-    /// Rate of all media over `over_bps`.
+    /// Rate of all media, relative to `over_bps`.
     Rate { from_s: f64, until_s: f64, over_bps: f64 },
-    /// 1 if some second within `within_s` after `at_s` has a 95th percentile of queueing delays of at most `p95_s`, else 0.
+    /// 1 if any second within `within_s` after `at_s` has a 95th percentile of queueing delays of at most `p95_s`, else
+    /// 0.
     CalmAgain { at_s: f64, within_s: f64, p95_s: f64 },
-    /// Rate of all media over the capacity less the goodput of web traffic.
+    /// Rate of all media, relative to the capacity minus the goodput of web traffic.
     BesideWeb { from_s: f64, until_s: f64, capacity_bps: f64 },
     /// 1 if any flow's video froze for longer than a second, else 0.
     Frozen,
     /// Mean duration of a fetch of web traffic, in seconds.
     Fetch,
-    /// 95th percentile of the time from a video frame's capture until it is complete, as the mean over the flows, in seconds.
+    /// 95th percentile of the time from a video frame's capture until it is complete, as the mean over the flows, in
+    /// seconds.
     Frames,
 }
 
 /// Time that a law has to follow a change of the capacity before its share counts.
 pub(super) const SETTLING_S: f64 = 3.0;
-/// A shorter rest of a phase has no share.
+/// Shortest rest of a phase, after the settling time, for which a share is computed.
 const LEAST_S: f64 = 1.0;
 /// Resolution of the time until a rate is reached.
 const STEP_S: f64 = 0.01;
@@ -117,7 +121,7 @@ impl Packets {
         others.for_each(|(_, flow)| flow.packets.clear());
     }
 
-    /// Returns the packets of a flow that arrived after one time and not after another.
+    /// Returns the packets of a flow that arrived after `from_s` and not later than `until_s`.
     fn between(&self, flow: usize, from_s: f64, until_s: f64) -> &[Arrival] {
         let packets = self.flows.get(flow).map_or(&[][..], |flow| &flow.packets);
         let place = |at_s: f64| packets.partition_point(|packet| packet.at.as_secs_f64() <= at_s);
@@ -135,7 +139,8 @@ impl Packets {
         (0..self.flows.len()).map(|flow| self.rate_bps(flow, from_s, until_s)).sum()
     }
 
-    /// 95th percentile of the queueing delays of all media that arrived in a time range, in seconds; `None` if nothing arrived.
+    /// 95th percentile of the queueing delays of all media that arrived in a time range, in seconds; `None` if nothing
+    /// arrived.
     fn p95_s(&self, from_s: f64, until_s: f64) -> Option<f64> {
         let mut waits = Waits::default();
         let packets = (0..self.flows.len()).flat_map(|flow| self.between(flow, from_s, until_s));
@@ -151,7 +156,7 @@ impl Packets {
         ends.into_iter().find(is_reached).unwrap_or(most_s)
     }
 
-    /// Returns whether the queueing delay is below a limit again.
+    /// Returns whether the 95th percentile of queueing delays in any window of 1 s after `at_s` is at most `p95_s`.
     fn is_calm_again(&self, at_s: f64, within_s: f64, p95_s: f64) -> bool {
         let steps = ((within_s - 1.0) * 10.0).max(0.0) as u32;
         let mut ends = (0..=steps).map(|step| at_s + 1.0 + f64::from(step) / 10.0);
@@ -204,7 +209,7 @@ fn videos(run: &Run) -> impl Iterator<Item = crate::result::FramesResult> {
     run.flows.iter().filter_map(|flow: &FlowResult| flow.video)
 }
 
-/// For each bottleneck in each phase that is long enough.
+/// Share of the usable capacity that media received, for each bottleneck in each phase that is long enough.
 fn by_phase(scenario: &Scenario, packets: &Packets) -> Vec<f64> {
     let Some(plan) = phases::Plan::new(scenario) else { return Vec::new() };
     let of_phase = |phase: &phases::Phase| {
@@ -231,7 +236,7 @@ fn used(scenario: &Scenario, packets: &Packets, flow: usize, (from_s, until_s): 
     (usable > 0.0).then(|| packets.rate_bps(flow, from_s, until_s) * (until_s - from_s) / usable)
 }
 
-/// Loss of the packets sent from a second on.
+/// Share of lost packets among those sent from second `from_s` on.
 fn loss(packets: &Packets, from_s: u32) -> Option<f64> {
     let flows = packets.watch.flows().iter().map(|flow| flow.sent_and_arrived(from_s as usize));
     let (sent, arrived) = flows.fold((0, 0), |all: (u64, u64), of| (all.0 + of.0, all.1 + of.1));

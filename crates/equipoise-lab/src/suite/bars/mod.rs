@@ -1,12 +1,14 @@
-//! The bars by which our law is judged, in comparison with other laws in the same runs with the same seeds.
+//! The bars: limits by which our control law is judged, in comparison with other laws in the same runs with the same
+//! seeds.
 //!
 //! ```text
 //!   cases with their bars ──▶ sim, packet by packet ──▶ measures of each run ──▶ means ──▶ verdicts
 //!                                    └──▶ what every suite keeps ──▶ the suite's result
 //! ```
 //!
-//! The cases are those of RFC 8867, with additional variants, and four of our own: losses without a queue, a policer, starts, and idle
-//! paths. A verdict depends on the mean over the runs; the result also has the confidence interval.
+//! The cases are those of RFC 8867, with additional variants, and four cases of our own: losses without a queue, a
+//! policer, starts, and idle paths. A verdict depends on the mean over the runs; the result also has the confidence
+//! interval.
 
 mod cases;
 mod judge;
@@ -38,8 +40,8 @@ pub const QUICK_RUNS: u32 = 3;
 /// The default first seed. The law was designed with seeds up to 100.
 pub const SEED: u64 = 2001;
 
-/// Returns the named cases, such as "5.1" or "loss", or single variants, such as "5.1/50ms-link"; without names, all of them. A quick run
-/// has only the first variant of a case. Variants to which a bar compares are included.
+/// Returns the named cases, such as "5.1" or "loss", or single variants, such as "5.1/50ms-link"; without names, all of
+/// them. A quick run has only the first variant of a case. Variants to which a bar compares are included.
 ///
 /// # Errors
 /// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], with the most similar name.

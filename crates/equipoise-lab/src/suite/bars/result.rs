@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::result::Estimate;
 
-/// A bar with the value of each law.
+/// A bar, which is a limit for a quantity, with the value of each control law.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BarResult {
     /// The case, such as "5.1".
@@ -23,9 +23,9 @@ pub struct BarResult {
     pub limit: Limit,
     /// The value of each law that ran, in order of the laws.
     pub laws: Vec<LawValue>,
-    /// Whether the mean of our law meets the bar; `null` if it did not run, or if there is no requirement.
+    /// Whether the mean of our law meets the bar; `null` if our law did not run, or if there is no requirement.
     pub met: Option<bool>,
-    /// The laws to which it loses, for a bar that compares laws.
+    /// For a bar that compares laws: the laws by which our law fails the bar.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<String>,
 }
@@ -57,22 +57,24 @@ pub enum Unit {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// At least this.
+    /// At least this value.
     AtLeast(f64),
-    /// At most this.
+    /// At most this value.
     AtMost(f64),
-    /// From the first to the second.
+    /// From the first to the second value.
     Within(f64, f64),
     /// Below the value of every other law whose rate is at most 5 % lower.
     BelowOthers,
-    /// At most 5 points below a law whose 95th percentile of queueing delays is less than twice as long.
+    /// At most 5 percentage points below any other law whose 95th percentile of queueing delays is less than twice
+    /// ours.
     NotBehindOthers,
     /// No requirement: the value is only reported.
     Reported,
 }
 
 impl Limit {
-    /// Returns whether a value meets it alone; `None` if it depends on other laws, or if there is no requirement.
+    /// Returns whether a value meets the requirement; `None` if this depends on other laws, or if there is no
+    /// requirement.
     pub fn is_met_by(self, value: f64) -> Option<bool> {
         match self {
             Self::AtLeast(least) => Some(value >= least),
@@ -83,7 +85,7 @@ impl Limit {
     }
 }
 
-/// In the units of JSON: "at least 0.95".
+/// Text in the units of JSON: "at least 0.95".
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -98,7 +100,7 @@ impl fmt::Display for Limit {
 }
 
 impl Unit {
-    /// Factor from the unit of the values to that of tables, and the number of decimals there.
+    /// Factor from the unit of the values to the unit in tables, and the number of decimals in tables.
     const fn scale(self) -> (f64, usize) {
         match self {
             Self::Percent(decimals) => (100.0, decimals as usize),
@@ -108,7 +110,7 @@ impl Unit {
         }
     }
 
-    /// Its name in tables; empty for ratios.
+    /// The unit's name in tables; empty for ratios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Percent(_) => "%",
@@ -146,8 +148,8 @@ impl BarResult {
         }
     }
 
-    /// The value of a law, with half the width of its interval: "24.1 ± 2.6"; for a share of runs with the ends of the interval: "90 (60 to
-    /// 98)".
+    /// The value of a law, with half the width of its interval: "24.1 ± 2.6". For a share of runs, the ends of the
+    /// interval follow the value: "90 (60 to 98)".
     pub fn of(&self, controller: &str) -> String {
         let found = self.laws.iter().find(|law| law.controller == controller).and_then(|law| law.value);
         let Some(found) = found else { return "–".to_owned() };

@@ -48,7 +48,7 @@ fn a_bar_is_met_by_the_mean_and_its_own_value_counts_as_met() {
     assert_eq!(judged(bar(Limit::AtLeast(0.1), Of::Run(MEASURE)), &own[1..]).1, None, "another law is not judged");
 }
 
-/// The minimum of the phases for a lower limit, the maximum for an upper one.
+/// For a lower limit the minimum over the phases counts, for an upper limit the maximum.
 #[test]
 fn of_several_values_the_worst_in_the_mean_counts() {
     let own = [found("v", JUDGED, &[&[0.9, 0.99, 1.0], &[1.0, 0.93, 1.0]])];
@@ -78,7 +78,7 @@ fn another_variant_and_another_law_are_compared_seed_by_seed() {
     assert_eq!(met, None, "without NADA there is no verdict");
 }
 
-/// Wilson's interval of 9 in 10.
+/// Wilson's interval for 1 of 10 runs: 1.8 % to 40.4 %.
 #[test]
 fn a_share_of_runs_has_the_interval_of_a_share() {
     let measure = Measure::Frozen;
@@ -130,14 +130,14 @@ fn steady() -> Packets {
     packets
 }
 
-/// A run of which only the packets are evaluated.
+/// The value of a measure from these packets; the run itself does not matter.
 fn measured(measure: Measure, packets: &Packets) -> Option<f64> {
     let scenario = Scenario::parse(crate::DEMO_SHORT).expect("a scenario");
     let run = crate::sim::simulate(&scenario, 1, &mut |_| {}).expect("it runs");
     measure::of(measure, &scenario, &run, packets).first().copied()
 }
 
-/// The 48th packet completes 95 % of the 50 of half a second: it arrives at 1.47 s.
+/// 50 packets arrive in half a second. The 48th of them completes 95 % and arrives at 1.47 s.
 #[test]
 fn a_rate_is_reached_where_the_window_before_is_full_enough() {
     let packets = steady();
@@ -166,7 +166,7 @@ fn rates_shares_and_waits_are_those_of_the_window() {
             Event::MediaReceived { sequence: number, sent: Instant::ZERO, delay: at, size, ecn: Ecn::default() };
         packets.on_event(at, 1, &event);
     }
-    // For rates of 1 and 2: (1 + 2)^2 / 2 (1 + 4).
+    // Jain's index for rates of 1 and 2: (1 + 2)² / (2 (1 + 4)).
     let jain = Measure::Jain { flows: &[0, 1], from_s: 2.0, until_s: 4.0 };
     assert!((of(jain, &packets) - 0.9).abs() < 1e-9);
     assert!((of(Measure::Spread { from_s: 2.0, until_s: 4.0 }, &packets) - 2.0).abs() < 1e-9);

@@ -9,14 +9,15 @@ use crate::suite::Item;
 
 /// Length of a run.
 pub const DURATION: Span = Span::from_secs(45);
-/// The minimum rate of a law, and its initial rate: less than a third of the narrowest path. Ours.
+/// The minimum rate of a law: less than a third of the lowest capacity. Our choice.
 pub const MIN_RATE: Rate = Rate::from_bps(50_000);
-/// See [`MIN_RATE`].
+/// The initial rate of a law: a third of the lowest capacity. Our choice.
 pub const INITIAL_RATE: Rate = Rate::from_bps(100_000);
-/// Ratio of the maximum rate of a law and of its media to the capacity: each flow may fill the path alone. Ours.
+/// Ratio of the maximum rate of a law and of its media to the capacity. Our choice: each flow can fill the path alone.
 pub const MAX_SHARE: u64 = 2;
 
-/// A random path, and the flows over it. Every number is drawn independently: an additional number changes no other.
+/// A random path, and the flows over it. Each number is drawn from its own random stream, so that a new number changes
+/// no other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     /// The seed, which the run uses as well.
@@ -29,13 +30,13 @@ pub struct Path {
     pub queue: Span,
     /// Independent packet loss in each direction, in hundredths of a percent: uniform up to 5 %.
     pub loss: u32,
-    /// Standard deviation of the half-normal jitter in each direction: uniform up to 15 ms, in tenths of a millisecond. The jitter is at
-    /// most three standard deviations (RFC 8868, Sec. 4.5.3).
+    /// Standard deviation of the half-normal jitter in each direction: uniform up to 15 ms, in tenths of a millisecond.
+    /// The jitter is at most three standard deviations (RFC 8868, Sec. 4.5.3).
     pub jitter: Span,
     /// Time between reports on packets: uniform from 20 to 200 ms, in milliseconds.
     pub feedback: Span,
-    /// Start of each of the 1 to 3 flows, the first at zero. On half of the paths all start together; on the others the later flows start
-    /// uniformly within 1 to 5 s.
+    /// Start of each of the 1 to 3 flows, the first at zero. On half of the paths all start together; on the others the
+    /// later flows start uniformly within 1 to 5 s.
     pub starts: Vec<Span>,
 }
 
@@ -44,7 +45,7 @@ const STREAMS: u64 = u64::from_be_bytes(*b"pathsuit");
 
 /// Uniform in [0, 1).
 fn even(seed: u64, purpose: u64) -> f64 {
-    // The upper 53 bits, the length of a mantissa.
+    // The upper 53 bits, because a double has a mantissa of 53 bits.
     (stream_seed(seed, STREAMS.wrapping_add(purpose)) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
@@ -101,7 +102,7 @@ impl Path {
         )
     }
 
-    /// The scenario's text, with flows under our law.
+    /// The scenario's text, with flows under our control law.
     pub fn text(&self) -> String {
         let kbps = |rate: Rate| rate.as_bps() / 1000;
         let max = kbps(self.max_rate());
@@ -153,7 +154,8 @@ impl Path {
     }
 }
 
-/// Minimum rate of the video without headers, in kbit/s. With the headers of 30 packets per second it is below the law's minimum rate.
+/// Minimum rate of the video without headers, in kbit/s. With the headers of 30 packets per second it is below the
+/// law's minimum rate.
 const VIDEO_MIN: u64 = 30;
 
 #[cfg(test)]

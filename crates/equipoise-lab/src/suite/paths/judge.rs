@@ -11,7 +11,7 @@ use super::watch::{BIN, Watch, Watched, bins};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Fault {
-    /// A law decided on a rate outside of its limits, and no guard of the session caused it.
+    /// A control law chose a rate outside its limits, although no safety mechanism of the session forced this rate.
     OutsideLimits {
         /// The flow.
         flow: String,
@@ -26,18 +26,18 @@ pub enum Fault {
     Overload {
         /// The flow.
         flow: String,
-        /// End of the first such 2 s, in seconds.
+        /// End of the first such window, in seconds.
         at_s: f64,
         /// Rate sent in the worst window, in bit/s.
         sent_bps: f64,
         /// Rate delivered in that window, in bit/s.
         delivered_bps: f64,
     },
-    /// For 5 s, the minimum queueing delay in a sliding window of 5 s was above the target.
+    /// For at least 5 s, the minimum queueing delay in a sliding window of 5 s was above the target.
     StandingQueue {
-        /// First time at which this was so, in seconds.
+        /// Start of the first such queue, in seconds.
         at_s: f64,
-        /// Total time in which no packet had a shorter queueing delay, in seconds.
+        /// Total time in which all packets had a queueing delay above the target, in seconds.
         lasted_s: f64,
         /// Mean over these times of the minimum queueing delay in each tenth of a second, in seconds.
         queue_s: f64,
@@ -50,7 +50,7 @@ pub enum Fault {
         more: String,
         /// The other flow.
         less: String,
-        /// Its share of the rate of both.
+        /// Share of the flow with more in the rate of both flows.
         share: f64,
     },
 }
@@ -59,11 +59,11 @@ pub enum Fault {
 const COMPARED: Span = Span::from_secs(2);
 /// Largest allowed ratio of the sent to the delivered rate.
 const MOST_SENT: f64 = 2.0;
-/// A standing queue is the minimum queueing delay in a window of this length, and it may be above the target for this time.
+/// Length of the window for the minimum queueing delay, and the time for which this minimum may be above the target.
 const STANDING: Span = Span::from_secs(5);
-/// Time from which flows must be equal.
+/// Time from which the rates of flows must be equal.
 const EQUAL_FROM: Span = Span::from_secs(30);
-/// Largest allowed share of one of two flows.
+/// Largest allowed share of one flow in the total rate of two flows.
 const MOST_SHARE: f64 = 0.6;
 
 impl Fault {
@@ -121,8 +121,8 @@ pub(super) fn faults(path: &Path, watch: &Watch) -> Vec<Fault> {
     outside.chain(overloads).chain(standing_queue(&waits, &targets)).chain(unequal(&watch.flows)).collect()
 }
 
-/// Target of the common queue at `at`, in seconds: that of our law with an equal share of the capacity, the largest noise of the delays,
-/// and the allowance for the newest flow. Other laws are judged by the same target.
+/// Target of the common queue at `at`, in seconds: our control law's target with an equal share of the capacity, the
+/// largest noise of the delays, and the allowance for the newest flow. Other laws are judged by the same target.
 pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     let started = path.starts.iter().filter(|start| **start <= at);
     let (count, youngest) = started.fold((0u64, Span::ZERO), |(count, last), start| (count + 1, last.max(*start)));
@@ -130,7 +130,7 @@ pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     Equipoise::most_queue(share, at - youngest).as_secs_f64()
 }
 
-/// Returns the worst window since the flow's start in which too much was sent.
+/// Returns the worst window since the flow's start in which the flow sent too much.
 fn overload(flow: String, watched: &Watched, start: Span) -> Option<Fault> {
     let length = usize::try_from((COMPARED / BIN)?).ok()?;
     let skipped = usize::try_from((start / BIN)?).ok()?;
@@ -151,7 +151,7 @@ fn seconds(bins: usize) -> f64 {
     Span::from_nanos(bins as i64 * BIN.as_nanos()).as_secs_f64()
 }
 
-/// The minimum queueing delay in a window is above the target while no packet in it has a shorter one: both times follow each other.
+/// The minimum over a 5 s window exceeds the target for 5 s exactly if all packets of 10 s exceed the target.
 fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     let least = usize::try_from((STANDING / BIN)?).ok()? * 2;
     let above: Vec<_> =
@@ -161,7 +161,8 @@ fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     for run in above.chunk_by(|one, other| one == other) {
         let end = start + run.len();
         let seen = waits.get(start..end).unwrap_or_default();
-        // Silence is no queue: packets at both ends of the window must show it.
+        // A time without packets is no queue: a packet at its start, and packets in more than half of its bins, must
+        // show the queue.
         let has_told = seen.first().is_some_and(Option::is_some) && seen.iter().flatten().count() * 2 > seen.len();
         if run.first() == Some(&true) && run.len() >= least && has_told {
             first = first.or(Some(start));
@@ -179,7 +180,7 @@ fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     })
 }
 
-/// Rate that arrived from 30 s on, over the capacity of the path; before, flows may still be growing.
+/// Rate that arrived from 30 s on, divided by the capacity of the path; earlier, flows may still be growing.
 pub(super) fn late_utilisation(path: &Path, watch: &Watch) -> f64 {
     let from = (EQUAL_FROM / BIN).and_then(|bins| usize::try_from(bins).ok()).unwrap_or(0);
     let bytes: u64 = watch.flows.iter().flat_map(|flow| flow.delivered.iter().skip(from)).sum();
@@ -187,7 +188,7 @@ pub(super) fn late_utilisation(path: &Path, watch: &Watch) -> f64 {
     bytes as f64 * 8.0 / most.max(1.0)
 }
 
-/// The two flows that differ most, if they differ too much.
+/// The two flows whose rates differ most, if they differ too much.
 fn unequal(flows: &[Watched]) -> Option<Fault> {
     let from = usize::try_from((EQUAL_FROM / BIN)?).ok()?;
     let had = |flow: &Watched| flow.delivered.iter().skip(from).sum::<u64>() as f64;
@@ -256,7 +257,7 @@ mod tests {
         assert_eq!(unequal(&early), None, "what was before 30 s does not count");
     }
 
-    /// 5 ms at 1 Mbit/s and 12 ms for noisy delays; for a new flow 1.8 times the former.
+    /// 5 ms at 1 Mbit/s plus 12 ms for noisy delays; for a new flow, 1.8 times the 5 ms.
     #[test]
     fn the_target_is_that_of_an_equal_share() {
         let path =

@@ -1,11 +1,11 @@
-//! Random paths: a seed draws a path, flows under one law use it, and each run is judged alone.
+//! Random paths: a seed draws a path, flows under one control law use it, and each run is judged alone.
 //!
 //! ```text
 //!   seed ──▶ path ──▶ scenario ──▶ sim ──▶ tenths of a second ──▶ faults ──▶ list, JSON
 //! ```
 //!
-//! The suites of cases show how well laws work; this one shows how often a law does what no law should do. The ranges of the paths and the
-//! criteria are in the book's chapter on held-out tests, and were fixed before the law.
+//! The suites of cases show how well laws work; this suite shows how often a law does what no law should do. The ranges
+//! of the paths and the criteria are in the book's chapter on held-out tests, and were fixed before the law was.
 
 mod draw;
 mod judge;
@@ -38,14 +38,15 @@ pub struct Plan {
     pub first_seed: u64,
     /// Number of runs, each with a seed and path of its own.
     pub runs: u32,
-    /// Number of threads; `None` for all cores. The results do not depend on it.
+    /// Number of threads; `None` for all cores. The results do not depend on this number.
     pub threads: Option<usize>,
 }
 
 /// Returns the scenario of a seed's path under a controller, ready to run.
 ///
 /// # Errors
-/// [`SuiteError::UnknownController`], [`SuiteError::NothingRuns`] for a controller that cannot run it, and [`SuiteError::Scenario`].
+/// [`SuiteError::UnknownController`], [`SuiteError::NothingRuns`] for a controller that cannot run it, and
+/// [`SuiteError::Scenario`].
 pub fn scenario(path: &Path, (catalogue, controller): (&Catalogue, &str)) -> Result<Scenario, SuiteError> {
     law::check_names(catalogue, &[controller.to_owned()])?;
     let parsed = law::parse(catalogue, &path.item(), None)?;

@@ -13,7 +13,7 @@ use crate::result::{Run, json_line};
 /// The runs of all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathsResult {
-    /// "paths".
+    /// Always "paths".
     pub suite: String,
     /// Version of Equipoise.
     pub version: String,
@@ -50,7 +50,7 @@ pub struct PathRun {
     pub feedback_s: f64,
     /// Start of each flow, in seconds.
     pub starts_s: Vec<f64>,
-    /// Media received over the capacity, in the whole run.
+    /// Rate of media received, relative to the capacity, in the whole run.
     pub utilisation: Option<f64>,
     /// The same ratio from 30 s on.
     pub late_utilisation: f64,
@@ -125,7 +125,7 @@ impl PathsResult {
         json_line(self)
     }
 
-    /// The result as text: the number of bad runs, their kinds, and each of them.
+    /// The result as text: the number of bad runs, their kinds, and each bad run.
     pub fn to_text(&self) -> String {
         let Self { controller, first_seed, bad, runs, .. } = self;
         let last = runs.last().map_or(*first_seed, |run| run.seed);

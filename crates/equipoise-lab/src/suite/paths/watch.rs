@@ -48,11 +48,11 @@ fn bin(at: Span) -> Option<usize> {
     (at / BIN).and_then(|place| usize::try_from(place).ok())
 }
 
-/// Guards that hold the rate below the law's minimum, because they do not know of that limit.
+/// Safety mechanisms that hold the rate below the law's minimum, because they do not know this minimum.
 const GUARDS: [Reason; 3] = [Reason::ReportsMissing, Reason::CircuitBreaker, Reason::Unproved];
 
 impl Watch {
-    /// For flows over a path with this one-way delay, and laws with this maximum rate.
+    /// An observer of flows over a path with this one-way delay, and of laws with this maximum rate.
     pub(super) fn new(flows: usize, delay: Span, max_rate: Rate) -> Self {
         let bins = bins();
         let flow = Watched { sent: vec![0; bins], delivered: vec![0; bins], outside: None };

@@ -75,7 +75,7 @@ fn a_text_that_is_no_fingerprint_is_refused() {
     }
 }
 
-/// Trap 11: ends that derive their identity from a shared secret all have the same one.
+/// Trap 11: ends that derive their identity from a shared secret all have the same identity.
 #[test]
 fn trap_11_two_identities_are_two() {
     let [one, other] = [Identity::generate(), Identity::generate()];

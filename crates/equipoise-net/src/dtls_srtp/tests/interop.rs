@@ -1,4 +1,4 @@
-//! OpenSSL as the other end: DTLS 1.2, with equal keys at both ends.
+//! OpenSSL as the other end, with DTLS 1.2: both ends must have equal keys.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,13 +13,13 @@ use std::time::Duration;
 use super::*;
 use crate::Clock;
 
-/// A folder with a certificate and key made by OpenSSL, of a given kind.
+/// A folder with a certificate and key of a given kind, made by OpenSSL.
 struct Maker {
     folder: PathBuf,
 }
 
 impl Maker {
-    /// `None` if OpenSSL is missing, which is printed.
+    /// Prints a note and returns `None` if OpenSSL is missing.
     fn new(name: &str, kind: &[&str]) -> Option<Self> {
         let folder = std::env::temp_dir().join(format!("equipoise-dtls-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
@@ -50,7 +50,7 @@ impl Maker {
         fs::read_to_string(self.folder.join(name)).expect("a file")
     }
 
-    /// Starts `s_client` or `s_server`; its lines are read as they come.
+    /// Starts `s_client` or `s_server`; a thread reads its output.
     fn run(&self, arguments: &[&str]) -> (Process, Receiver<String>) {
         let mut command = Command::new("openssl");
         command.args(arguments).args(["-dtls1_2", "-keymatexport", "EXTRACTOR-dtls_srtp"]).current_dir(&self.folder);
@@ -65,7 +65,7 @@ impl Maker {
 
 impl Drop for Maker {
     fn drop(&mut self) {
-        // A folder left behind harms no test.
+        // A folder that remains harms no test.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -79,7 +79,7 @@ impl Drop for Process {
     }
 }
 
-/// Our end on a socket.
+/// The end under test, on a socket.
 struct End {
     session: DtlsSrtp,
     socket: UdpSocket,
@@ -163,7 +163,7 @@ fn openssl_as_client_has_the_same_keys() {
         let (_client, lines) = maker.run(&[&arguments[..], &export].concat());
         assert!(end.run(10, is_open), "{profile:?}: {:?}", end.session.trouble());
         assert_eq!(end.session.standing(), Standing::Open(profile));
-        // Its last messages reach us before ours reach it.
+        // OpenSSL may still need messages of this end before it prints its keys.
         end.run(1, |_| false);
         assert_eq!(exported(&lines), hex(end.session.keys().expect("open").material()), "{profile:?}");
     }

@@ -1,4 +1,4 @@
-//! Two ends in virtual time, over a network controlled by the test; and other implementations.
+//! Tests of two ends in virtual time, over a network controlled by the test, and with other implementations.
 
 mod description;
 mod interop;
@@ -37,7 +37,7 @@ fn report(ssrc: u32) -> Vec<u8> {
     [&[0x80, 201, 0, 1][..], &ssrc.to_be_bytes()].concat()
 }
 
-/// A datagram: arrival time, order among those of the same time, receiving end, source address, bytes.
+/// A datagram in flight: arrival time, order among datagrams of the same time, receiving end, source address, bytes.
 type UnderWay = (Time, u64, usize, SocketAddr, Vec<u8>);
 /// Each copy with its delay beyond the shortest path.
 type Copies = Vec<(Span, Vec<u8>)>;
@@ -119,7 +119,7 @@ impl<F: FnMut(usize, &[u8]) -> Copies> Ends<F> {
         keys[0].is_some() && keys[0] == keys[1]
     }
 
-    /// Whether a packet gets from one end to the other.
+    /// Whether a packet of this end arrives unchanged at the other end.
     fn passes(&mut self, end: usize, packet: &[u8]) -> bool {
         let (mut wire, mut plain) = (Vec::new(), Vec::new());
         self.both[end].protect(packet, &mut wire).expect("it is open");

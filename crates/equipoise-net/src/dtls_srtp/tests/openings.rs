@@ -1,4 +1,4 @@
-//! How two ends agree on keys, and that attackers cannot prevent it.
+//! Two ends agree on keys, and attackers cannot prevent it.
 
 use super::*;
 use crate::secure::tests::bad_path;
@@ -54,7 +54,7 @@ fn who_has_another_certificate_is_nobody_and_that_is_said() {
     }
     ends.run(Span::from_secs(60));
     assert_eq!((ends.both[0].standing(), ends.both[0].wake()), (Standing::Failed, None));
-    // With the roles exchanged.
+    // Now the active end has another certificate than expected.
     let mut ends = Ends::new(straight);
     let config =
         PeerConfig { address: place(1), fingerprint: *ends.both[1].identity().fingerprint(), setup: Setup::Active };

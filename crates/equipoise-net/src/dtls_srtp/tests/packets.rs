@@ -12,8 +12,8 @@ fn srtp() -> [Srtp; 2] {
     [Role::Client, Role::Server].map(|role| Srtp::new(Keys::of(1), role))
 }
 
-/// If it fails, a restarted encoder, or a packet that is sent again unchanged, reveals the content under the same
-/// number, and with AES-GCM the authentication key.
+/// If it fails, a restarted encoder or a repeated packet uses a number twice, which reveals the contents and, with
+/// AES-GCM, the authentication key.
 #[test]
 fn a_number_is_protected_once() {
     let [mut sender, mut receiver] = srtp();
@@ -23,7 +23,7 @@ fn a_number_is_protected_once() {
         assert_eq!(wire[2..4], sequence.to_be_bytes(), "plain SRTP: the number is the packet's own");
         assert_eq!((receiver.unprotect(&wire, &mut plain), &plain), (Ok(()), &media(SSRC, sequence)));
     }
-    // Numbers that were used, numbers that may have been, and numbers that could be before or after.
+    // Numbers that were used, numbers that may have been used, and a number that could be older or newer.
     for sequence in [100, 103, 1123, 99, 0, 1123 + (1 << 15)] {
         let repeated = ProtectError::Repeated { ssrc: SSRC, sequence };
         assert_eq!(sender.protect(&media(SSRC, sequence), &mut wire), Err(repeated));
@@ -85,7 +85,7 @@ fn a_changed_byte_anywhere_is_noticed_and_no_length_does_harm() {
             assert!(receiver.unprotect(&wire[..at], &mut plain).is_err() && plain.is_empty(), "{at} bytes");
         }
         assert_eq!(receiver.unprotect(&wire, &mut plain), Ok(()));
-        // A reflected packet does not pass as the other end's.
+        // A reflected packet does not pass as a packet of the other end.
         let mut reflected = Vec::new();
         assert!(sender.unprotect(&wire, &mut reflected).is_err());
     }
@@ -94,7 +94,8 @@ fn a_changed_byte_anywhere_is_noticed_and_no_length_does_harm() {
     }
 }
 
-/// The nonce attack on a restarted stream: two packets with one number would reveal the XOR of their contents.
+/// If it fails, a restarted stream repeats its numbers, and two packets with the same number reveal the XOR of their
+/// contents.
 #[test]
 fn of_a_stream_that_begins_anew_nothing_leaves_under_numbers_that_have_left() {
     let mut ends = Ends::new(straight);

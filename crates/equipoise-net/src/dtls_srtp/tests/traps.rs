@@ -30,7 +30,7 @@ fn hello() -> Vec<u8> {
 }
 
 /// Trap 1: a handshake completes even with a wrong certificate, and the library reports a certificate before its owner
-/// has proved to have the key.
+/// has proved that it has the key.
 #[test]
 fn trap_1_keys_are_given_to_nobody_before_his_certificate_is_proved_and_is_the_right_one() {
     let mut seen = false;
@@ -44,7 +44,8 @@ fn trap_1_keys_are_given_to_nobody_before_his_certificate_is_proved_and_is_the_r
     assert!(ends.both[1].keys().is_none());
 }
 
-/// Trap 3, 8: the library exports keys in the order of RFC 5764, once for each handshake; media does not affect DTLS.
+/// Traps 3 and 8: the library exports keys in the order of RFC 5764, once for each handshake; media does not affect
+/// DTLS.
 #[test]
 fn traps_3_and_8_media_of_any_length_leaves_the_association_as_it_is() {
     let mut ends = Ends::new(straight);
@@ -162,14 +163,14 @@ fn trap_9_a_cookie_is_good_at_the_instance_that_gave_it_alone() {
 #[test]
 fn trap_10_no_suite_without_forward_secrecy_is_offered() {
     let hello = hello();
-    // After the headers: version, random, session, cookie; then the suites.
+    // After the headers, the hello has version, random, session and cookie, and then the suites.
     let mut at = 13 + 12 + 2 + 32;
     at += 1 + usize::from(hello[at]);
     at += 1 + usize::from(hello[at]);
     let length = usize::from(u16::from_be_bytes([hello[at], hello[at + 1]]));
     let suites: Vec<_> =
         hello[at + 2..at + 2 + length].chunks(2).map(|two| u16::from_be_bytes([two[0], two[1]])).collect();
-    // Those of TLS 1.3, and those of ECDHE with ECDSA (RFC 5289, RFC 7905, RFC 7251).
+    // The suites of TLS 1.3, and those with ECDHE and ECDSA (RFC 5289, RFC 7905, RFC 7251).
     let is_fit = |suite: &u16| matches!(suite, 0x1301..=0x1305 | 0xC02B | 0xC02C | 0xCCA9 | 0xC0AC..=0xC0AF);
     assert!(suites.len() >= 3 && suites.iter().all(is_fit), "{suites:04x?}");
 }
@@ -180,7 +181,8 @@ fn trap_12_the_librarys_version_is_pinned() {
     assert!(include_str!("../../../Cargo.toml").contains("dimpl = { version = \"=0."));
 }
 
-/// An unencrypted alert ends an instance of the library, though it is not authenticated.
+/// If it fails, anybody can prevent an opening: an unencrypted alert ends an instance of the library, though it is not
+/// authenticated.
 #[test]
 fn alerts_in_the_clear_disturb_no_opening() {
     for (level, description) in [(2, 40), (1, 0), (2, 0)] {
@@ -195,12 +197,13 @@ fn alerts_in_the_clear_disturb_no_opening() {
     }
 }
 
-/// About thirty records of noise fill an instance's queue permanently; a new instance replaces it.
+/// If it fails, anybody can prevent an opening: about thirty records of noise fill an instance's queue permanently. A
+/// new instance has to replace it.
 #[test]
 fn an_opening_that_was_disturbed_is_begun_anew() {
     let noise = |kind: u8| (0..40).map(move |at| (Span::ZERO, record(at, kind, at as u16 + 1, &[at as u8; 20])));
-    // To the sender, to the receiver, or to both; messages of a server's flight, of a client's, and of an unknown type;
-    // for a while.
+    // The noise goes to the sender, the receiver, or both, for a while. Its messages are of a server's flight, of a
+    // client's flight, or of an unknown type.
     for (victim, kind) in [(0, 2), (0, 11), (0, 3), (1, 11), (1, 1), (2, 20), (2, 99)] {
         let mut count = 0;
         let mut ends = Ends::new(|end: usize, bytes: &[u8]| {
@@ -216,7 +219,7 @@ fn an_opening_that_was_disturbed_is_begun_anew() {
     }
 }
 
-/// A client accepts the first cookie request that reaches it.
+/// If it fails, a forged cookie request prevents an opening: a client accepts the first cookie request that reaches it.
 #[test]
 fn a_forged_request_for_a_cookie_delays_an_opening_and_does_not_prevent_it() {
     let mut is_first = true;

@@ -1,17 +1,17 @@
-//! A sender whose address changes under it, in virtual time.
+//! A sender whose address changes during a session, in virtual time.
 
 use std::net::{Ipv4Addr, UdpSocket};
 
 use super::*;
 use crate::Clock;
 
-/// Whether something has come to a socket since it was asked last.
+/// Whether datagrams have arrived at a socket since the last call.
 fn came(socket: &UdpSocket) -> bool {
     std::iter::from_fn(|| socket.recv(&mut [0; 2000]).ok()).count() > 0
 }
 
-/// As a home router does that is started again. If it fails, a session ends with its address, or whoever recorded a datagram
-/// takes it along.
+/// A restarted home router changes addresses in this way. If it fails, a change of address ends a session, or anybody
+/// who recorded a datagram can redirect the session.
 #[test]
 fn a_session_follows_its_sender_and_nobody_who_repeats_him() {
     let places = [0; 4].map(|_| {
@@ -28,7 +28,7 @@ fn a_session_follows_its_sender_and_nobody_who_repeats_him() {
         let mut peer = Peer::open(&mut state, address(&home[0]));
         for (change, place) in home.iter().cycle().enumerate().take(12) {
             peer.address = address(place);
-            // Where the change falls within a report interval differs.
+            // Each change falls into another part of a report interval.
             peer.send(&mut state, REPORTS + Span::from_millis((seed * 37 + change as u64 * 61).rem_euclid(200) as i64));
             assert_eq!(state.live[&SSRC].session.peer, peer.address, "seed {seed}, change {change}");
             let last = peer.last.clone();

@@ -14,28 +14,28 @@ use crate::secure::opening::{Asked, Opening};
 
 const SSRC: u32 = 7;
 const REPORTS: Span = Span::from_millis(100);
-/// Sees nothing.
+/// Ignores all events.
 struct Nobody;
 
 impl SessionObserver for Nobody {}
 
-/// What the sender asks for.
+/// The sender's request.
 fn asked(key: Option<Key>) -> Asked {
     Asked { key, ssrc: SSRC, payload: Payload::Generated, reporting: None, several: false, wanted: None }
 }
 
-/// A sender in virtual time, whose datagrams are handed to a server as if they had come over a network.
+/// A sender in virtual time. Its datagrams are passed to a server as if they had arrived over a network.
 struct Peer {
     sender: Sender,
     caller: Caller,
     now: Time,
     address: SocketAddr,
-    /// What it sent last.
+    /// The last datagram sent.
     last: Vec<u8>,
 }
 
 impl Peer {
-    /// One whose session, from `address`, is open.
+    /// A sender at `address` with an open session.
     fn open<V: SessionObserver>(state: &mut State<V>, address: SocketAddr) -> Self {
         let now = state.socket.clock().now();
         let mut caller = Caller::new(Opening::new(asked(state.config.key.clone())), address);
@@ -47,7 +47,7 @@ impl Peer {
         Self { sender, caller, now, address, last: Vec::new() }
     }
 
-    /// Sends to `state` for so long.
+    /// Sends to `state` for the time `span`.
     fn send<V: SessionObserver>(&mut self, state: &mut State<V>, span: Span) {
         let end = self.now + span;
         while self.now < end {

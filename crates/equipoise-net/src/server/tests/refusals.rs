@@ -8,7 +8,8 @@ use super::*;
 use crate::Clock;
 use crate::socket::every_errno;
 
-/// If it fails, whoever can make the kernel refuse an answer (a null route, a firewall, a strange address) ends the server.
+/// If it fails, anybody who can make the kernel refuse an answer (with a null route, a firewall or a strange address)
+/// ends the server.
 #[test]
 fn no_error_of_sending_ends_a_server_or_its_session() {
     let clock = Clock::new();
@@ -20,7 +21,8 @@ fn no_error_of_sending_ends_a_server_or_its_session() {
     for errno in every_errno() {
         let before = state.socket.stats().unsent;
         state.socket.kernel_says = Some(errno);
-        // A Retry, an Accept and a report, for which a sender that hears none asks less often, up to eight intervals apart.
+        // The server sends a Retry, an Accept and a report. A sender that receives no reports requests them less often,
+        // up to eight intervals apart.
         let now = peer.now;
         assert!(peer.caller.call(&mut state, now), "it hears them all the same");
         peer.send(&mut state, REPORTS * 9);
@@ -34,8 +36,8 @@ fn no_error_of_sending_ends_a_server_or_its_session() {
     assert_eq!(state.socket.stats().unsent, before, "reports leave again");
 }
 
-/// If it fails, another holder of the shared key who has begun to open a session of the same source in time puts its own keys in place
-/// of the session's, as soon as it sends a packet.
+/// If it fails, another holder of the shared key can take over a session: it begins a handshake for the same SSRC in
+/// time, and with its first packet its keys replace those of the session.
 #[test]
 fn of_two_who_open_a_session_of_one_source_the_first_to_have_keys_has_it() {
     let clock = Clock::new();
@@ -56,7 +58,7 @@ fn of_two_who_open_a_session_of_one_source_the_first_to_have_keys_has_it() {
     assert!(live.next.is_none() && live.session.peer == addresses[0], "the session is whose it was");
 }
 
-/// If it fails, anybody who opens a session that cannot be ends the server.
+/// If it fails, anybody who requests an impossible session ends the server.
 #[test]
 fn a_session_that_cannot_be_reported_on_is_refused_and_the_server_goes_on() {
     let any = (Ipv4Addr::LOCALHOST, 0).into();

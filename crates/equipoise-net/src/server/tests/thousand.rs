@@ -14,7 +14,7 @@ use crate::secure::opening::Told;
 
 const SESSIONS: u32 = 1000;
 const SECONDS: i64 = 4;
-/// Of each: ten packets a second.
+/// The rate of each sender: ten packets of 1000 bytes per second.
 const RATE: Rate = Rate::from_bps(80_000);
 
 #[derive(Clone, Default)]
@@ -28,7 +28,7 @@ impl SessionObserver for Counts {
     }
 }
 
-/// A sender without a thread of its own.
+/// A sender that has no separate thread.
 struct Peer {
     sender: Sender,
     protection: Protection,
@@ -36,23 +36,23 @@ struct Peer {
     sent: u64,
 }
 
-/// All of them, behind one socket.
+/// All senders, which share one socket.
 struct Crowd {
     socket: UdpSocket,
     clock: Clock,
     key: Key,
     peers: Vec<Peer>,
-    /// By the source of the reports.
+    /// The index of each sender, by the SSRC of its reports.
     by_receiver: HashMap<u32, usize>,
     wakes: BinaryHeap<Reverse<(Time, usize)>>,
     plain: Vec<u8>,
     wire: Vec<u8>,
-    /// What waits to be sent at once, where something does.
+    /// Packets that are collected to be sent in one burst; `None` if packets are sent immediately.
     held: Option<Vec<Vec<u8>>>,
 }
 
 impl Crowd {
-    /// Opens a session. Gives why the server does not want it.
+    /// Opens a session; returns the reason if the server refuses it.
     fn open(&mut self, ssrc: u32) -> Result<(u32, u32, Protection), Refusal> {
         let asked = Asked {
             key: Some(self.key.clone()),
@@ -77,7 +77,8 @@ impl Crowd {
                         self.socket.send(&message).expect("sent");
                     }
                     let mut protection = Protection::new(&keys.expect("it has a key"), Role::Client);
-                    // A session without a packet is given up soon, and the last one opens seconds after the first.
+                    // The server soon ends a session without packets, and the last session opens seconds after the
+                    // first.
                     let packet = [&[0x80, 96, 0, 0, 0, 0, 0, 0][..], &ssrc.to_be_bytes()].concat();
                     assert!(protection.protect(&packet, &mut self.wire));
                     self.socket.send(&self.wire).expect("sent");
@@ -89,9 +90,9 @@ impl Crowd {
         }
     }
 
-    /// Begins to send in a session that is open.
+    /// Starts to send in an open session.
     fn begin(&mut self, (ssrc, reports, protection): (u32, u32, Protection)) {
-        // They begin spread over a packet's time.
+        // The senders start at different times, spread over one packet interval.
         let start = self.clock.now() + Span::from_micros(i64::from(ssrc) * 100);
         let stream = StreamConfig {
             overhead: Size::from_bytes(Protection::OVERHEAD),
@@ -110,7 +111,7 @@ impl Crowd {
     fn run_until(&mut self, end: Time) {
         while self.clock.now() < end {
             let now = self.clock.now();
-            // A machine that is too slow for all that is due still hears what it is answered.
+            // Even a machine that is too slow for all timers handles the server's answers.
             for _ in 0..50 {
                 let Some(Reverse((_, index))) = self.wakes.peek().copied().filter(|Reverse((at, _))| *at <= now) else {
                     break;
@@ -126,7 +127,7 @@ impl Crowd {
         }
     }
 
-    /// Takes all that the server has answered. Returns whether it was anything.
+    /// Handles all answers of the server. Returns whether there were any.
     fn hear(&mut self, now: Time) -> bool {
         let (mut buffer, mut heard) = ([0; 2048], false);
         loop {
@@ -168,7 +169,7 @@ impl Crowd {
     }
 }
 
-/// Processor time of this process's thread of that name, in seconds.
+/// Processor time, in seconds, of this process's threads with this name.
 fn processor_time(name: &str) -> f64 {
     let tasks = fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
     let ticks = tasks.filter_map(|task| {
@@ -233,7 +234,7 @@ fn a_thousand_encrypted_sessions_are_served_and_the_next_is_refused() {
          grew by {} MB",
         memory_mb().saturating_sub(before)
     );
-    // Then all that leaves in two seconds at once: how much a processor takes that has always something to do.
+    // Then the packets of 2 s arrive in one burst: this measures the processor time per packet of a busy server.
     crowd.held = Some(Vec::new());
     let now = clock.now();
     crowd.run_until(now + Span::from_secs(2));
@@ -247,7 +248,7 @@ fn a_thousand_encrypted_sessions_are_served_and_the_next_is_refused() {
     println!("{taken} packets at once: the server's thread took {:.1} µs a packet", busy * 1e6 / taken as f64);
     let served = counts.0.lock().expect("no panic").values().filter(|count| **count > 0).count();
     assert_eq!(served, SESSIONS as usize);
-    // A machine that stalls for a while lets a socket overflow; that is the machine's loss.
+    // If the machine stalls, a socket may overflow; such losses are not the server's fault.
     assert!(received as f64 > 0.9 * sent as f64, "{received} of {sent}");
     assert!(crowd.peers.iter().all(|peer| peer.reports >= 2), "every sender receives reports on its packets");
     assert!(memory_mb().saturating_sub(before) < 600, "{} MB", memory_mb().saturating_sub(before));

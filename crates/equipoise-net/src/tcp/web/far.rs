@@ -12,7 +12,7 @@ use crate::tcp::socket::failed;
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError};
 
-/// Bytes per read. Ours: more than most fetches.
+/// Bytes per read. Our choice: more than most fetches have.
 const READ: usize = 64 << 10;
 
 /// The fetching application: it reads, counts and closes.
@@ -56,7 +56,7 @@ impl Far {
         Ok(())
     }
 
-    /// Accepts a connection that the sender has opened; others are closed.
+    /// Accepts a connection that the sender has opened; any other connection is closed.
     fn take(&mut self, stream: TcpStream) {
         let port = stream.peer_addr().map(|peer| peer.port());
         let request = port.ok().and_then(|port| self.shared.lock().open.get(&port).copied());

@@ -53,7 +53,7 @@ pub struct WebPlan {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WebLook<'a> {
     /// All its connections together. Counters are sums over all connections opened so far; windows and data in flight
-    /// are sums over the open ones. The round-trip time is the minimum.
+    /// are sums over the open connections. The round-trip time is the minimum.
     pub tcp: &'a TcpState,
     /// Fetches begun so far.
     pub begun: u64,
@@ -86,7 +86,7 @@ impl WebEnds {
         Ok(Self { namespace: bed.namespace(hosts.sender.place())?, hosts, listener, receiver })
     }
 
-    /// The sender's address, without a port: each connection has its own.
+    /// The sender's address, without a port: each connection has its own port.
     pub const fn sender(&self) -> SocketAddr {
         SocketAddr::new(self.hosts.sender.address(), 0)
     }

@@ -42,7 +42,7 @@ struct Connection {
     diagnosis: Diagnosis,
     /// Bytes still to be written.
     unwritten: u64,
-    /// The kernel's last report.
+    /// The state that the kernel last reported.
     state: TcpState,
 }
 
@@ -83,7 +83,7 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
         let (socket, sender) = near_socket(&self.hosts)?;
         let diagnosis = Diagnosis::open(sender, self.receiver)?;
         let (port, unwritten) = (sender.port(), size.as_bytes());
-        // Before it is opened, so that the accepting thread knows the fetch.
+        // The fetch is entered before its connection is opened, so that the accepting thread knows it.
         self.shared.lock().open.insert(port, Request { opened: now, size });
         match socket.connect(&self.receiver.into()) {
             Err(source) if source.raw_os_error() != Some(Errno::EINPROGRESS as i32) => {
@@ -160,7 +160,7 @@ impl Connection {
                 Err(source) => return Err(failed("send to")(source)),
             }
         }
-        // The receiver sends nothing; it only closes the connection when it has everything.
+        // The receiver sends nothing; it only closes the connection when it has all data.
         match self.socket.read(&mut [0]) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(true),
             Ok(1..) => Ok(true),

@@ -1,6 +1,6 @@
 //! Media clocks of payload types (RFC 3551, Sec. 6).
 
-/// Clock rate in ticks per second of a payload type with a fixed clock; `None` for a dynamic one.
+/// Clock rate in ticks per second of a payload type; `None` for a dynamic payload type.
 pub(super) const fn rate(payload_type: u8) -> Option<u32> {
     match payload_type {
         // G.722 has a clock of 8000 Hz, though it has 16 000 samples per second (RFC 3551, Sec. 4.5.2).

@@ -1,4 +1,4 @@
-//! Files of the program rtpdump: packets of one address with their times in milliseconds.
+//! Files of the program rtpdump: packets to one address, with their times in milliseconds.
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -6,18 +6,19 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use super::super::datagram::Datagram;
 use super::super::error::CaptureError;
 
-/// Beginning of the first line.
+/// Magic number of the file: the beginning of its first line.
 pub(in super::super) const MAGIC: &[u8] = b"#!rtpplay1.0 ";
-/// Maximum length of the first line, which has an address and a port.
+/// Maximum length of the first line in bytes; it holds an address and a port.
 const MOST_LINE: usize = 100;
-/// Start in seconds and microseconds, source address and port, two bytes of padding.
+/// Length of the header in bytes: start in seconds and microseconds, source address and port, two bytes of padding.
 const HEADER: usize = 16;
-/// Length of the entry and of the packet, and milliseconds since the start.
+/// Length of an entry's header in bytes: length of the entry, length of the packet, milliseconds since the start.
 const ENTRY: usize = 8;
-/// Headers that an RTP packet had before it.
+/// Length of the IP and UDP headers in bytes, which are not in the file.
 const IPV4_UDP: u32 = 28;
 
-/// Passes all packets after the magic number to `take`; returns why reading ended if it was before the end of the file.
+/// Passes all packets after the magic number to `take`. Returns why reading ended, if it ended before the end of the
+/// file.
 ///
 /// # Errors
 /// [`CaptureError::NotACapture`] if the header is incomplete.
@@ -59,7 +60,7 @@ pub(super) fn each(mut source: impl Read, mut take: impl FnMut(&Datagram<'_>)) -
         if read.unwrap_or(0) < kept {
             return cut();
         }
-        // Zero for RTCP; then the length is that of the captured bytes.
+        // The packet length is zero for RTCP; the captured length is then used.
         let whole = u32::from(u16::from_be_bytes([*whole_high, *whole_low])).max(kept as u32);
         let at_ns = i64::from(u32::from_be_bytes(ms)) * 1_000_000;
         take(&Datagram { at_ns, interface: 0, from, to, size: whole + IPV4_UDP, payload: &packet });

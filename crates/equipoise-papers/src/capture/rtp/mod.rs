@@ -2,9 +2,9 @@
 //! each stream.
 //!
 //! Sources: RFC 3550, App. A.3 (loss), App. A.8 (jitter) and Sec. 6.4.1 (round-trip time). No signalling is needed: a
-//! datagram counts as RTP if it has RTP's version and not a packet type of RTCP (RFC 5761, Sec. 4). A stream counts as
-//! such once two of its packets are consecutive (RFC 3550, App. A.1). The file is read once; memory grows with the
-//! number of streams and seconds, up to a limit.
+//! datagram counts as RTP if it has RTP's version and its packet type is not one of RTCP (RFC 5761, Sec. 4). A stream
+//! counts only once two of its packets have consecutive sequence numbers (RFC 3550, App. A.1). The file is read once;
+//! memory grows with the number of streams and seconds, up to a limit.
 
 mod clock;
 mod dump;
@@ -32,26 +32,26 @@ use stream::{Room, Stream};
 /// Options of the analysis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RtpOptions {
-    /// Clock rate in ticks per second for dynamic payload types; without it their jitter is unknown.
+    /// Clock rate in ticks per second for dynamic payload types; if it is `None`, their jitter is unknown.
     pub clock_rate: Option<u32>,
 }
 
 /// The results of an RTP capture.
 #[derive(Clone, Debug, Serialize)]
 pub struct RtpAnalysis {
-    /// Version of Equipoise that made it.
+    /// Version of Equipoise that made the analysis.
     pub version: String,
-    /// Frames read.
+    /// Number of frames read.
     pub frames: u64,
-    /// RTP packets, whether in a stream or not.
+    /// Number of RTP packets, whether in a stream or not.
     pub rtp_packets: u64,
-    /// Datagrams of RTCP.
+    /// Number of RTCP datagrams.
     pub rtcp_packets: u64,
-    /// Skipped frames, by reason.
+    /// Number of skipped frames, by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// Why reading ended before the end of the file.
+    /// Why reading ended before the end of the file; `null` if it did not.
     pub ended: Option<String>,
-    /// The streams, in the order of their first packets; one for each interface that captured it.
+    /// The streams, in the order of their first packets; each interface that captured a stream has its own entry.
     pub streams: Vec<RtpStream>,
     /// Round-trip times from RTCP reports, by sender and reporter.
     pub round_trips: Vec<RoundTrip>,
@@ -59,7 +59,8 @@ pub struct RtpAnalysis {
 
 /// Maximum number of streams: a limit on memory.
 const MOST_STREAMS: usize = 1000;
-/// Times further from the first one than this, more than a century, are damage and are clamped to it.
+/// Maximum distance of a time from the first time: more than 70 years. A larger distance is damage, and the time is
+/// clamped.
 const MOST_NS: i64 = i64::MAX / 4;
 
 /// Identity of a stream (RFC 3550, Sec. 3), and the interface that captured it.
@@ -71,12 +72,11 @@ struct Key {
     interface: u32,
 }
 
-/// Analyses a capture (pcap, pcapng, or a file of `rtpdump`), optionally compressed with gzip, to its end or its first
-/// damage.
+/// Analyses a capture (pcap, pcapng, or a file of `rtpdump`), optionally compressed with gzip, up to its end or its
+/// first damaged part.
 ///
 /// # Errors
-/// [`CaptureError`] if nothing can be read. If the capture is truncated or damaged later on, the part before that is
-/// analysed.
+/// [`CaptureError`] if nothing can be read. If the capture is truncated or damaged later, the part before is analysed.
 pub fn analyse_rtp(source: impl Read + Send, options: &RtpOptions) -> Result<RtpAnalysis, CaptureError> {
     let mut found = Found { options: *options, ..Found::default() };
     let (mut frames, mut skipped) = (0, BTreeMap::<String, u64>::new());
@@ -138,7 +138,7 @@ impl Found {
         Ok(())
     }
 
-    /// Measures the delay if another interface captured the packet before.
+    /// Measures the delay of a packet if another interface captured it before.
     fn delay(&mut self, key: Key, at_ns: i64, sequence: u16) {
         let others = Key { interface: 0, ..key }..=Key { interface: u32::MAX, ..key };
         let earliest = self.streams.range(others).filter(|(other, _)| other.interface != key.interface);
@@ -175,7 +175,7 @@ impl Found {
 }
 
 impl RtpAnalysis {
-    /// The analysis as JSON, with a final line break.
+    /// Returns the analysis as JSON, with a final line break.
     pub fn to_json(&self) -> String {
         // Numbers and texts always have a JSON form.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"

@@ -1,4 +1,4 @@
-//! Round-trip times from sender reports and their answers.
+//! Round-trip times from RTCP sender reports and the reports that answer them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,27 +12,28 @@ pub struct RoundTrip {
     pub interface: u32,
     /// SSRC of the sender reports, in tshark's format: `0x1234abcd`.
     pub sender_ssrc: String,
-    /// SSRC of the reports that answer them.
+    /// SSRC of the receiver whose report blocks answer the sender reports.
     pub reporter_ssrc: String,
     /// The samples in order of time.
     pub samples: Vec<RoundTripSample>,
 }
 
-/// A round-trip time.
+/// One measured round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RoundTripSample {
     /// Capture time of the answer, in seconds since the first datagram.
     pub at_s: f64,
-    /// Time from the sender report to its answer at the capture point, minus the time for which the receiver held it.
+    /// Time at the capture point from the sender report to its answer, minus the time between both at the receiver
+    /// (DLSR).
     pub round_trip_s: f64,
 }
 
-/// Number of sender reports of a source that an answer can refer to.
+/// Number of recent sender reports that are kept per source; an answer can refer to any of them.
 const REMEMBERED: usize = 32;
-/// Maximum sources and pairs, and maximum samples in total: limits on memory.
+/// Maximum number of sources, of pairs of sources, and of samples in total: limits on memory.
 const MOST_SOURCES: usize = 1000;
 const MOST_SAMPLES: usize = 1_000_000;
-/// Report times are in units of 1/65 536 s (RFC 3550, Sec. 6.4.1).
+/// The unit of report times is 1/65 536 s (RFC 3550, Sec. 6.4.1).
 const UNITS_PER_S: f64 = 65_536.0;
 
 /// An interface, the SSRC of sender reports, and the SSRC of their answers.
@@ -72,7 +73,7 @@ impl RoundTrips {
             return;
         }
         let Some(sent) = self.sent.get(&(interface, block.ssrc)) else { return };
-        // The latest one, because these numbers repeat after 18 hours.
+        // Use the latest match, because these 32-bit values repeat after 18 hours.
         let Some((_, sent_ns)) = sent.iter().rev().find(|(middle, _)| *middle == block.last_sr) else { return };
         let held = f64::from(block.delay_since_last_sr) / UNITS_PER_S;
         let round_trip_s = (at_ns - sent_ns) as f64 * 1e-9 - held;

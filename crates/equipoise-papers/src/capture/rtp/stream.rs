@@ -1,4 +1,4 @@
-//! One RTP stream at one capture point.
+//! An RTP stream at one capture point.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,37 +13,37 @@ use super::Key;
 pub struct RtpStream {
     /// The interface of the capture, from 0.
     pub interface: u32,
-    /// Address of the sender.
+    /// Address and port of the sender.
     pub from: String,
-    /// Address of the receiver.
+    /// Address and port of the receiver.
     pub to: String,
-    /// Its SSRC, in tshark's format: `0x1234abcd`.
+    /// SSRC of the stream, in tshark's format: `0x1234abcd`.
     pub ssrc: String,
-    /// Its payload types.
+    /// All payload types in the stream.
     pub payload_types: BTreeSet<u8>,
-    /// Time of its first packet, in seconds since the first datagram.
+    /// Time of the first packet, in seconds since the first datagram of the capture.
     pub start_s: f64,
-    /// Time of its last packet.
+    /// Time of the last packet, in seconds since the first datagram of the capture.
     pub end_s: f64,
-    /// Packets, including duplicates.
+    /// Number of packets, including duplicates.
     pub packets: u64,
-    /// Packets with a sequence number that was received recently.
+    /// Number of packets whose sequence number was already received among the last packets.
     pub duplicates: u64,
-    /// Packets received after one with a higher sequence number, without duplicates.
+    /// Number of packets received after a packet with a higher sequence number, without duplicates.
     pub reordered: u64,
-    /// Expected packets by the first and the highest sequence number (RFC 3550, App. A.3).
+    /// Number of expected packets, from the first and the highest sequence number (RFC 3550, App. A.3).
     pub expected: u64,
-    /// Expected minus received packets; negative if there were duplicates.
+    /// Number of expected minus received packets; negative if there are more duplicates than losses.
     pub lost: i64,
-    /// Lost packets as a share of the expected ones.
+    /// Lost packets as a share of the expected packets.
     pub lost_share: f64,
-    /// Rate of its IP packets between its first and its last packet; `null` if all have the same time.
+    /// Rate of the stream's IP packets between its first and last packet; `null` if all packets have the same time.
     pub rate_bps: Option<f64>,
     /// Interarrival jitter; `null` if the media clock is not known.
     pub jitter: Option<Jitter>,
-    /// Delays from the interface that captured the stream first; `null` for that interface.
+    /// One-way delays from the interface that captured the stream first to this one; `null` for the first interface.
     pub delay: Option<Delays>,
-    /// Values for each second with packets.
+    /// Values for each second that has packets.
     pub seconds: Vec<Second>,
 }
 
@@ -63,9 +63,9 @@ pub struct Jitter {
 pub struct Delays {
     /// The interface that captured the stream first.
     pub from_interface: u32,
-    /// Packets captured by both.
+    /// Number of packets that both interfaces captured.
     pub packets: u64,
-    /// Least, in seconds.
+    /// Minimum, in seconds.
     pub min_s: f64,
     /// Mean, in seconds.
     pub mean_s: f64,
@@ -73,31 +73,32 @@ pub struct Delays {
     pub p50_s: f64,
     /// 95th percentile, in seconds.
     pub p95_s: f64,
-    /// Largest, in seconds.
+    /// Maximum, in seconds.
     pub max_s: f64,
 }
 
 /// Values of a stream in one second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Second {
-    /// Its beginning, in seconds since the first datagram.
+    /// Beginning of the second, in seconds since the first datagram of the capture.
     pub at_s: f64,
-    /// Packets received.
+    /// Number of packets received.
     pub packets: u64,
-    /// Rate of IP packets.
+    /// Rate of IP packets in the second.
     pub rate_bps: f64,
-    /// The last estimate of the jitter, in seconds.
+    /// The last jitter estimate in the second, in seconds; `null` if the media clock is not known.
     pub jitter_s: Option<f64>,
-    /// Mean delay from the interface that captured the stream first, in seconds.
+    /// Mean delay from the interface that captured the stream first, in seconds; `null` if no delay was measured.
     pub delay_mean_s: Option<f64>,
 }
 
-/// Number of packets whose time is kept, for the other interface and to detect duplicates.
+/// Number of recent packets whose times are kept, to measure delays at other interfaces and to detect duplicates.
 const REMEMBERED: usize = 8192;
-/// Maximum seconds and delays of all streams together; with intermediate data and output a quarter of a gigabyte.
+/// Maximum number of seconds and delays kept for all streams together. With intermediate data and output they need a
+/// quarter of a gigabyte.
 const MOST_KEPT: usize = 1_000_000;
 
-/// Memory left for seconds and delays.
+/// Number of seconds and delays that can still be kept.
 pub(super) struct Room {
     left: usize,
 }
@@ -109,7 +110,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Takes one entry, if one is left.
+    /// Takes one entry of the limit, if any is left.
     const fn take(&mut self) -> bool {
         let has = self.left > 0;
         self.left = self.left.saturating_sub(1);
@@ -120,17 +121,17 @@ impl Room {
 pub(super) struct Stream {
     begun_ns: i64,
     ended_ns: i64,
-    /// Extended sequence numbers: the first and the highest.
+    /// The first and the highest extended sequence number.
     first: i64,
     highest: i64,
     packets: u64,
     bytes: u64,
     duplicates: u64,
     reordered: u64,
-    /// Whether two consecutive packets were found.
+    /// Whether two consecutive packets were found, so that this counts as an RTP stream.
     is_one: bool,
     payload_types: BTreeSet<u8>,
-    /// Sequence numbers and times of the last packets, in order of number.
+    /// Extended sequence numbers and capture times of the last packets, in order of number.
     seen: VecDeque<(i64, i64)>,
     clocked: Option<Clocked>,
     jitters: Jitters,
@@ -154,7 +155,7 @@ struct Jitters {
     count: u64,
 }
 
-/// A second while it is being counted.
+/// A second, while its packets are being counted.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     number: i64,
@@ -198,12 +199,12 @@ impl Stream {
         self.is_one
     }
 
-    /// The extended sequence number of a packet: the one nearest to the highest.
+    /// The extended sequence number of a packet: the number nearest to the highest so far.
     fn number(&self, sequence: u16) -> i64 {
         self.highest + i64::from(sequence.wrapping_sub(self.highest as u16).cast_signed())
     }
 
-    /// The capture time of a packet.
+    /// The capture time of a recent packet.
     pub(super) fn seen(&self, sequence: u16) -> Option<i64> {
         let number = self.number(sequence);
         let place = self.seen.binary_search_by_key(&number, |(number, _)| *number).ok()?;
@@ -236,8 +237,8 @@ impl Stream {
         }
     }
 
-    /// The estimate after this packet (RFC 3550, App. A.8). If the clock rate changes, it continues from the old value
-    /// without this difference.
+    /// The jitter estimate after this packet (RFC 3550, App. A.8). If the clock rate changes, the estimate keeps its
+    /// value and skips this packet.
     fn jitter(&mut self, at_ns: i64, timestamp: u32, clock_rate: Option<u32>) -> Option<f64> {
         let rate = clock_rate?;
         let last = self.clocked.replace(Clocked { rate, timestamp, at_ns }).filter(|last| last.rate == rate)?;
@@ -251,7 +252,7 @@ impl Stream {
         Some(jitters.last_s)
     }
 
-    /// Adds the delay of the last packet, if another interface captured it at `seen_ns`.
+    /// Adds the delay of the last packet, if another interface captured that packet at `seen_ns`.
     pub(super) fn push_delay(&mut self, from: u32, at_ns: i64, seen_ns: Option<i64>, room: &mut Room) {
         let delays = self.delays.get_or_insert_with(|| (from, Vec::new()));
         let Some(seen_ns) = seen_ns.filter(|_| delays.0 == from && room.take()) else { return };
@@ -263,7 +264,7 @@ impl Stream {
         }
     }
 
-    /// The entry for a time, which is the last one or a new one; `None` if there would be too many.
+    /// Returns the entry for a time: the last entry or a new one; `None` if the limit of entries is reached.
     fn second(&mut self, at_ns: i64, room: &mut Room) -> Option<&mut Counted> {
         let number = at_ns.div_euclid(1_000_000_000);
         if self.seconds.last().is_none_or(|last| last.number < number) {
@@ -332,7 +333,7 @@ fn described(from_interface: u32, delays: &[f64]) -> Option<Delays> {
     })
 }
 
-/// An SSRC in tshark's format.
+/// Formats an SSRC like tshark.
 pub(super) fn ssrc(ssrc: u32) -> String {
     format!("0x{ssrc:08x}")
 }

@@ -7,11 +7,11 @@ use equipoise_lab::result::{LinkSample, Run};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
-/// As Fig. 3.
+/// Number of runs, as in Fig. 3.
 const RUNS: u32 = 10;
-/// Both connections are active, the second for 50 s.
+/// The evaluated part of the run, in seconds: both connections are active, the second since 50 s.
 const BOTH: (f64, f64) = (100.0, 200.0);
-/// One for each law, in their order.
+/// One claim for each of [`LAWS`], in their order.
 pub(in super::super) const CLAIMS: &[Spec] = &[
     fair(
         "beyond.join_symbiosis",
@@ -56,7 +56,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * LAWS.len() as u32
 }
 
-/// Four laws when a second connection joins, as in Fig. 3.
+/// Runs four controllers when a second connection joins, as in Fig. 3.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();

@@ -1,24 +1,24 @@
-//! The laws that are compared, and their scenario settings.
+//! The controllers that are compared, and their scenario settings.
 
 use std::collections::BTreeMap;
 
 use equipoise_lab::scenario::Override;
 
-/// The source shown for claims that the thesis does not make.
+/// The source that is shown for claims that the thesis does not make.
 pub(super) const OURS: &str = "ours";
-/// The bottleneck of every scenario of the thesis.
+/// Name of the bottleneck link in every scenario of the thesis.
 pub(super) const BOTTLENECK: &str = "E0-E1";
 
 /// A window-based congestion control.
 #[derive(Clone, Copy)]
 pub(super) struct Law {
-    /// Its name in tables.
+    /// Name of the controller in tables.
     pub(super) name: &'static str,
-    /// Its name in scenarios; `None` for the thesis' law, which they already have.
+    /// Name of the controller in scenarios; `None` for Symbiosis, which the scenarios already have.
     other: Option<&'static str>,
 }
 
-/// First the thesis' law before Sec. 3, then those it is compared with.
+/// First Symbiosis without the changes of Sec. 3, then the controllers with which it is compared.
 pub(super) const LAWS: [Law; 4] = [
     Law { name: "Symbiosis", other: None },
     Law { name: "Reno", other: Some("reno") },
@@ -27,7 +27,7 @@ pub(super) const LAWS: [Law; 4] = [
 ];
 
 impl Law {
-    /// Sets the law of the flow with this name, or of all flows.
+    /// Override that sets the controller of the flow with this name (`*` for all flows); `None` for Symbiosis.
     pub(super) fn of_flow(self, flow: &str) -> Option<Override> {
         self.other.map(|law| Override::set(format!("flow.{flow}.window"), BTreeMap::from([("name", law)])))
     }

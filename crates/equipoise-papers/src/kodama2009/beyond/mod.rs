@@ -1,5 +1,5 @@
-//! Beyond the thesis: its two mechanisms in other laws, other laws in its scenarios, and other laws in competition with
-//! its own.
+//! Experiments beyond the thesis: its two mechanisms in other controllers, other controllers in its scenarios, and
+//! other controllers in competition with Symbiosis.
 
 mod join;
 mod laws;

@@ -10,7 +10,7 @@ use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
 const RUNS: u32 = 10;
 const SETTLED: (f64, f64) = (100.0, 300.0);
-/// Rate of the bursts, in Mbit/s; the mean is half of it.
+/// Rate of the cross traffic's bursts, in Mbit/s; its mean rate is half of this.
 const BURSTS: [u32; 4] = [5, 10, 20, 40];
 
 pub(in super::super) const CLAIMS: &[Spec] = &[NOISE_AWARE];
@@ -47,7 +47,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * 2 * BURSTS.len() as u32
 }
 
-/// Vegas with bursts, with and without noise awareness.
+/// Runs Vegas with cross traffic in bursts, with and without a noise-aware window.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mean = |outcomes: &[Outcome], number: fn(&Outcome) -> f64| -> Option<Estimate> {

@@ -8,12 +8,12 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// Runs differ in the time at which the rival joins.
+/// Number of runs; they differ in the time at which the competing connection joins.
 const RUNS: u32 = 5;
 const SETTLED: (f64, f64) = (50.0, 200.0);
-/// The laws that compete with Symbiosis, and their names.
+/// The controllers that compete with Symbiosis: name in scenarios, and name in tables.
 const RIVALS: [(&str, &str); 2] = [("reno", "Reno"), ("cubic", "CUBIC")];
-/// One for each rival, in their order.
+/// One claim for each of [`RIVALS`], in their order.
 pub(in super::super) const CLAIMS: &[Spec] = &[
     share_of(
         "beyond.share_against_reno",
@@ -27,15 +27,15 @@ pub(in super::super) const CLAIMS: &[Spec] = &[
     ),
 ];
 
-/// Equal shares are 50 %.
+/// A claim that Symbiosis has 40 to 60 % of the goodput; equal shares are 50 %.
 const fn share_of(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, OURS, statement, Rule::within(40.0, 60.0)).unit("%").ours()
 }
 
 const ROUND_TRIPS_MS: [u32; 2] = [40, 120];
-/// Buffer as a fraction of the bandwidth-delay product.
+/// Buffers as fractions of the bandwidth-delay product.
 const BUFFERS: [f64; 3] = [0.25, 1.0, 4.0];
-/// 100 Mbit/s in packets of 1500 bytes per millisecond.
+/// Packets of 1500 bytes per millisecond at 100 Mbit/s.
 const PACKETS_A_MS: f64 = 100e6 / 12e3 / 1e3;
 
 struct Case {
@@ -46,10 +46,10 @@ struct Case {
 }
 
 impl Case {
-    /// Symbiosis' share of both goodputs, in percent.
+    /// Symbiosis' share of the sum of both goodputs, in percent.
     fn share(&self, lab: &Lab<'_>, runs: u32) -> Result<Option<Estimate>, SimError> {
         let round_trip_ms = f64::from(self.round_trip_ms);
-        // The access links take 10 ms in each direction.
+        // Of the one-way delay, the access links have 10 ms in each direction.
         let delay = self.round_trip_ms / 2 - 10;
         let buffer = (PACKETS_A_MS * round_trip_ms * self.buffer).round();
         let joins = |place: f64| {
@@ -78,7 +78,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * cells as u32
 }
 
-/// Symbiosis against Reno and CUBIC, over round-trip times and buffers.
+/// Runs Symbiosis against Reno and CUBIC, with several round-trip times and buffers.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut rows, mut charts) = (Vec::new(), Vec::new());

@@ -8,12 +8,12 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
-/// Enough to estimate the share of runs with a timeout.
+/// Number of runs: enough to estimate the share of runs with a timeout.
 const RUNS: u32 = 70;
 const WHOLE: (f64, f64) = (0.0, 60.0);
-/// No oscillation, and the thesis' strength (Sec. 4.3).
+/// Strength m of the oscillation: none, and the thesis' value (Sec. 4.3).
 const STRENGTHS: [&str; 2] = ["0", "0.3"];
-/// One for each law, in their order.
+/// One claim for each of [`LAWS`], in their order.
 pub(in super::super) const CLAIMS: &[Spec] = &[
     gains(
         "beyond.oscillation_symbiosis",
@@ -64,7 +64,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     (options.runs(RUNS, 2) + 1) * (LAWS.len() * STRENGTHS.len()) as u32
 }
 
-/// Four laws in the load step of Fig. 10, each with and without oscillation.
+/// Runs four controllers in the load step of Fig. 10, each with and without oscillation.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut rows, mut charts) = (Vec::new(), Vec::new());

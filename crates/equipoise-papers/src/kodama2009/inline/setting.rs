@@ -1,4 +1,4 @@
-//! The settings in which the measurement is compared with the truth.
+//! The settings in which the inline measurement is compared with the true capacity and available bandwidth.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use super::super::{Lab, parse_with};
 use equipoise_lab::result::{Run, TcpSample};
 use equipoise_lab::scenario::{Override, Scenario};
 
-/// Section of the thesis with the measurement.
+/// Section of the thesis that describes the measurement.
 pub(super) const SECTION: &str = "Sec. 2.2.1";
-/// Runs of each setting (ours): there are many settings, and they are judged together.
+/// Number of runs of each setting. Our choice: there are many settings, and they are judged together.
 pub(super) const RUNS: u32 = 2;
-/// Index of the connection, in every scenario of this part.
+/// Index of the measuring connection, in every scenario of this part.
 pub(super) const OWN: usize = 0;
 /// Bits of an IP packet of 1500 bytes.
 const PACKET_BITS: f64 = 12_000.0;
 
-/// A path and a capacity in Mbit/s.
+/// A path: capacity in Mbit/s, round-trip time, and length of the run.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Path {
     pub(super) capacity: u64,
@@ -35,10 +35,10 @@ const TRAFFIC: [&str; 2] = ["constant", "poisson"];
 const LOADS: [u64; 2] = [30, 70];
 pub(super) const ACKS: [&str; 2] = ["on", "off"];
 
-/// What limits the connection.
+/// What limits the connection's rate.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Own {
-    /// The receiver, to a share of the available bandwidth, in percent.
+    /// The receive window, to this share of the available bandwidth, in percent.
     Limited(u64),
     Symbiosis,
 }
@@ -60,13 +60,13 @@ pub(super) struct Setting {
     pub(super) own: Own,
 }
 
-/// Results of a run of a setting; shares of the capacity in percent.
+/// Results of a run of a setting. The biases and the spread are in percent of the capacity.
 pub(super) struct Outcome {
     pub(super) capacity_bias: f64,
     pub(super) available_bias: f64,
     pub(super) spread: f64,
     pub(super) round_trips: f64,
-    /// In Mbit/s.
+    /// Goodput in Mbit/s.
     pub(super) goodput: f64,
 }
 
@@ -86,7 +86,7 @@ impl Setting {
         self.path.capacity * (100 - self.load) / 100
     }
 
-    /// The connection's maximum window, in segments.
+    /// The maximum window in segments that uses `part` percent of the available bandwidth.
     fn window(&self, part: u64) -> u64 {
         let rate = self.available() as f64 * 1e6 * part as f64 / 100.0;
         (rate * self.path.round_trip_ms as f64 / 1e3 / PACKET_BITS) as u64
@@ -131,7 +131,8 @@ impl Setting {
         format!("{} Mbit/s, others {} at {} %, {own}", self.path.capacity, self.traffic, self.load)
     }
 
-    /// A measurement result, in percent of the capacity: the error of the capacity, and the available bandwidth.
+    /// A measurement result in percent of the capacity: the error of the measured capacity, and the available
+    /// bandwidth.
     pub(super) fn result(&self, sample: &TcpSample) -> Option<(f64, f64)> {
         let part = |bps: f64| bps / (self.path.capacity as f64 * 1e6) * 100.0;
         Some((part(sample.capacity_bps?) - 100.0, part(sample.available_bps?)))
@@ -146,7 +147,7 @@ impl Setting {
             .collect();
         let mean = |of: &dyn Fn(&(f64, f64)) -> f64| results.iter().map(of).sum::<f64>() / results.len() as f64;
         let available = mean(&|result| result.1);
-        // A result that equals the previous one exactly is not a new one.
+        // If a result equals the previous one exactly, no new measurement was made.
         let new = results.windows(2).filter(|pair| matches!(pair, [one, two] if one != two)).count();
         let round_trips = (self.path.duration_s as f64 - from) * 1e3 / self.path.round_trip_ms as f64;
         Outcome {

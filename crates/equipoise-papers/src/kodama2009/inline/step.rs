@@ -1,4 +1,4 @@
-//! A step of the cross traffic: how soon the measurement finds it.
+//! A step of the cross traffic: how long the measurement needs to follow it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::mean_95;
 
-/// A step is found when the result is this close to the new truth, in percent of the capacity (ours).
+/// Our choice: a step is found when the result differs from the new available bandwidth by less than this, in percent
+/// of the capacity.
 const NEAR: f64 = 15.0;
 
 pub(super) const STEP: Spec = Spec::new(
@@ -23,12 +24,13 @@ pub(super) const STEP: Spec = Spec::new(
 )
 .unit("round trips");
 
-/// The settings with a step of the cross traffic: the window fits into the smaller of both available bandwidths.
+/// The settings with a step of the cross traffic: those in which the window suits the smaller of the two available
+/// bandwidths.
 pub(super) fn is_stepped(setting: &Setting) -> bool {
     setting.path.capacity >= 100 && setting.own == Own::Limited(100) && setting.load == 70
 }
 
-/// The cross traffic's rate steps from 70 to 30 % in the middle of the run.
+/// The rate of the cross traffic steps from 70 to 30 % of the capacity in the middle of the run.
 pub(super) fn steps(lab: &Lab<'_>) -> Result<Claim, SimError> {
     let mut times = Vec::new();
     let mut missed = 0;
@@ -41,7 +43,7 @@ pub(super) fn steps(lab: &Lab<'_>) -> Result<Claim, SimError> {
                 sample.at_s > middle && setting.result(sample).is_some_and(|result| (result.1 - 70.0).abs() < NEAR)
             };
             let found = samples(run, OWN).iter().find(near);
-            // A run that does not find it counts with all of its remaining time.
+            // If a run does not find the step, the rest of the run counts as its time.
             let at = found.map_or(run.lasted_s, |sample| sample.at_s);
             (found.is_none(), (at - middle) * 1e3 / setting.path.round_trip_ms as f64)
         })?;

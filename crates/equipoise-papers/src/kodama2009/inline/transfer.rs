@@ -1,4 +1,4 @@
-//! Finite transfers: the packets that the measurement adds.
+//! Finite transfers, to count the packets that the measurement adds.
 
 use super::super::series::{samples, tcp};
 use super::super::{Lab, Rule, Spec};
@@ -8,9 +8,9 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
-/// Bytes of data in a packet, without the headers of IP and TCP.
+/// Bytes of data in a packet of 1500 bytes, without IP and TCP headers.
 const PAYLOAD: u64 = 1460;
-/// Length of a transfer in segments (ours).
+/// Length of a transfer in segments. Our choice.
 const SEGMENTS: u64 = 5000;
 
 pub(super) const EXTRA: Spec = Spec::new(
@@ -22,13 +22,13 @@ pub(super) const EXTRA: Spec = Spec::new(
 .paper(0.0)
 .unit("packets, the most of any run");
 
-/// Paths and acknowledgements of the finite transfers.
+/// The settings of the finite transfers: all paths and both kinds of acknowledgements.
 pub(super) fn transfers() -> impl Iterator<Item = Setting> {
     Setting::all()
         .filter(|setting| setting.own == Own::Limited(100) && setting.load == 30 && setting.traffic == "poisson")
 }
 
-/// Packets sent in addition to the data segments and the retransmissions.
+/// Counts the packets sent in addition to the data segments and the retransmissions.
 pub(super) fn extra_packets(lab: &Lab<'_>) -> Result<Claim, SimError> {
     let transfer = Override::set("flow.own.tcp.transfer", format!("{} B", SEGMENTS * PAYLOAD));
     let scenarios = transfers().map(|setting| setting.scenario(true, std::slice::from_ref(&transfer)));

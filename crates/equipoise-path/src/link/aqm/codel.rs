@@ -6,10 +6,10 @@ use super::{Aqm, Drop, Queued, Room, Told, marks};
 /// Controlled delay (CoDel): keeps a queue's standing delay short by dropping packets at its head, more and more often.
 ///
 /// Source: RFC 8289; ECN-capable packets are marked instead of dropped (RFC 8290, Sec. 4.2). `target` is the acceptable
-/// standing delay, and `interval` how long it may be exceeded: the round-trip times for which the control is designed.
+/// standing delay. `interval` is how long it may be exceeded, and should cover the usual round-trip times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codel {
-    /// A minimum of the waiting time above this is a standing queue. A smaller value lets the link idle at times.
+    /// A queue is standing if its minimum waiting time is above this. With a smaller value, the link idles at times.
     pub target: Span,
     /// The time over which the minimum is taken: about the longest usual round-trip time.
     pub interval: Span,
@@ -24,11 +24,11 @@ impl Default for Codel {
 
 /// Decides whether to drop a packet that is taken from the queue.
 ///
-/// Source: RFC 8289, Sec. 5.4 to 5.6; its names are given with the fields.
+/// Source: RFC 8289, Sec. 5.4 to 5.6; the names of the RFC are in parentheses.
 #[derive(Clone, Debug)]
 struct Law<C> {
     codel: Codel,
-    /// When the delay will have been above target for an interval (`first_above_time_`); `None` while it is below.
+    /// The end of the interval after the delay rose above the target (`first_above_time_`); `None` while it is below.
     first_above: Option<Instant<C>>,
     /// When to drop the next packet (`drop_next_`).
     drop_next: Instant<C>,
@@ -38,8 +38,8 @@ struct Law<C> {
     dropping: bool,
 }
 
-/// If the state is entered again within this number of intervals, it continues at about the previous drop frequency
-/// (RFC 8289, Sec. 5.4).
+/// If the dropping state is entered again within this number of intervals, drops continue at about the previous
+/// frequency (RFC 8289, Sec. 5.4).
 const MEMORY_INTERVALS: i64 = 16;
 
 impl<C> Law<C> {
@@ -47,8 +47,8 @@ impl<C> Law<C> {
         Self { codel, first_above: None, drop_next: Instant::ZERO, count: 0, last_count: 0, dropping: false }
     }
 
-    /// Whether a packet that waited for `sojourn` may be dropped; `small` if hardly anything is queued after it
-    /// (`dodequeue`).
+    /// Whether a packet that waited for `sojourn` may be dropped; `small` if no more bytes are queued after it than in
+    /// the largest packet (`dodequeue`).
     fn may_drop(&mut self, now: Instant<C>, sojourn: Span, small: bool) -> bool {
         if sojourn < self.codel.target || small {
             self.first_above = None;
@@ -63,7 +63,7 @@ impl<C> Law<C> {
         }
     }
 
-    /// Time of the drop after one at `at` (`control_law`).
+    /// Time of the next drop after a drop at `at` (`control_law`).
     fn after(&self, at: Instant<C>) -> Instant<C> {
         let gap = self.codel.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
         at + Span::from_nanos(gap as i64)
@@ -103,7 +103,7 @@ impl<C, P: Queued> CodelLine<C, P> {
         &self.line
     }
 
-    /// Takes the first packet, without applying the law.
+    /// Takes the first packet, without applying CoDel.
     pub(super) fn pop(&mut self, now: Instant<C>) -> Option<Waiting<C, P>> {
         self.line.pop(now)
     }
@@ -119,7 +119,7 @@ impl<C, P: Queued> CodelLine<C, P> {
         (Some(head), may_drop)
     }
 
-    /// Takes the head of the queue at `now`, in the dropping state, in which packets are dropped or marked.
+    /// Takes the head of the queue at `now` in the dropping state; packets whose drop is due are dropped or marked.
     fn while_dropping(
         &mut self,
         now: Instant<C>,
@@ -165,8 +165,8 @@ impl<C, P: Queued> Aqm<C, P> for CodelLine<C, P> {
         if !may_drop {
             return Some(head);
         }
-        // A packet may be dropped only if more bytes than the largest packet's are queued after it, so there is a next
-        // one.
+        // A packet may be dropped only if more bytes are queued after it than in the largest packet, so there is a next
+        // packet.
         let next = if marks(&mut head.packet, told) {
             Some(head)
         } else {

@@ -6,21 +6,21 @@ use super::{Aqm, Drop, Ecn, Queued, Room, Told, marks};
 /// Two queues with coupled congestion signals: a classic queue, and a low-latency queue for traffic that responds to
 /// fine-grained marks (L4S).
 ///
-/// Source: RFC 9332, Sec. 2.4, 2.5 and App. A, with its edge cases: a PI controller computes a probability from the
-/// longer of the two delays. The classic queue drops or marks with its square, and the low-latency queue marks with
-/// `coupling` times it. The low-latency queue also marks by its own short delay. If both have packets, one of 16 bytes
-/// belongs to the classic queue (weighted round robin, as recommended there).
+/// Source: RFC 9332, Sec. 2.4, 2.5 and App. A, with its edge cases. A PI controller computes a base probability from
+/// the longer of the two delays. The classic queue drops or marks with the square of this probability, the low-latency
+/// queue marks with `coupling` times this probability. The low-latency queue also marks by its own short delay. If both
+/// queues have packets, the classic queue sends one of 16 bytes (weighted round robin, as the RFC recommends).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2 {
     /// The target delay of the classic queue.
     pub target: Span,
     /// The longest usual round-trip time (`RTT_max`).
     pub longest_round_trip: Span,
-    /// k: factor from the base probability to that of the low-latency queue.
+    /// k: the low-latency queue's probability relative to the base probability.
     pub coupling: f64,
     /// Above this delay the low-latency queue marks some packets (`minTh`).
     pub min_threshold: Span,
-    /// Above the threshold by this much it marks all packets.
+    /// The low-latency queue marks all packets if its delay exceeds `min_threshold` by this.
     pub range: Span,
 }
 
@@ -37,25 +37,25 @@ impl Default for DualPi2 {
     }
 }
 
-/// One byte of this many belongs to the classic queue.
+/// If both queues have packets, one of this number of bytes is from the classic queue.
 const CLASSIC_SHARE: i64 = 16;
 
 /// The probabilities that follow from the queues' delays (RFC 9332, App. A).
 #[derive(Clone, Copy, Debug)]
 struct Law {
     dual: DualPi2,
-    /// p'.
+    /// The base probability p'.
     base: f64,
     before: Span,
 }
 
 impl Law {
-    /// `Tupdate`.
+    /// Time between two updates (`Tupdate`).
     fn every(dual: &DualPi2) -> Span {
         dual.target.min(Span::from_nanos(dual.longest_round_trip.as_nanos() / 3))
     }
 
-    /// `dualpi2_update`, with the longer delay of both.
+    /// Updates the base probability from the longer of the two delays (`dualpi2_update`).
     fn update(&mut self, delay: Span) {
         let (update, longest) = (Self::every(&self.dual).as_secs_f64(), self.dual.longest_round_trip.as_secs_f64());
         let (alpha, beta) = (0.1 * update / (longest * longest), 0.3 / longest);
@@ -64,12 +64,12 @@ impl Law {
         self.before = delay;
     }
 
-    /// `p_CL`.
+    /// The low-latency queue's marking probability from the coupling (`p_CL`).
     fn coupled(&self) -> f64 {
         self.dual.coupling * self.base
     }
 
-    /// `p_C`.
+    /// The classic queue's probability to drop or mark (`p_C`).
     fn classic(&self) -> f64 {
         self.base * self.base
     }
@@ -79,14 +79,14 @@ impl Law {
         self.classic() >= (1.0 / (self.dual.coupling * self.dual.coupling)).min(1.0)
     }
 
-    /// `laqm`: the low-latency queue's own probability.
+    /// The low-latency queue's own marking probability, from its delay (`laqm`).
     fn native(&self, delay: Span) -> f64 {
         let above = (delay - self.dual.min_threshold).as_secs_f64();
         (above / self.dual.range.as_secs_f64().max(1e-9)).clamp(0.0, 1.0)
     }
 }
 
-/// Generates events at a probability without randomness, which would add delay to the signal (`recur`).
+/// Spaces events at a probability without randomness, because randomness would delay the signal (`recur`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Recurrence(f64);
 
@@ -101,7 +101,7 @@ impl Recurrence {
     }
 }
 
-/// Both queues.
+/// The two queues and their controller.
 #[derive(Clone, Debug)]
 pub(super) struct DualQueue<C, P> {
     low_latency: Line<C, P>,
@@ -109,7 +109,7 @@ pub(super) struct DualQueue<C, P> {
     law: Law,
     recurrences: [Recurrence; 2],
     next_update: Instant<C>,
-    /// If above zero, the classic queue is next.
+    /// If above zero, the classic queue sends next.
     credit: i64,
 }
 
@@ -129,7 +129,7 @@ impl<C, P: Queued> DualQueue<C, P> {
             self.next_update = self.next_update + every;
             let rests = self.len() == 0 && self.law.base == 0.0 && self.law.before == Span::ZERO;
             if rests && self.next_update <= now {
-                // Bounded for any length of an idle time.
+                // The updates of a long idle time are skipped at once.
                 let looks = (now - self.next_update).as_nanos() / every.as_nanos().max(1);
                 self.next_update = self.next_update + every * (looks + 1);
             }
@@ -150,7 +150,7 @@ impl<C, P: Queued> DualQueue<C, P> {
     fn is_kept_low_latency(&mut self, head: &mut Waiting<C, P>, now: Instant<C>, told: &mut impl Told<P>) -> bool {
         let (coupled, recurrence) = (self.law.coupled(), &mut self.recurrences[0]);
         if coupled < 1.0 {
-            // A single packet alone may take longer than the threshold to be served.
+            // If no packet waits after this one, its delay does not count: its service alone may exceed the threshold.
             let native = if self.low_latency.is_empty() { 0.0 } else { self.law.native(now - head.arrived) };
             if recurrence.happens(native.max(coupled)) {
                 marks(&mut head.packet, told);
@@ -220,7 +220,7 @@ mod tests {
         Law { dual: DualPi2::default(), base: 0.0, before: Span::ZERO }
     }
 
-    /// RFC 9332, App. A.1: Tupdate 15 ms, alpha 0.15 Hz, beta 3 Hz.
+    /// The constants follow from RFC 9332, App. A.1: Tupdate 15 ms, alpha 0.15 Hz, beta 3 Hz.
     #[test]
     fn the_probabilities_are_those_of_the_hand() {
         let mut law = law();

@@ -11,7 +11,8 @@ use crate::link::impairment::Chance;
 
 /// A queue per flow, each with CoDel, served round robin with new flows first.
 ///
-/// Source: RFC 8290, Sec. 4. If the total is too long, half of the longest queue is dropped from its head.
+/// Source: RFC 8290, Sec. 4. If all queues together exceed the limit, half of the longest queue is dropped from its
+/// head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodel {
     /// The CoDel parameters of each queue.
@@ -43,7 +44,7 @@ enum List {
 #[derive(Clone, Debug)]
 struct Flow<C, P> {
     queue: CodelLine<C, P>,
-    /// Bytes that it may still send in this turn.
+    /// Bytes that the flow may still send in this turn.
     credits: i64,
     list: List,
 }
@@ -68,8 +69,8 @@ impl<C, P: Queued> FlowQueues<C, P> {
         Self { fq, salt: chance.number(), flows, new, old, len: 0, bytes: Size::ZERO }
     }
 
-    /// The queue of a flow, from its number mixed with a salt, so that an outsider cannot target another flow's queue
-    /// (`SplitMix64`).
+    /// The index of a flow's queue: a hash of the flow's number and a secret salt, so that an outsider cannot target
+    /// another flow's queue (`SplitMix64`).
     fn place(&self, flow: u64) -> usize {
         let mut mixed = flow.wrapping_add(self.salt).wrapping_add(0x9E37_79B9_7F4A_7C15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

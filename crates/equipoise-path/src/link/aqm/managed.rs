@@ -16,13 +16,13 @@ use crate::link::stats::Usage;
 #[derive(Clone, Debug)]
 pub(in crate::link) struct ManagedQueue<C, P, S> {
     service: S,
-    /// In packets or bytes.
+    /// The queue's limit, in packets or bytes.
     limit: QueueLimit,
     queue: AnyQueue<C, P>,
     origin: Instant<C>,
     /// When the last service ends.
     free_at: Instant<C>,
-    /// Total time before it without packets, in nanoseconds.
+    /// Total time without packets before `free_at`, in nanoseconds.
     idle_ns: u64,
     longest: usize,
 }
@@ -35,7 +35,7 @@ enum AnyQueue<C, P> {
     DualPi2(DualQueue<C, P>),
 }
 
-/// Applies the same expression to any kind of queue.
+/// Evaluates the same expression for any kind of queue.
 macro_rules! of {
     ($queue:expr, $it:ident => $does:expr) => {
         match $queue {
@@ -82,7 +82,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Self { service, limit, queue, origin, free_at: origin, idle_ns: 0, longest: 0 }
     }
 
-    /// Adds a packet at `now`. All packets that leave before must be taken first.
+    /// Adds a packet at `now`. All packets that leave before `now` must be taken first.
     pub(in crate::link) fn offer(&mut self, now: Instant<C>, size: Size, packet: P, told: &mut impl Told<P>) {
         let is_empty = self.len() == 0;
         if is_empty && self.free_at <= now {

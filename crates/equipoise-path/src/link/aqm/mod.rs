@@ -133,7 +133,7 @@ impl Room {
 trait Aqm<C, P: Queued> {
     /// Adds a packet.
     fn offer(&mut self, packet: Waiting<C, P>, room: Room, told: &mut impl Told<P>);
-    /// Takes the next packet for the service, which is idle now; `None` if none is left.
+    /// Takes the next packet for the service, which is idle now; `None` if no packet is left.
     fn take(&mut self, now: Instant<C>, told: &mut impl Told<P>) -> Option<Waiting<C, P>>;
     /// Number of queued packets.
     fn len(&self) -> usize;

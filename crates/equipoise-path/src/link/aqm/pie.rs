@@ -7,8 +7,8 @@ use crate::link::impairment::Chance;
 /// Proportional integral controller enhanced (PIE): drops packets on arrival, with a probability that follows the
 /// queue's delay and its trend.
 ///
-/// Source: RFC 8033, Sec. 4 and App. A; it marks instead of dropping while the probability is below 0.1 (Sec. 5.1). The
-/// delay is the waiting time of the first packet in the queue, or zero if the queue is empty.
+/// Source: RFC 8033, Sec. 4 and App. A. PIE marks instead of dropping while the probability is below 0.1 (Sec. 5.1).
+/// The delay is the waiting time of the first packet in the queue, or zero if the queue is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pie {
     /// The target delay (`QDELAY_REF`).
@@ -39,15 +39,15 @@ const MARKS_UP_TO: f64 = 0.1;
 /// A).
 const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 
-/// The law of the probability.
+/// The control law of the drop probability.
 #[derive(Clone, Copy, Debug)]
 struct Law {
     pie: Pie,
-    /// `drop_prob_`.
+    /// The drop probability (`drop_prob_`).
     probability: f64,
-    /// `qdelay_old_`.
+    /// The delay at the last update (`qdelay_old_`).
     before: Span,
-    /// `burst_allowance_`.
+    /// How long packets are still accepted without drops (`burst_allowance_`).
     allowance: Span,
 }
 
@@ -66,7 +66,8 @@ impl Law {
         self.allowance = (self.allowance - self.pie.update).max(Span::ZERO);
     }
 
-    /// Whether to drop a packet that arrives at a queue of `bytes`, by a random number from 0 to 1 (`drop_early`).
+    /// Whether to drop a packet that arrives at a queue of `bytes`; `drawn` is a random number from 0 to 1
+    /// (`drop_early`).
     fn drops(&mut self, delay: Span, bytes: Size, drawn: f64) -> bool {
         let half = Span::from_nanos(self.pie.target.as_nanos() / 2);
         if self.probability == 0.0 && delay < half && self.before < half {
@@ -104,7 +105,7 @@ impl<C, P> PieLine<C, P> {
             self.law.update(self.line.delay(self.next_update));
             self.next_update = self.next_update + every;
             if self.line.is_empty() && self.law.rests() && self.next_update <= now {
-                // Bounded for any length of an idle time.
+                // The updates of a long idle time are skipped at once.
                 let looks = (now - self.next_update).as_nanos() / every.as_nanos().max(1);
                 self.next_update = self.next_update + every * (looks + 1);
             }
@@ -116,7 +117,7 @@ impl<C, P: Queued> Aqm<C, P> for PieLine<C, P> {
     fn offer(&mut self, mut packet: Waiting<C, P>, room: Room, told: &mut impl Told<P>) {
         let now = packet.arrived;
         self.look(now);
-        // Drawn for every packet, so that the fate of one packet does not affect the others.
+        // A number is drawn for every packet, so that the fate of one packet does not affect the others.
         let drawn = self.chance.even();
         if !room.holds(self.line.len(), self.line.bytes(), packet.size) {
             return told.dropped(packet.packet, Drop::Full);
@@ -156,12 +157,12 @@ mod tests {
         Law { pie: Pie::default(), probability: 0.0, before: Span::ZERO, allowance: Span::ZERO }
     }
 
-    /// RFC 8033, Sec. 4.2, by hand.
+    /// The steps of RFC 8033, Sec. 4.2, computed by hand.
     #[test]
     fn the_probability_is_that_of_the_hand() {
         let mut law = law();
         law.update(ms(35));
-        // (1/8 x 0.020 + 5/4 x 0.035) / 2048
+        // Delay 35 ms, target 15 ms: (1/8 x 0.020 + 5/4 x 0.035) / 2048.
         assert!((law.probability - (0.0025 + 0.04375) / 2048.0).abs() < 1e-15);
         let before = law.probability;
         law.update(ms(35));

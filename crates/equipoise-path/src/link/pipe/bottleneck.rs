@@ -66,7 +66,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// The next packet whose service begins no later than `horizon`, if that was not known on its arrival.
+    /// The next packet whose service begins no later than `horizon`, if services are not known on arrival.
     pub(super) fn take(&mut self, horizon: Instant<C>, told: &mut impl Told<Parcel<P>>) -> Option<Served<C, P>> {
         match self {
             Self::Open | Self::DropTail(_) => None,
@@ -82,7 +82,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// Number of packets that it holds.
+    /// Number of queued packets whose service is not known yet.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Open | Self::DropTail(_) => 0,
@@ -90,7 +90,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// How much of the time until `now` it was busy, and how many packets waited.
+    /// How much of the time until `now` the bottleneck was busy, and how many packets waited.
     pub(super) fn usage(&self, now: Instant<C>) -> Usage {
         match self {
             Self::Open => Usage::default(),

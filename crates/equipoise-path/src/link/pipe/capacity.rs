@@ -11,7 +11,7 @@ pub enum Capacity {
     Rate(Schedule<Rate>),
     /// A rate with bursts: a shaper.
     Shaped(TokenBucket),
-    /// The opportunities of a recorded trace.
+    /// The delivery opportunities of a recorded trace.
     Trace(DeliveryTrace),
 }
 
@@ -32,7 +32,7 @@ impl Capacity {
         }
     }
 
-    /// The bits that it carries between two times after its origin; `None` if unlimited.
+    /// The bits that the bottleneck can carry between two times after the origin; `None` if unlimited.
     ///
     /// Bursts above a shaper's rate do not count.
     pub fn bits(&self, from: Span, to: Span) -> Option<f64> {
@@ -44,7 +44,7 @@ impl Capacity {
         }
     }
 
-    /// The load by `offered` bytes between two times after its origin, as a share of the capacity; `None` if the
+    /// The load of `offered` bytes between two times after the origin, as a share of the capacity; `None` if the
     /// capacity is zero or unlimited.
     pub fn load(&self, from: Span, to: Span, offered: Size) -> Option<f64> {
         self.bits(from, to).filter(|bits| *bits > 0.0).map(|bits| offered.as_bits() as f64 / bits)

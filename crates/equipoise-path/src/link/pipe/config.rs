@@ -18,7 +18,7 @@ pub enum Discipline {
     /// Packets that arrive when the queue is full; no marks.
     #[default]
     DropTail,
-    /// Also packets at its head while there is a standing delay.
+    /// Also packets at the head of the queue while there is a standing delay.
     Codel(Codel),
     /// CoDel for each flow in its own queue.
     FqCodel(FqCodel),
@@ -63,7 +63,7 @@ impl Discipline {
         }
     }
 
-    /// Its times with their names, and the minimum of each.
+    /// The times of the discipline with their names, and the minimum of each.
     fn times(&self) -> Vec<(&'static str, Span, Span)> {
         match self {
             Self::DropTail => Vec::new(),
@@ -87,17 +87,17 @@ impl Discipline {
     }
 }
 
-/// Minimum target delay and minimum time between two updates. Ours: each update takes time, too.
+/// Minimum target delay and minimum time between two updates. Our choice: each update costs computing time.
 const LEAST_TIME: Span = Span::from_micros(100);
 /// Maximum number of flow queues: Linux's limit.
 const MOST_FLOWS: u32 = 65_536;
-/// Minimum quantum: with a smaller one a queue would need very many turns for one packet. Ours.
+/// Minimum quantum. With a smaller quantum a queue would need very many turns for one packet. Our choice.
 const LEAST_QUANTUM: Size = Size::from_bytes(64);
 
 /// A packet leaves later than it entered, so that effects follow their cause.
 pub(super) const LEAST_DELAY: Span = Span::from_nanos(1);
 
-/// A smaller bucket never passes a full Ethernet payload.
+/// Minimum burst: a smaller bucket never passes a full Ethernet payload.
 const LEAST_BURST: Size = Size::from_bytes(1500);
 
 /// One direction of a path; the impairments apply in this order.
@@ -118,13 +118,13 @@ pub struct PipeConfig {
     /// Time from the end of a packet's service to its arrival; not negative. A delay that becomes shorter does not
     /// cause reordering.
     pub delay: Schedule<Span>,
-    /// The variation of that time.
+    /// The variation of the delay.
     pub jitter: Jitter,
     /// Which packets are reordered; `None` for no reordering.
     pub reordering: Option<Reordering>,
 }
 
-/// Ours: the default length of Linux interfaces.
+/// Our choice: the default queue length of Linux interfaces.
 const DEFAULT_QUEUE: QueueLimit = QueueLimit::Packets(1000);
 
 /// A path without impairments.
@@ -162,7 +162,7 @@ pub enum PipeError {
     /// A parameter of a discipline is too small or too large.
     #[error("the {what} {found} of {discipline} is not allowed; it must be at least {least}")]
     Discipline {
-        /// Its name.
+        /// The name of the discipline.
         discipline: &'static str,
         /// Which parameter.
         what: &'static str,
@@ -171,7 +171,7 @@ pub enum PipeError {
         /// The allowed values.
         least: String,
     },
-    /// A token bucket would pass nothing.
+    /// A token bucket would pass no packet.
     #[error("a {who} of {found} lets nothing pass; give it a rate above zero and a burst of {least} or more")]
     Bucket {
         /// The owner of the bucket.

@@ -41,7 +41,7 @@ pub struct Pipe<C, P> {
     under_way: Agenda<C, Parcel<P>>,
     /// The time of the latest entry: time does not go back.
     now: Instant<C>,
-    /// When the latest packet that keeps the order leaves; no other one leaves before it.
+    /// When the latest packet in order leaves; no other packet in order leaves earlier.
     latest: Instant<C>,
     /// The highest packet number that has left.
     newest: u64,
@@ -86,12 +86,12 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
 
     /// Enters a packet of `size` IP bytes at `now`.
     ///
-    /// Entries must be in time order; one before the previous counts as simultaneous with it. Returns whether a copy
-    /// was made.
+    /// Entries must be in time order; an entry before the previous one counts as simultaneous with it. Returns whether
+    /// the packet was duplicated.
     pub fn enter(&mut self, now: Instant<C>, size: Size, packet: P) -> bool {
         self.advance(now);
         self.count_entry(size);
-        // All are drawn for every packet, so that one impairment does not affect the others.
+        // All random numbers are drawn for every packet, so that one impairment does not affect the others.
         let lost = self.loss.next(self.now - self.origin);
         let twice = self.duplication.happens(self.config.duplication);
         let jitter = self.jitter.jitter(self.config.jitter);
@@ -113,7 +113,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             self.counts.duplicated += 1;
             self.held = self.held + size;
             self.offer(parcel.clone());
-            // Without a queue in between, the second enters at the time of the first.
+            // If the bottleneck is idle, the service of the first copy begins before the second copy is queued.
             self.advance(now);
         }
         self.offer(parcel);
@@ -122,7 +122,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
 
     /// Enters a packet at `now` that only takes the propagation delay: no rate limit, no loss, no jitter.
     ///
-    /// For packets that are not traffic, such as address resolution.
+    /// For packets that are not part of the traffic, such as ARP.
     pub fn bypass(&mut self, now: Instant<C>, size: Size, packet: P) {
         self.advance(now);
         self.count_entry(size);
@@ -150,13 +150,13 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
 
     /// The next packet that leaves no later than `horizon`, and when.
     ///
-    /// No packet should enter before `horizon` afterwards: it would be too late for decisions made without it.
+    /// Afterwards no packet should enter before `horizon`, because decisions for that time were made without it.
     pub fn leave(&mut self, horizon: Instant<C>) -> Option<(Instant<C>, P)> {
         self.serve(horizon);
         self.come_out(horizon)
     }
 
-    /// The next packet to leave that no packet entering at `known` or later can precede, and when.
+    /// The next packet to leave, and when, if no packet that enters at `known` or later can leave before it.
     pub fn leave_before(&mut self, known: Instant<C>) -> Option<(Instant<C>, P)> {
         let before = known.as_nanos().checked_sub(1).map(Instant::from_nanos)?;
         self.serve(before);
@@ -219,7 +219,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         }
     }
 
-    /// The bottleneck, and the receiver of its drops and marks.
+    /// The bottleneck, and the ledger for its drops and marks.
     fn queue(&mut self) -> (&mut Bottleneck<C, P>, Ledger<'_, P>) {
         let Self { bottleneck, discarded, counts, held, .. } = self;
         (bottleneck, Ledger { counts, held, discarded })
@@ -238,7 +238,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         }
     }
 
-    /// The next packet whose service begins until `horizon`.
+    /// The next packet whose service begins until `horizon`, with the end of its service.
     fn take(&mut self, horizon: Instant<C>) -> Option<(Instant<C>, Parcel<P>)> {
         loop {
             let (bottleneck, mut ledger) = self.queue();

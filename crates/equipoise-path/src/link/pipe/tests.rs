@@ -13,7 +13,7 @@ use equipoise::units::{Rate, Schedule, SenderClock, Share};
 
 type At = Instant<SenderClock>;
 
-/// 1 ms at 8 Mbit/s.
+/// A packet takes 1 ms at 8 Mbit/s.
 const PACKET: Size = Size::from_bytes(1000);
 
 fn us(us: u64) -> At {
@@ -51,8 +51,8 @@ fn a_route_changes_and_nobody_overtakes() {
     let delay = Schedule::new(ms(10), vec![(ms(4), ms(30)), (ms(20), ms(5))]);
     let config = PipeConfig { delay, ..PipeConfig::default() };
     let (out, pipe) = run(config, 7, 4000, 1);
-    // Sent at 0, 4, 8 ... ms. Those of 20 and 24 ms would arrive at 25 and 29 ms, before those of 4 to 16 ms with the
-    // longer delay.
+    // Sent at 0, 4, 8 ... ms. The packets sent at 20 and 24 ms would arrive at 25 and 29 ms, before those sent at 4 to
+    // 16 ms with the longer delay.
     let at = [10_000, 34_000, 38_000, 42_000, 46_000, 46_000, 46_000];
     assert_eq!(out, (0..).zip(at).collect::<Vec<_>>());
     assert_eq!(pipe.stats(us(50_000)).reordered, 0);
@@ -168,8 +168,8 @@ fn what_happens_to_a_packet_does_not_depend_on_what_else_may_happen() {
     assert_ne!(numbers(bare.clone(), 7), numbers(bare, 8), "another seed loses others");
 }
 
-/// What was lost before a step is what would have been lost without it, and what is lost after it is what would have been lost had the later
-/// share held from the start: the n-th packet meets the n-th number.
+/// Before a step of the loss, the same packets are lost as without the step. After it, the same packets are lost as
+/// with the later loss from the start: a packet's fate depends on its number.
 #[test]
 fn a_step_of_loss_holds_from_its_time_on() {
     let [few, many] = [0.05, 0.4].map(|fraction| Loss::Random(share(fraction)));
@@ -193,7 +193,7 @@ fn codel_keeps_the_delay_short_where_drop_tail_fills_its_queue() {
     let drop_tail = PipeConfig { capacity: rate(8), queue: QueueLimit::Packets(500), ..PipeConfig::default() };
     let codel = PipeConfig { discipline: Discipline::Codel(Codel::default()), ..drop_tail.clone() };
     let mean_wait = |config| {
-        // A packet every 909 µs that takes the link 1000 µs: 1.1 times its capacity, for 60 s.
+        // A packet every 909 µs needs 1000 µs of service: 1.1 times the link's capacity, for 60 s.
         let (out, pipe) = run(config, 66_000, 909, 1);
         let settled = &out[out.len() / 2..];
         let waits = settled.iter().map(|(number, at)| (at - u64::from(*number) * 909) as f64 / 1e3);
@@ -419,7 +419,7 @@ proptest! {
         }
     }
 
-    /// Packets taken early, if nothing later can change them, are the packets that leave in the end.
+    /// If it fails, packets taken early are not the packets that leave in the end.
     #[test]
     fn what_nothing_can_precede_any_more_comes_out_as_if_all_had_been_waited_for(
         config in any_config(),

@@ -9,7 +9,7 @@ use equipoise::units::{Rate, Size};
 /// Traces of one video at several bit rates: the sizes of its frames as encoded at each rate (RFC 8593, Sec. 6.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ladder {
-    /// Ascending.
+    /// Bit rates, ascending.
     rates: Arc<[Rate]>,
     /// Sizes in bytes, frame by frame, for all rates.
     sizes: Arc<[u32]>,
@@ -71,9 +71,9 @@ pub enum LadderErrorKind {
     },
 }
 
-/// More than any encoder has; together with the number of frames, a bound on memory.
+/// Maximum number of rates: more than any encoder has. Together with the number of frames, it bounds memory.
 const MOST_RATES: usize = 256;
-/// An hour at 30 frames/s.
+/// Maximum number of frames: an hour at 30 frames/s.
 const MOST_FRAMES: usize = 108_000;
 
 impl Ladder {
@@ -199,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// Frame n has 100 + n bytes at 200 kbit/s and three times as many at 600.
+    /// Frame n has 100 + n bytes at 200 kbit/s and three times as many at 600 kbit/s.
     fn ladder(frames: usize) -> Ladder {
         let rows: Vec<String> = (0..frames).map(|n| format!("{},{}", 100 + n, 3 * (100 + n))).collect();
         let head = ["# kbit/s", "200, 600"];

@@ -37,13 +37,13 @@ struct Constant {
 
 impl Encoder {
     /// The frames of a video, quantised so that the output follows the rate: at most a ninth below it, if the video has
-    /// enough data. It ends with the video.
+    /// enough data. The encoder ends with the video.
     pub fn quantising(video: Video) -> Self {
         Self(Kind::Quantiser(Quantiser::new(video)))
     }
 
-    /// A model of an encoder (RFC 8593) in a run with this seed; `stream` selects its own random numbers. It never
-    /// ends.
+    /// A model of an encoder (RFC 8593) in a run with this seed; `stream` selects its own random numbers. The encoder
+    /// never ends.
     ///
     /// # Errors
     /// [`VideoModelError`] for invalid parameters.
@@ -51,15 +51,15 @@ impl Encoder {
         Ok(Self(Kind::Modelled(ModelledVideo::new(model, (seed, stream))?)))
     }
 
-    /// A constant bit rate, which ignores the requested rate: a frame every `interval`, the first at once, without end.
-    /// Frames have whole bytes, at least one.
+    /// An encoder with a constant bit rate, which ignores the requested rate. It has a frame every `interval`, the
+    /// first at once, without end. Frames have whole bytes, at least one.
     pub fn constant(rate: Rate, interval: Span) -> Self {
         let bytes = rate.as_bps_f64() / 8.0 * interval.as_secs_f64();
         let frame = Size::from_bytes((libm::round(bytes) as u64).max(1));
         Self(Kind::Constant(Constant { frame, interval: interval.max(Span::from_micros(1)), next: 0 }))
     }
 
-    /// When the next frame is captured, after the start; `None` after the last.
+    /// When the next frame is captured, since the start; `None` after the last frame.
     pub fn next_frame(&self) -> Option<Span> {
         match &self.0 {
             Kind::Quantiser(quantiser) => quantiser.next_frame(),
@@ -68,7 +68,7 @@ impl Encoder {
         }
     }
 
-    /// Encodes the next frame for a rate of `target`, without headers. Returns its size; `None` after the last.
+    /// Encodes the next frame for a rate of `target`, without headers. Returns its size; `None` after the last frame.
     pub fn encode(&mut self, target: Rate) -> Option<Size> {
         match &mut self.0 {
             Kind::Quantiser(quantiser) => quantiser.encode(target),
@@ -89,7 +89,7 @@ impl Encoder {
         }
     }
 
-    /// Mean time between two frames; `None` for a video with fewer than two.
+    /// Mean time between two frames; `None` for a video with fewer than two frames.
     pub fn frame_interval(&self) -> Option<Span> {
         match &self.0 {
             Kind::Quantiser(quantiser) => quantiser.frame_interval(),

@@ -7,8 +7,8 @@ use equipoise::units::{Rate, Size, Span};
 
 /// A model of a live encoder (RFC 8593).
 ///
-/// It accepts a new rate only [`reaction`](Self::reaction) after the last one that it accepted (Sec. 5.1). If the new
-/// rate differs substantially, a [`transient`](Self::transient) follows: a large frame, and smaller ones that
+/// The encoder accepts a new rate only [`reaction`](Self::reaction) after it accepted the last one (Sec. 5.1). If the
+/// new rate differs substantially, a [`transient`](Self::transient) follows: a large frame, and smaller ones that
 /// compensate for it (Sec. 5.2). Otherwise frame sizes vary independently around the rate (Sec. 5.3), or follow
 /// recorded traces (Sec. 6); traces with transients are the hybrid model of Sec. 7.
 ///
@@ -23,7 +23,7 @@ pub struct VideoModel {
     pub min_rate: Rate,
     /// The highest rate that it supports (`R_max`).
     pub max_rate: Rate,
-    /// How long no further rate is accepted (`tau_v`).
+    /// How long after an accepted rate no further rate is accepted (`tau_v`).
     pub reaction: Span,
     /// The reaction to a substantial change of the rate; `None` for no reaction.
     pub transient: Option<Transient>,
@@ -165,7 +165,7 @@ pub(super) struct ModelledVideo {
 }
 
 impl ModelledVideo {
-    /// The minimum time between two frames. Ours: two at the same time would be one.
+    /// The minimum time between two frames. Our choice: two frames at the same time would be one frame.
     const SHORTEST: Span = Span::from_micros(1);
 
     pub(super) fn new(model: VideoModel, (seed, stream): (u64, u64)) -> Result<Self, VideoModelError> {
@@ -204,7 +204,7 @@ impl ModelledVideo {
         self.next = self.next + Span::from_secs_f64(gap).unwrap_or(self.interval).max(Self::SHORTEST);
     }
 
-    /// Accepts a rate if it is time to. Returns the size of the burst frame if one is due.
+    /// Accepts a rate if the reaction time has passed. Returns the size of the burst frame if one is due.
     fn follow(&mut self, target: Rate) -> Option<Size> {
         let change = match self.taken {
             Some((rate, _)) if rate == target => return None,
@@ -266,7 +266,8 @@ mod tests {
         (0..frames).map(|_| encoder.encode(target).as_bytes()).collect()
     }
 
-    /// RFC 8593, Fig. 2: B0 is 4.17 kB at 1 Mbit/s and 30 frames/s. A Laplace distribution of scale b has the variance 2 b².
+    /// RFC 8593, Fig. 2: B0 is 4.17 kB at 1 Mbit/s and 30 frames/s. A Laplace distribution of scale b has the variance
+    /// 2 b².
     #[test]
     fn steady_frames_have_the_mean_and_the_spread_of_their_distributions() {
         let mut encoder = encoder(VideoModel { transient: None, ..VideoModel::default() });
@@ -284,7 +285,7 @@ mod tests {
         assert!(close(gaps.standard_deviation(), spread), "{gaps:?}");
     }
 
-    /// RFC 8593, Sec. 5.2: 13.5 kB, and seven frames of (8 x 4167 - 13 500) / 7 bytes.
+    /// RFC 8593, Sec. 5.2: a burst of 13.5 kB, and seven frames of (8 x 4167 - 13 500) / 7 bytes.
     #[test]
     fn a_transient_has_a_burst_and_the_mean_of_the_rate() {
         let mut encoder = encoder(VideoModel::default());
@@ -293,12 +294,12 @@ mod tests {
         let mean = first.iter().sum::<u64>() as f64 / 8.0;
         assert!((mean - 4166.7).abs() < 1.0, "{mean}");
         sizes(&mut encoder, MBPS, 30);
-        // At the lowest rate the burst frame takes the data of eight frames, less the smallest frames.
+        // At the lowest rate the burst frame takes the data of all eight frames, except the seven smallest frames.
         let lowest = sizes(&mut encoder, Rate::from_bps(1), 8);
         assert_eq!(lowest, [4930, 10, 10, 10, 10, 10, 10, 10]);
     }
 
-    /// If it fails, the encoder follows at once, or never, or beyond its range.
+    /// If it fails, the encoder follows a rate at once, or never, or beyond its range.
     #[test]
     fn a_rate_is_taken_a_reaction_after_the_last_one_and_within_the_range() {
         let even = VideoModel { frame_rate: 25.0, interval_spread: 0.0, size_spread: 0.0, ..VideoModel::default() };

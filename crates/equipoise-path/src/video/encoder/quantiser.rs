@@ -23,10 +23,10 @@ pub(super) struct Quantiser {
 }
 
 impl Quantiser {
-    /// Number of frames in the mean from which the parameter is chosen. Ours: two groups of twelve, a second of most
-    /// traces.
+    /// Number of frames in the mean from which the parameter is chosen. Our choice: two groups of twelve, a second of
+    /// most traces.
     const WINDOW: usize = 24;
-    /// Steps of the parameter that halve a frame.
+    /// Number of steps of the parameter that halve the size of a frame.
     const STEPS: f64 = 6.0;
     /// The coarsest quantiser of H.264.
     const COARSEST: f64 = 51.0;
@@ -93,7 +93,7 @@ mod tests {
         bits as f64 / video.length().as_secs_f64() / 1e6
     }
 
-    /// The whole video has 1 Mbit/s.
+    /// The whole video has a mean rate of 1 Mbit/s.
     #[test]
     fn the_rate_follows_the_target_from_below_and_never_exceeds_the_video() {
         let video = video();

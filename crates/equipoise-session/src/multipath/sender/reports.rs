@@ -1,4 +1,4 @@
-//! What a sender over several paths is told.
+//! Reports and other RTCP packets, as processed by a sender over several paths.
 
 use super::super::law::Law;
 use super::super::path::Path;
@@ -24,14 +24,15 @@ impl Sender {
             match packet {
                 RtcpPacket::Subflows(reports) => {
                     for (number, packet) in reports.packets() {
-                        // A report on one path that came on another one is heard all the same.
+                        // A report on one path also counts if it arrived on another path.
                         if let Err(reason) = self.on_subflow(now, PathId(number), &packet) {
                             self.outbox.ignore(reason);
                         }
                     }
                 }
                 RtcpPacket::ReceiverReport(report) => {
-                    // The regular report of a compound covers all paths together, and the one that brought it.
+                    // The regular report of a compound covers all paths together; here it concerns the path that
+                    // brought it.
                     if let Err(reason) = self.on_report(now, id, &report) {
                         self.outbox.ignore(reason);
                     }
@@ -46,7 +47,7 @@ impl Sender {
                     let Self { key_frames, paths, packetiser, outbox, .. } = self;
                     let known = || paths.up().filter_map(|path| path.exchange.receiver_ssrc());
                     let is_peer = |ssrc| known().next().is_none() || known().any(|known| known == ssrc);
-                    // What is asked is asked of the encoder, whichever path it came by.
+                    // A key frame request concerns the encoder, whichever path brought the request.
                     outbox.about(None);
                     let taken = key_frames.take(now, &other, (packetiser.config().ssrc, is_peer), outbox);
                     outbox.about(Some(id));
@@ -58,7 +59,7 @@ impl Sender {
         }
     }
 
-    /// A packet came on the sub-flow of path `id`.
+    /// Processes a packet on the sub-flow of path `id`.
     fn on_subflow(&mut self, now: Instant<SenderClock>, id: PathId, packet: &RtcpPacket<'_>) -> Result<(), DropReason> {
         if let RtcpPacket::ReceiverReport(report) = packet {
             return self.on_report(now, id, report);
@@ -71,7 +72,7 @@ impl Sender {
         path.on_feedback(now, &feedback, waited, &mut |event| self.outbox.event(event))
     }
 
-    /// The reports of path `id` contradict what was sent: it is stopped, or, if no other one is alive, the session is.
+    /// Reports on path `id` contradict what was sent: the path is stopped, or the session, if no other path is alive.
     fn on_contradiction(&mut self, now: Instant<SenderClock>, id: PathId, others_live: bool) {
         let Some(path) = self.paths.find_mut(id).filter(|_| others_live) else {
             let trip = self.breakers.on_contradiction(now);

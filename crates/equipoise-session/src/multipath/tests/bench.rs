@@ -1,4 +1,4 @@
-//! Both ends and a network that does to each datagram what a test wants.
+//! Both ends, and a network that treats each datagram as the test specifies.
 
 use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
@@ -18,24 +18,25 @@ pub(super) const EPOCH: u64 = 1_700_000_000_000_000_000;
 pub(super) const MILLI: u64 = 1_000_000;
 pub(super) const SSRC: u32 = 0x0102_0304;
 
-/// A datagram: when it arrives, its place among those of the moment, whether at the sender, on which path, its ECN bits, its bytes.
+/// A datagram in flight: arrival time, order among arrivals at that time, whether it goes to the sender, path, ECN
+/// bits, bytes.
 type UnderWay = (u64, u64, bool, u16, u8, Vec<u8>);
 
-/// What the network does to a datagram: how long each copy takes, in ms; in a [`Bench`] itself, in ns.
+/// The effect of the network on a datagram: the delay of each copy, in ms; within a [`Bench`], in ns.
 pub(super) type Network = Box<dyn FnMut(&Passing) -> Vec<u64>>;
 
 /// A datagram that is being sent.
 pub(super) struct Passing {
     pub(super) millis: u64,
-    /// Since the beginning, in ns, and its size as an IP packet.
+    /// Time since the start, in ns, and size of the IP packet.
     pub(super) at: u64,
     pub(super) size: Size,
-    /// Its number, from 1, over both directions and all paths.
+    /// Number of the datagram, from 1, over both directions and all paths.
     pub(super) number: u64,
     pub(super) path: u16,
     pub(super) to_sender: bool,
     pub(super) is_rtcp: bool,
-    /// What its header says of congestion.
+    /// ECN field of the IP header.
     pub(super) ecn: Ecn,
 }
 
@@ -44,7 +45,7 @@ pub(super) struct Bench {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     pub(super) network: Network,
-    /// What a datagram's header says when it arrives.
+    /// ECN field of a datagram's IP header on arrival.
     pub(super) field: fn(&Passing) -> Ecn,
     sent: u64,
     under_way: BinaryHeap<Reverse<UnderWay>>,
@@ -69,7 +70,7 @@ impl Bench {
         Self::between(config, paths, (total, scheduler), network)
     }
 
-    /// A session of this configuration under these laws, whose network says its times in ns; with a period of 1 s.
+    /// A session with this configuration and these laws, and with a period of 1 s; the network returns delays in ns.
     pub(super) fn between(
         config: SenderConfig,
         paths: u16,
@@ -143,7 +144,7 @@ impl Bench {
                 }
             }
         }
-        // Neither end asks for a moment that has passed.
+        // Neither end requests a wake-up in the past.
         let ahead = |at: u64| at > now;
         assert!(self.sender.wake().is_none_or(|wake| !is_sender || ahead(wake.at.as_nanos())));
         assert!(self.receiver.wake().is_none_or(|wake| is_sender || ahead(wake.at.as_nanos())));
@@ -172,14 +173,15 @@ impl Bench {
         self.now = end;
     }
 
-    /// Pushes as much of `payload` as there is room for.
+    /// Queues as much of `payload` as there is room for.
     pub(super) fn feed(&mut self, payload: &[u8], twice: bool) -> usize {
         let length = payload.len().min(self.sender.room());
         self.tell(true, Input::Payload { payload: &payload[..length], twice });
         length
     }
 
-    /// Feeds all of `stream` as there is room, lets it arrive, and ends the session. Gives what came out.
+    /// Queues all of `stream` as room becomes free, lets it arrive, and ends the session. Returns the delivered
+    /// payload.
     pub(super) fn carry(&mut self, stream: &[u8], twice: bool) -> Vec<u8> {
         let mut fed = 0;
         while fed < stream.len() || self.sender.waiting() > 0 {
@@ -196,7 +198,7 @@ impl Bench {
         self.events.iter().filter(|(_, path, event)| is(path.map(|path| path.0), event)).count()
     }
 
-    /// Media packets that were sent on a path between two moments in ms.
+    /// Number of media packets sent on a path between two times in ms.
     pub(super) fn sent_on(&self, path: u16, from: u64, to: u64) -> usize {
         let is = |event: &Event| matches!(event, Event::MediaSent { .. });
         let within = |millis: u64| (from..to).contains(&millis);

@@ -1,4 +1,4 @@
-//! Marks on some of the paths.
+//! ECN marks on some of the paths.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -11,7 +11,7 @@ use crate::{Ecn, Event, PathId};
 use equipoise::control::{Allowance, Controller, Feedback};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// 4 Mbit/s, whatever is reported; from 1.5 s on, this share of marked packets must be reported to it.
+/// A constant rate of 4 Mbit/s; from 1.5 s on, it asserts that this share of marked packets is reported.
 #[derive(Debug)]
 struct Told {
     wanted: Option<f64>,
@@ -44,31 +44,31 @@ fn bench(ecn: Ecn, wanted: Option<f64>) -> Bench {
     Bench::between(SenderConfig { ecn, ..base }, 2, (total, scheduler("equal", &[])), network)
 }
 
-/// Path 0 marks every tenth packet that it may; path 1 lets nothing bear a mark.
+/// Path 0 marks every tenth ECN-capable packet; path 1 clears the ECN field of all packets.
 #[test]
 fn a_path_that_clears_the_field_gives_it_up_alone() {
     let mut bench = bench(Ecn::Ect0, Some(0.1));
     bench.field = |passing| match passing.ecn {
         Ecn::NotCapable => Ecn::NotCapable,
         _ if passing.path == 1 => Ecn::NotCapable,
-        // A packet each 4 ms.
+        // One packet every 4 ms.
         _ if passing.millis / 4 % 10 == 0 => Ecn::Marked,
         ecn => ecn,
     };
     bench.run_until(6000);
-    // The first packet was in flight before: the second report covers the next 50.
+    // The first report covers fewer than 50 packets, so ECN fails at the second report.
     let failed = bench.events.iter().filter(|(_, _, event)| matches!(event, Event::EcnFailed { .. }));
     assert_eq!(failed.map(|(at, path, _)| (*at, *path)).collect::<Vec<_>>(), [(420, Some(PathId(1)))]);
     let came =
         |ecn: Ecn| bench.count(|_, event| matches!(event, Event::MediaReceived { ecn: found, .. } if *found == ecn));
-    // Of 250 packets/s on each path.
+    // Each path carries 250 packets/s.
     assert!(came(Ecn::NotCapable).abs_diff(1500) < 5 && came(Ecn::Marked).abs_diff(150) < 5);
 }
 
 #[test]
 fn without_ecn_nobody_is_told_of_marks() {
     let mut bench = bench(Ecn::NotCapable, None);
-    // A network that marks what it must not.
+    // A network that marks packets although they are Not-ECT.
     bench.field = |_| Ecn::Marked;
     bench.run_until(3000);
     assert_eq!(bench.count(|_, event| matches!(event, Event::EcnFailed { .. })), 0);

@@ -1,4 +1,4 @@
-//! Paths with a law each, which uses reports on single packets.
+//! Sessions with a control law for each path, which uses per-packet reports.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -32,7 +32,7 @@ fn of(name: &'static str, highest: Option<u64>) -> Total {
     Total::PerPath(PathLaws::new(move || Some(build(entry, "300 kbit/s")), highest.map(Rate::from_bps)))
 }
 
-/// A law that keeps to a rate and uses feedback by packet, so that only a breaker lowers it.
+/// A law with a constant rate that uses per-packet feedback, so that only a circuit breaker lowers its rate.
 #[derive(Debug)]
 struct Steady(Rate);
 
@@ -60,7 +60,7 @@ fn fixed(bps: u64) -> Total {
     Total::PerPath(PathLaws::new(move || Some(Box::new(Steady(Rate::from_bps(bps)))), None))
 }
 
-/// A way through the network: a link's rate in Mbit/s, what it is from a second on, and its way in ms.
+/// A network path: a link's rate in Mbit/s, a second from which it has another rate, and the one-way delay in ms.
 #[derive(Clone, Copy)]
 struct Way {
     mbps: f64,
@@ -74,7 +74,8 @@ const fn way(mbps: f64, millis: u64) -> Way {
 
 const TWO: [Way; 2] = [way(6.0, 10), way(4.0, 40)];
 
-/// A session under laws of this name over such ways, whose queues hold 200 ms; what `loses` says is lost.
+/// A session with the controllers of `total` over these paths, whose queues hold 200 ms; packets for which `loses` is
+/// true are lost.
 fn over(total: Total, split: &str, ways: &[Way], mut loses: impl FnMut(&Passing) -> bool + 'static) -> Bench {
     let link = |way: &Way| {
         let rate = |mbps: f64| Rate::from_bps_f64(mbps * 1e6).expect("a rate");
@@ -100,7 +101,7 @@ fn over(total: Total, split: &str, ways: &[Way], mut loses: impl FnMut(&Passing)
     Bench::between(config(Some(FORMAT)), paths, (total, scheduler(split, &[])), Box::new(network))
 }
 
-/// Mbit/s that arrived on a path between two seconds, and the mean delay beyond `millis`, in ms.
+/// Rate in Mbit/s that arrived on a path between two times in s, and the mean delay beyond `millis`, in ms.
 fn arrived(bench: &Bench, path: u16, seconds: [u64; 2], millis: u64) -> (f64, f64) {
     let (mut bits, mut packets, mut queued) = (0, 0u32, 0.0);
     for (at, on, event) in &bench.events {
@@ -113,7 +114,7 @@ fn arrived(bench: &Bench, path: u16, seconds: [u64; 2], millis: u64) -> (f64, f6
     (bits as f64 / 1e6 / (seconds[1] - seconds[0]) as f64, queued / f64::from(packets.max(1)))
 }
 
-/// The rates that were decided of a path from one second to another, in bit/s.
+/// The rates that were decided for a path between two times in s, in bit/s.
 fn decided(bench: &Bench, path: Option<u16>, seconds: [u64; 2]) -> Vec<u64> {
     let within = |at: u64| (seconds[0] * 1000..seconds[1] * 1000).contains(&at);
     let rates = bench.events.iter().filter_map(|(at, on, event)| match event {
@@ -127,7 +128,7 @@ fn by_packet() -> impl Iterator<Item = &'static Entry> {
     adaptive(Needs::PACKETS)
 }
 
-/// If it fails, a law fills one of the paths, or none, or their queues.
+/// If it fails, a law leaves paths unused, or fills their queues.
 #[test]
 fn each_path_is_filled_by_its_own_law_whatever_its_capacity_and_its_delay() {
     let names: Vec<_> = by_packet().map(|entry| entry.name).collect();
@@ -137,14 +138,14 @@ fn each_path_is_filled_by_its_own_law_whatever_its_capacity_and_its_delay() {
         bench.run_until(40_000);
         let both = [0, 1].map(|path| arrived(&bench, path, [20, 40], TWO[usize::from(path)].millis));
         let all = both[0].0 + both[1].0;
-        // Measured: see the book. The others are as they are over one path.
+        // Measured values: see the book. The other laws behave as over one path.
         let (least, longest) = if name == "equipoise" { (9.0, 25.0) } else { (7.0, 120.0) };
         assert!(all > least && both.iter().all(|(_, queued)| *queued < longest), "{name}: {both:?}");
         assert!(both[0].0 > 4.0 && both[1].0 > 2.5, "{name}: each path by its capacity: {both:?}");
     }
 }
 
-/// If it fails, the maximum that an application needs is not respected, or the shares of a bounded total are not by delay.
+/// If it fails, an application's maximum total is exceeded, or a limited total is not divided by the paths' delays.
 #[test]
 fn a_total_that_is_bounded_goes_to_the_shorter_path_as_far_as_its_law_allows() {
     let mut bench = over(of("equipoise", Some(7_000_000)), "ap", &TWO, |_| false);
@@ -152,7 +153,7 @@ fn a_total_that_is_bounded_goes_to_the_shorter_path_as_far_as_its_law_allows() {
     let totals = decided(&bench, None, [0, 40]);
     assert!(totals.iter().all(|total| *total <= 7_000_000) && totals.iter().filter(|it| **it > 6_900_000).count() > 20);
     let both = [0, 1].map(|path| arrived(&bench, path, [20, 40], TWO[usize::from(path)].millis));
-    // A path of 6 Mbit/s and not the 6.8 that a split without highest rates gives it.
+    // The path has 6 Mbit/s; a split that ignores the laws' maximum rates would assign it 6.8 Mbit/s.
     assert!(both[0].0 > 4.5 && both[1].0 > 0.5, "{both:?}");
     assert!(both.iter().all(|(_, queued)| *queued < 25.0), "{both:?}");
     assert!((6.6..7.1).contains(&(both[0].0 + both[1].0)), "{both:?}");
@@ -168,7 +169,7 @@ fn where_a_path_loses_capacity_its_law_alone_goes_down() {
     assert!(other.0 > 3.4 && other.1 < 25.0, "{other:?}");
 }
 
-/// If it fails, the death of one path costs the others, or a path that is back begins with more than was proved.
+/// If it fails, the death of one path affects the other, or a path that is back begins above the proved rate.
 #[test]
 fn a_dead_path_leaves_the_other_alone_and_begins_anew_from_below() {
     let dead = |passing: &Passing| passing.path == 0 && (15_000..25_000).contains(&passing.millis);
@@ -180,14 +181,14 @@ fn a_dead_path_leaves_the_other_alone_and_begins_anew_from_below() {
     let back = decided(&bench, Some(0), [25, 45]);
     let first = back.iter().find(|rate| **rate > 0).expect("it comes back");
     assert_eq!(*first, 100_000, "the lowest rate");
-    // Twice what is proved, and the law lets packets follow each other at up to 1.7 times its rate.
+    // The limit is twice the proved rate, and the law paces packets at up to 1.7 times its rate.
     assert!(back.windows(2).all(|pair| pair[1] <= pair[0].max(100_000) * 7 / 2), "no leap: {back:?}");
     assert!(arrived(&bench, 0, [35, 45], 10).0 > 5.0);
 }
 
 #[test]
 fn where_a_paths_reports_are_lost_its_law_alone_falls() {
-    // Requests and reports of path 0; its media goes on to arrive.
+    // On path 0, all packets to the sender are lost; its media still arrives.
     let deaf = |passing: &Passing| passing.path == 0 && passing.to_sender && passing.millis >= 15_000;
     let mut bench = over(of("equipoise", None), "ap", &TWO, deaf);
     bench.run_until(30_000);
@@ -197,7 +198,8 @@ fn where_a_paths_reports_are_lost_its_law_alone_falls() {
     assert!(other.0 > 3.4, "{other:?}");
 }
 
-/// All paths are silent: each law halves by itself, nothing is sent behind a broken circuit, and all begin at the lowest rate.
+/// All paths are silent: each law halves its own rate, nothing is sent after the circuit breaker trips, and all laws
+/// restart at the lowest rate.
 #[test]
 fn where_all_paths_are_silent_all_laws_fall_until_the_circuit_breaks() {
     let silent = |passing: &Passing| (10_000..40_000).contains(&passing.millis) && passing.to_sender;
@@ -211,7 +213,8 @@ fn where_all_paths_are_silent_all_laws_fall_until_the_circuit_breaks() {
     assert!(sent(55_000, 60_000) > 4000, "{}", sent(55_000, 60_000));
 }
 
-/// If it fails, the breaker's cut to a tenth is said and not done. Three of four packets are lost on the only path.
+/// If it fails, the breaker's cut to a tenth is reported but not applied. Three of four packets are lost on the only
+/// path.
 #[test]
 fn a_cut_to_a_tenth_is_sent_and_not_only_decided() {
     let cut_off = |passing: &Passing| {
@@ -230,7 +233,7 @@ fn a_cut_to_a_tenth_is_sent_and_not_only_decided() {
     assert!(before > 0 && after * 3 < before, "{before} and {after} packets a second");
 }
 
-/// If it fails, a path that a breaker has stopped is filled as before as soon as the other one falls silent.
+/// If it fails, a path that a breaker has stopped gets its old rate again as soon as the other path falls silent.
 #[test]
 fn a_stopped_path_does_not_come_back_at_its_old_rate_because_the_other_one_is_silent() {
     let network = |passing: &Passing| {
@@ -246,7 +249,8 @@ fn a_stopped_path_does_not_come_back_at_its_old_rate_because_the_other_one_is_si
     assert!(after.is_some_and(|after| after * 5 < before), "{before} and then {after:?} packets a second");
 }
 
-/// If it fails, what arrived by the network before counts for the one after: the path changes to one that carries nothing of media.
+/// If it fails, packets that arrived before a path went down prove a rate when it is up again, although the path now
+/// drops all media.
 #[test]
 fn what_arrived_before_a_path_went_down_proves_nothing_when_it_is_up_again() {
     let swallows = |passing: &Passing| passing.path == 0 && !passing.is_rtcp && passing.millis >= 10_000;
@@ -261,7 +265,7 @@ fn what_arrived_before_a_path_went_down_proves_nothing_when_it_is_up_again() {
     assert!(rates[first..].iter().all(|rate| *rate <= 100_000), "{rates:?}");
 }
 
-/// If it fails, whoever knows the numbers of a session without a key stops all of its paths through one that is dead.
+/// If it fails, an attacker who knows the numbers of an unencrypted session stops all its paths through a dead path.
 #[test]
 fn guesses_at_a_dead_path_stop_no_other() {
     let dead = |passing: &Passing| passing.path == 0 && passing.millis >= 5000;
@@ -281,7 +285,7 @@ fn guesses_at_a_dead_path_stop_no_other() {
     assert!(arrived(&bench, 1, [9, 12], 40).0 > 3.4);
 }
 
-/// Feedback of `reporter` on packets of a sub-flow, all of which it says have arrived.
+/// Feedback of `reporter`, which states that all these packets of a sub-flow arrived.
 fn feedback(subflow: u16, (reporter, media): (u32, u32), numbers: impl Iterator<Item = u16>) -> Vec<u8> {
     let arrival = Some(PacketArrival { time: ArrivalTime::At(Instant::from_nanos(EPOCH)), ecn: Ecn::NotCapable });
     let mut statuses = numbers.map(|sequence| PacketStatus { sequence, arrival }).peekable();
@@ -294,7 +298,7 @@ fn feedback(subflow: u16, (reporter, media): (u32, u32), numbers: impl Iterator<
     out
 }
 
-/// If it fails, who guesses numbers moves a rate.
+/// If it fails, an attacker who guesses sequence numbers changes a rate.
 #[test]
 fn invented_feedback_is_counted_and_moves_nothing() {
     let run = |forge: bool| {
@@ -302,11 +306,11 @@ fn invented_feedback_is_counted_and_moves_nothing() {
         bench.run_until(5000);
         let before = bench.events.len();
         for round in 0..50u16 {
-            // The first number is below 0x8000, and some 3000 packets have left on each path.
+            // The first number is below 0x8000, and about 3000 packets were sent on each path.
             let numbers = || (0..40).map(move |at| 0xA000 + round * 400 + at);
             let forged = [
-                // Numbers that were never sent, on either path; a path that there is not; another reporter; other media; half of a
-                // datagram. What is on no sub-flow is nobody's business.
+                // Numbers that were never sent, on either path; an unknown path; another reporter; other media;
+                // feedback outside any sub-flow, which is not counted; a truncated datagram.
                 feedback(0, (9, SSRC), numbers()),
                 feedback(1, (9, SSRC), numbers()),
                 feedback(7, (9, SSRC), numbers()),
@@ -330,7 +334,8 @@ fn invented_feedback_is_counted_and_moves_nothing() {
     assert_eq!(quiet.2, forged.2, "the same decisions");
 }
 
-/// Nothing comes back, and somebody acknowledges each number that there may be: what was sent is taken for arrived, which proves nothing.
+/// All reports are lost, and an attacker acknowledges every possible number: sent packets count as arrived, but nothing
+/// is proved. If it fails, the attacker raises the rate.
 #[test]
 fn who_acknowledges_what_nobody_proves_raises_no_rate() {
     let mut bench = over(of("equipoise", None), "ap", &TWO, |passing| passing.to_sender);
@@ -387,7 +392,7 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
     assert_eq!(refused(Some(FORMAT), Total::PerPath(laws())), SessionError::NoController);
     let gcc = || build(find("gcc").expect("in the catalogue"), "300 kbit/s");
     assert!(matches!(refused(None, Total::Pooled(gcc())), SessionError::Needs(_)), "pooled intervals report no packet");
-    // Who has a controller need not know which of both it is.
+    // The caller need not know which kind of controller it has.
     assert!(matches!(Total::of(gcc(), laws()), Total::PerPath(_)));
     assert!(matches!(Total::of(Box::new(Cbr::new(Rate::ZERO)), laws()), Total::Pooled(_)));
 }

@@ -1,4 +1,5 @@
-//! Payload from one application to the other, over paths of unlike delay that lose, double, reorder, die and return.
+//! Payload from one application to the other, over paths with different delays that lose, duplicate and reorder
+//! packets, die and return.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -54,7 +55,7 @@ fn another_programs_packets_come_out_as_they_were_in_their_order() {
     assert!(bench.sent_on(0, 0, 3000) > 50 && bench.sent_on(1, 0, 3000) > 50);
 }
 
-/// Both paths lose every third packet, but not the same ones: what was sent twice is there, what was not is missing.
+/// The two paths take turns in losing all media for 100 ms: packets sent on both paths arrive, the others are missing.
 #[test]
 fn what_is_sent_twice_survives_a_loss_and_comes_out_once() {
     let network = |passing: &Passing| {
@@ -98,7 +99,7 @@ fn without_order_packets_come_out_as_they_come_in() {
     assert!(given != stream, "and not in order");
 }
 
-/// What may happen between two moments.
+/// One random step of a test.
 #[derive(Clone, Debug)]
 enum Act {
     Change(u16, PathChange),
@@ -124,14 +125,15 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever happens to the paths, what is given out is the stream, in order, each packet at most once, and what is
-    /// not given out was lost or too late.
+    /// Whatever happens to the paths, the delivered payload is the stream, in order, each packet at most once; packets
+    /// that are not delivered were lost or too late.
     #[test]
     fn whatever_the_paths_do_the_output_is_the_input_less_what_is_missing(
         acts in acts(), fates in proptest::collection::vec((0u64..100, 0u64..150), 16), sent_with in 0usize..2,
     ) {
         let network = move |passing: &Passing| {
-            // Losses, copies and delays follow a table that repeats: 10 % lost, 10 % doubled, up to 150 ms of reordering.
+            // Losses, copies and delays follow a table that repeats: 10 % lost, 10 % duplicated, up to 150 ms of
+            // reordering.
             let (fate, late) = fates[(passing.number % 16) as usize];
             match fate {
                 0..10 => vec![],
@@ -167,7 +169,7 @@ proptest! {
         let first = u64::from(numbers.first().copied().unwrap_or(0));
         let last = u64::from(numbers.last().copied().unwrap_or(0));
         let whole = if numbers.is_empty() { 0 } else { last - first + 1 };
-        // What had waited for too long never left, and has no number in the session.
+        // Packets that were queued for too long were never sent, and have no number in the session.
         let expired = bench.events.iter().map(|(_, _, event)| if let Event::PayloadExpired { packets } = event { *packets } else { 0 });
         let told = numbers.len() as u64 + bench.missing;
         prop_assert!(told <= whole && told + expired.sum::<u64>() >= whole, "{} of {}", told, whole);

@@ -28,8 +28,8 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// A summary of its packets: `SR` or `RR` with the number of blocks, and `report` and `request` for the parts of
-    /// its extension.
+    /// A summary of the datagram's packets: `SR` or `RR` with the number of blocks, and `report` and `request` for the
+    /// parts of its extension.
     fn words(&self) -> String {
         let word = |packet| match packet {
             RtcpPacket::SenderReport(report) => format!("SR{}{}", report.blocks().count(), parts(report.extension)),
@@ -60,7 +60,7 @@ pub(super) struct Ends {
     pub(super) near: Duplex<SenderClock>,
     pub(super) far: Duplex<ReceiverClock>,
     way: Way,
-    /// Arrival time, order, receiving end, bytes.
+    /// Datagrams in flight: arrival time, order, receiving end, bytes.
     in_flight: Vec<(u64, usize, usize, Vec<u8>)>,
     order: usize,
     pub(super) reports: Vec<Said>,
@@ -68,7 +68,7 @@ pub(super) struct Ends {
     pub(super) given: [Vec<u8>; 2],
 }
 
-/// One turn of an end. Returns its next wake-up.
+/// Passes an input, if any, to an end, and its outputs to `take`. Returns its next wake-up.
 fn turn<C>(end: &mut Duplex<C>, now: u64, input: Option<Input<'_>>, take: &mut impl FnMut(Output<'_>)) -> Option<u64> {
     if let Some(input) = input {
         end.handle(Instant::from_nanos(now), input);

@@ -1,4 +1,4 @@
-//! Reports on single packets, as a sender handles them.
+//! Per-packet reports, as processed by a sender.
 
 use super::Sender;
 use crate::DropReason;
@@ -7,7 +7,7 @@ use crate::wire::feedback::{ArrivalFeedback, ArrivalReport, PacketStatus};
 use equipoise::units::{Instant, SenderClock};
 
 impl Sender {
-    /// A packet of feedback came, in whichever format.
+    /// Processes a feedback packet in either format.
     pub(super) fn on_feedback(
         &mut self,
         now: Instant<SenderClock>,
@@ -28,7 +28,7 @@ impl Sender {
         }
     }
 
-    /// Handles a report on single packets.
+    /// Processes a per-packet report.
     fn on_arrivals<I>(&mut self, now: Instant<SenderClock>, report: &ArrivalReport<I>) -> Result<(), DropReason>
     where
         I: Iterator<Item = PacketStatus> + Clone,

@@ -25,7 +25,7 @@ impl Sender {
         (Self { shared: Some(Draft::default()), ..self }, timer)
     }
 
-    /// The contribution to the next datagram of the whole end.
+    /// The sender's part of the next datagram of the whole end.
     pub(in crate::rtp) fn take_draft(&mut self) -> Draft {
         self.shared.as_mut().map(core::mem::take).unwrap_or_default()
     }
@@ -36,7 +36,7 @@ impl Sender {
         self.handled
     }
 
-    /// The stream that it sends.
+    /// The stream that the sender sends.
     pub(in crate::rtp) const fn packetiser(&self) -> &Packetiser {
         &self.packetiser
     }
@@ -46,7 +46,7 @@ impl Sender {
         self.exchange.on_unreachable();
     }
 
-    /// Whether media was sent since the last but one report interval, or would have been if it were not stopped.
+    /// Whether media was sent since the second-last report interval, or would have been if it were not stopped.
     pub(in crate::rtp) const fn is_active(&self) -> bool {
         self.breakers.has_stopped() || self.packetiser.next_sequence() != self.turns[0]
     }

@@ -14,21 +14,21 @@ use equipoise::control::IntervalSummary;
 use equipoise::units::{Instant, SenderClock};
 
 impl Sender {
-    /// Handles the due time of a request. The sending role of an end that has sent nothing for two report intervals
-    /// skips it, and is not a sender in its end's reports (RFC 3550, Sec. 6.4).
+    /// Handles a request that is due. The sending role of an end that has sent nothing for two report intervals skips
+    /// the request, and the end is not a sender in its reports (RFC 3550, Sec. 6.4).
     pub(super) fn take_turn(&mut self, now: Instant<SenderClock>) {
         let rests = self.shared.is_some() && !self.is_active();
         self.turns = [self.turns[1], self.packetiser.next_sequence()];
         if rests {
             self.exchange.rest(now);
-            // Without media there is nothing to report.
+            // Without media there is nothing to report, so the circuit breaker must not count this time.
             self.breakers.on_heard(now);
         } else {
             self.request_or_skip(now);
         }
     }
 
-    /// Sends a request. If three reports are missing, notifies the controller and skips this one.
+    /// Sends a request. If three reports are missing, notifies the controller and skips the request.
     fn request_or_skip(&mut self, now: Instant<SenderClock>) {
         let has_stopped = self.breakers.has_stopped();
         let is_silent = self.exchange.is_silent(now) && !has_stopped;
@@ -95,7 +95,7 @@ impl Sender {
         }
         let repeats = self.repeats.as_mut().ok_or(DropReason::Stray)?;
         nack.numbers().take(RepeatQueue::MOST_PACKETS).for_each(|number| repeats.want(now, number));
-        // The pacer was idle and is not late with this packet; the application is still waiting.
+        // The pacer was idle, so this packet is not late; the pacer still waits for the application.
         if repeats.is_ready() && !self.has_media() {
             self.pacer.rested_until(now);
         }

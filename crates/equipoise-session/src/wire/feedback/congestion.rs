@@ -25,7 +25,7 @@ use crate::wire::{NtpTime, WireError};
 ///
 /// A metric block is R (1), ECN (2) and the arrival time offset (13): 1/1024 s before the report timestamp.
 ///
-/// Reading: `num_reports` is the number of metric blocks, as in other implementations. The RFC's text (blocks for
+/// Our reading: `num_reports` is the number of metric blocks, as in other implementations. The RFC's text (blocks for
 /// `begin_seq` to `begin_seq + num_reports` inclusive, and none if it is 0) contradicts itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionFeedback<'a> {
@@ -41,7 +41,7 @@ pub struct CongestionFeedback<'a> {
 pub struct StreamFeedback<'a> {
     /// Synchronisation source of the stream.
     pub ssrc: u32,
-    /// Sequence number of the first packet; that of the highest packet if the report covers none.
+    /// Sequence number of the first packet, or of the highest packet so far if the report covers none.
     pub begin: u16,
     timestamp: u32,
     metrics: &'a [u8],
@@ -50,7 +50,7 @@ pub struct StreamFeedback<'a> {
 pub(super) const RECEIVED: u16 = 0x8000;
 /// The largest exact offset, in 1/1024 s.
 pub(super) const LONGEST_OFFSET: u16 = 0x1FFD;
-/// The offset is larger than that.
+/// The offset is larger than `LONGEST_OFFSET`.
 pub(super) const OVER_RANGE: u16 = 0x1FFE;
 /// The arrival was not measured, or is after the report timestamp.
 pub(super) const UNAVAILABLE: u16 = 0x1FFF;
@@ -68,7 +68,7 @@ impl<'a> CongestionFeedback<'a> {
 
     /// Parses the packet after its RTCP header.
     ///
-    /// The padding after an odd number of metric blocks, and the rest of a block whose packet did not arrive, are
+    /// The padding after an odd number of metric blocks, and the other bits of a block whose packet did not arrive, are
     /// ignored.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl<'a> CongestionFeedback<'a> {
     /// The reports per stream.
     pub fn streams(&self) -> impl Iterator<Item = StreamFeedback<'a>> + Clone + use<'a> {
         let (mut rest, timestamp) = (self.blocks, self.timestamp);
-        // Everything was validated before: an error is the end.
+        // All blocks were validated before, so an error can only be the end.
         core::iter::from_fn(move || next_stream(&mut rest, timestamp).ok().flatten())
     }
 }
@@ -114,17 +114,17 @@ fn next_stream<'a>(reader: &mut Reader<'a>, timestamp: u32) -> Result<Option<Str
 }
 
 impl<'a> StreamFeedback<'a> {
-    /// Number of packets that it covers.
+    /// Number of packets that the report covers.
     pub const fn len(&self) -> usize {
         self.metrics.len() / 2
     }
 
-    /// Whether it covers no packets.
+    /// Whether the report covers no packets.
     pub const fn is_empty(&self) -> bool {
         self.metrics.is_empty()
     }
 
-    /// The report in neutral form, with times nearest to `near`, because the timestamp wraps every 18 hours.
+    /// The report in a form for all formats, with times nearest to `near`, because the timestamp wraps every 18 hours.
     pub fn report(&self, near: Instant<ReceiverClock>) -> ArrivalReport<StreamPackets<'a>> {
         let made = moment(self.timestamp, near);
         let packets = StreamPackets { sequence: self.begin, made, metrics: self.metrics };
@@ -157,7 +157,7 @@ impl Iterator for StreamPackets<'_> {
     }
 }
 
-/// The arrival in a metric block.
+/// The arrival in a metric block; `None` if the packet did not arrive.
 #[expect(clippy::arithmetic_side_effects, reason = "instants and spans saturate")]
 pub(super) fn arrival(metric: u16, made: Instant<ReceiverClock>) -> Option<PacketArrival> {
     if metric & RECEIVED == 0 {
@@ -184,7 +184,7 @@ fn metric(arrival: Option<PacketArrival>, made: Instant<ReceiverClock>) -> u16 {
     RECEIVED | u16::from(ecn.bits()) << 13 | offset
 }
 
-/// A time before the report timestamp in 1/1024 s, rounded to the nearest.
+/// The offset in 1/1024 s for a time before the report timestamp, rounded to the nearest.
 fn offset(before: Span) -> u16 {
     let units = before.as_nanos().unsigned_abs().saturating_mul(OFFSETS_PER_S);
     if units > u64::from(LONGEST_OFFSET).saturating_mul(NANOS_PER_S) {
@@ -208,10 +208,11 @@ fn moment(timestamp: u32, near: Instant<ReceiverClock>) -> Instant<ReceiverClock
 
 /// The first report timestamp that is not before `at`, and its exact time.
 ///
-/// Rounded up, so that packets that arrived just before the report are not after it.
+/// It is rounded up, so that packets that arrived just before the report are not after the timestamp.
 fn timestamp(at: Instant<ReceiverClock>) -> (u32, Instant<ReceiverClock>) {
     let second = u128::from(NANOS_PER_S);
-    // Half a nanosecond less, so that the time of a timestamp, which is rounded to nanoseconds, keeps that timestamp.
+    // Minus half a nanosecond, so that the time of a timestamp, rounded to nanoseconds, still results in this
+    // timestamp.
     let halves = u128::from(at.as_nanos()).saturating_mul(2).saturating_sub(1);
     let ticks = halves.saturating_mul(TIMESTAMPS_PER_S).div_ceil(second.saturating_mul(2));
     let nanos = ticks.saturating_mul(second).saturating_add(TIMESTAMPS_PER_S / 2) / TIMESTAMPS_PER_S;
@@ -224,15 +225,15 @@ fn timestamp(at: Instant<ReceiverClock>) -> (u32, Instant<ReceiverClock>) {
 #[derive(Debug)]
 pub struct StreamWriter<'o> {
     out: &'o mut Vec<u8>,
-    /// Where the packet must end, without its timestamp.
+    /// The position in `out` at which the packet must end, without its timestamp.
     end: usize,
     made: Instant<ReceiverClock>,
 }
 
 impl StreamWriter<'_> {
-    /// Appends a report on as many of `packets` as fit, and consumes these. Returns their number.
+    /// Appends a report on as many of `packets` as fit, and takes them from the iterator. Returns their number.
     ///
-    /// If some are left, another feedback packet must carry them.
+    /// If packets are left, another feedback packet must report them.
     ///
     /// # Errors
     /// [`FeedbackError`] if there is no room for one packet, or if the numbers are not consecutive. Then nothing is
@@ -284,18 +285,18 @@ impl StreamWriter<'_> {
         Ok(())
     }
 
-    /// The head of a block, with no packets yet.
+    /// Appends the head of a block without packets.
     fn head(&mut self, ssrc: u32, begin: u16) {
         self.out.extend_from_slice(&ssrc.to_be_bytes());
         self.out.extend_from_slice(&(u32::from(begin) << 16).to_be_bytes());
     }
 }
 
-/// Appends a feedback packet of `ssrc`, made at `at`, of at most `limit` bytes, or 12 without any report. `write`
-/// appends the reports on streams.
+/// Appends a feedback packet of `ssrc`, made at `at`, of at most `limit` bytes, but at least 12. `write` appends the
+/// reports on streams.
 ///
-/// The limit of a path is its MTU less the headers of IP, UDP and SRTP, so that no packet is fragmented (RFC 8888, Sec.
-/// 3.1).
+/// The limit of a path is its MTU minus the headers of IP, UDP and SRTP, so that no packet is fragmented (RFC 8888,
+/// Sec. 3.1).
 pub fn encode_congestion_feedback<R>(
     ssrc: u32,
     at: Instant<ReceiverClock>,

@@ -7,9 +7,9 @@ use super::{Consecutive, FeedbackError, PacketStatus};
 
 /// The status of a packet in a chunk.
 ///
-/// Reading: the draft reserves 3 in its table but calls it "received, without delta" in its example; the example
-/// applies here. Its text on one-bit vectors swaps the meanings of 0 and 1; in its example and in all implementations 1
-/// means received.
+/// Our reading: the draft reserves the value 3 in its table but calls it "received, without delta" in its example; the
+/// example applies here. Its text on one-bit vectors swaps the meanings of 0 and 1; in its example and in all
+/// implementations 1 means received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     /// Not received.
@@ -32,7 +32,7 @@ impl Symbol {
         }
     }
 
-    /// Length of its delta, in bytes.
+    /// Length of the symbol's delta, in bytes.
     pub(super) const fn delta_len(self) -> usize {
         match self {
             Self::Missing | Self::Untimed => 0,
@@ -42,15 +42,15 @@ impl Symbol {
     }
 }
 
-/// Set in a vector chunk.
+/// This bit is set in a vector chunk.
 const VECTOR: u16 = 0x8000;
-/// Set if the symbols of a vector have two bits.
+/// This bit is set if the symbols of a vector have two bits.
 const TWO_BITS: u16 = 0x4000;
 /// The longest run, in symbols.
 const MAX_RUN: u16 = 0x1FFF;
-/// Symbols of one bit in a vector.
+/// Number of symbols in a vector of one-bit symbols.
 const ONES: usize = 14;
-/// Symbols of two bits in a vector.
+/// Number of symbols in a vector of two-bit symbols.
 const TWOS: usize = 7;
 
 /// The symbols of a chunk.
@@ -109,17 +109,17 @@ impl Iterator for Symbols {
     }
 }
 
-/// The symbol of a packet, with its delta in 250 µs if it has one.
+/// The symbol of a packet, with its delta in units of 250 µs if it has a delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) symbol: Symbol,
     pub(super) delta: i16,
 }
 
-/// Unit of deltas.
+/// Unit of deltas, in ns.
 pub(super) const TICK_NS: u64 = 250_000;
 
-/// A time in 250 µs, rounded to the nearest.
+/// A time in units of 250 µs, rounded to the nearest.
 pub(super) const fn tick(at: Instant<ReceiverClock>) -> i64 {
     (at.as_nanos().saturating_add(TICK_NS / 2) / TICK_NS).cast_signed()
 }
@@ -129,7 +129,7 @@ pub(super) const fn tick(at: Instant<ReceiverClock>) -> i64 {
 pub(super) struct Marks<I> {
     packets: I,
     consecutive: Consecutive,
-    /// The last arrival, or the reference time before the first.
+    /// Time of the last arrival in units of 250 µs, or the reference time before the first arrival.
     tick: i64,
 }
 
@@ -164,17 +164,17 @@ impl<I: Iterator<Item = PacketStatus>> Iterator for Marks<I> {
 pub(super) struct Chunk {
     /// The encoded chunk.
     pub(super) word: u16,
-    /// Number of packets that it covers.
+    /// Number of packets that the chunk covers.
     pub(super) symbols: usize,
     /// Length of their deltas in bytes.
     pub(super) deltas: usize,
-    /// It is not full, so nothing can follow it.
+    /// Whether the chunk is not full, so that no other chunk can follow.
     pub(super) is_last: bool,
 }
 
 impl Chunk {
-    /// The chunk that covers the most of these marks, at most `most`, whose deltas fit into `room` bytes; `None` if
-    /// there is none.
+    /// The chunk for as many of these marks as possible: at most `most`, whose deltas fit into `room` bytes; `None` if
+    /// not even one mark remains or fits.
     pub(super) fn of(
         marks: impl Iterator<Item = Result<Mark, FeedbackError>>,
         room: usize,
@@ -249,7 +249,7 @@ mod tests {
         chunks
     }
 
-    /// The minimum number of chunks for these symbols, by trying all.
+    /// The minimum number of chunks for these symbols, found by trying all combinations.
     fn fewest(symbols: &[Symbol]) -> usize {
         let mut best = vec_of(symbols.len() + 1);
         for at in (0..symbols.len()).rev() {

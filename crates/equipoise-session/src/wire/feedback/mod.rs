@@ -1,4 +1,4 @@
-//! Per-packet feedback: RFC 8888 and transport-wide congestion control, in one neutral form.
+//! Per-packet feedback: RFC 8888 and transport-wide congestion control, in one common form.
 //!
 //! Both formats state for consecutive sequence numbers which packets arrived, and when. Each is parsed into, and
 //! written from, a sequence of [`PacketStatus`], so that a session uses the same code for both. Parsing does not
@@ -29,7 +29,7 @@ use crate::Ecn;
 pub struct PacketStatus {
     /// Sequence number of the packet: that of its RTP header in RFC 8888, the transport-wide one otherwise. It wraps.
     pub sequence: u16,
-    /// Its arrival; `None` if it has not arrived so far.
+    /// The packet's arrival; `None` if the packet has not arrived so far.
     pub arrival: Option<PacketArrival>,
 }
 
@@ -38,18 +38,18 @@ pub struct PacketStatus {
 pub struct PacketArrival {
     /// The arrival time.
     pub time: ArrivalTime,
-    /// ECN field of its IP header; [`Ecn::NotCapable`] also if the format does not carry it.
+    /// ECN field of the packet's IP header; [`Ecn::NotCapable`] also if the format does not carry it.
     pub ecn: Ecn,
 }
 
 /// The arrival time of a packet, as far as a report can express it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalTime {
-    /// At this moment, to the format's resolution: 1/1024 s in RFC 8888, 250 µs in transport-wide feedback.
+    /// At this time, to the format's resolution: 1/1024 s in RFC 8888, 250 µs in transport-wide feedback.
     At(Instant<ReceiverClock>),
     /// Before this time: longer ago than the format can express (RFC 8888's 0x1FFE).
     Before(Instant<ReceiverClock>),
-    /// The receiver did not measure it.
+    /// The receiver did not measure the arrival time.
     Unknown,
 }
 
@@ -94,7 +94,7 @@ impl<'a> ArrivalFeedback<'a> {
     /// Reads a packet of a compound; `None` if it is a packet of another kind.
     ///
     /// # Errors
-    /// [`WireError`] if its content is inconsistent. Offsets count from the packet's first byte.
+    /// [`WireError`] if the packet's content is inconsistent. Offsets count from the packet's first byte.
     pub fn of(packet: &RtcpPacket<'a>) -> Option<Result<Self, WireError>> {
         match *packet {
             RtcpPacket::Other { packet_type: TRANSPORT_LAYER_FEEDBACK, count: CONGESTION_FORMAT, body } => {
@@ -110,8 +110,8 @@ impl<'a> ArrivalFeedback<'a> {
 
 /// Whether a packet of this type and format may have padding of less than a word.
 ///
-/// Reading: draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1 has zeros after the last delta, and libwebrtc
-/// sets the padding bit for these one to three bytes, although RFC 3550, Sec. 6.4.1 requires whole words.
+/// Our reading: draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1 has zeros after the last delta, and
+/// libwebrtc sets the padding bit for these one to three bytes, although RFC 3550, Sec. 6.4.1 requires whole words.
 pub(super) const fn is_padded_to_the_word(packet_type: u8, format: u8) -> bool {
     packet_type == TRANSPORT_LAYER_FEEDBACK && format == TRANSPORT_FORMAT
 }
@@ -119,7 +119,7 @@ pub(super) const fn is_padded_to_the_word(packet_type: u8, format: u8) -> bool {
 /// Why a report cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FeedbackError {
-    /// A report covers every number, so none may be skipped or duplicated.
+    /// A number is skipped or duplicated, although a report covers every number once.
     #[error("packet {found} follows packet {before} in a report on consecutive numbers; {} would", before.wrapping_add(1))]
     Gap {
         /// The previous packet.
@@ -152,5 +152,5 @@ impl Consecutive {
     }
 }
 
-/// Maximum length of an RTCP packet in bytes: its 16-bit length field counts words less one.
+/// Maximum length of an RTCP packet in bytes: its 16-bit length field counts words minus one.
 const LONGEST: usize = 4 << 16;

@@ -1,4 +1,5 @@
-//! Transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01): one report on all streams of a transport.
+//! Feedback of transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01): one report on
+//! all streams of a transport.
 
 use alloc::vec::Vec;
 
@@ -22,15 +23,15 @@ use crate::wire::rtcp::packet;
 /// | --- | --- |
 /// | 32 | SSRC of the reporter |
 /// | 32 | SSRC of a media source |
-/// | 16 | base sequence number: of the first packet |
+/// | 16 | base sequence number, that of the first packet |
 /// | 16 | packet status count |
 /// | 24 | reference time, signed, in 64 ms |
 /// | 8 | feedback packet count |
 /// | | packet status chunks, 16 bits each |
 /// | | receive deltas in 250 µs: 8 bits, or 16 bits and signed |
 ///
-/// The first delta is relative to the reference time, each further one to the previous packet with a delta. The format
-/// has no congestion marks and does not include the time of the report.
+/// The first delta is relative to the reference time, each further delta to the previous packet with a delta. The
+/// format has no congestion marks and does not include the time of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportFeedback<'a> {
     /// Synchronisation source of the reporter.
@@ -39,7 +40,7 @@ pub struct TransportFeedback<'a> {
     pub media_ssrc: u32,
     /// Transport-wide sequence number of the first packet.
     pub base: u16,
-    /// Number of packets that it covers.
+    /// Number of packets that the report covers.
     pub count: u16,
     /// Reference time in units of 64 ms, with 24 bits; it wraps every 12 days.
     pub reference: i32,
@@ -88,10 +89,12 @@ impl<'a> TransportFeedback<'a> {
         })
     }
 
-    /// The report in neutral form, with times nearest to `near`, because the reference time wraps every 12 days.
+    /// The report in a form for all formats, with times nearest to `near`, because the reference time wraps every 12
+    /// days.
     ///
-    /// Reading: in the draft the reference time is on an arbitrary clock. If the receiver uses its own clock, as
-    /// [`encode_transport_feedback`] does, the times are on the receiver's clock; otherwise they differ by a constant.
+    /// Our reading: in the draft the reference time is on an arbitrary clock. If the receiver uses its own clock, as
+    /// [`encode_transport_feedback`] does, the times are on the receiver's clock; otherwise they differ from it by a
+    /// constant.
     pub fn report(&self, near: Instant<ReceiverClock>) -> ArrivalReport<TransportPackets<'a>> {
         let units = tick(near) / TICKS_PER_REFERENCE;
         // The difference of the 24-bit values, sign-extended.
@@ -113,7 +116,7 @@ impl<'a> TransportFeedback<'a> {
 pub struct TransportPackets<'a> {
     sequence: u16,
     left: u16,
-    /// The last arrival in 250 µs, or the reference time before the first.
+    /// Time of the last arrival in units of 250 µs, or the reference time before the first arrival.
     tick: i64,
     symbols: Symbols,
     chunks: &'a [u8],
@@ -179,16 +182,16 @@ pub struct TransportHead {
     pub media_ssrc: u32,
     /// Number of feedback packets before this one; wraps.
     pub number: u8,
-    /// When the report is made: its reference time, if no packet has arrived.
+    /// When the report is made; this is the reference time if no packet has arrived.
     pub at: Instant<ReceiverClock>,
 }
 
-/// Appends a feedback packet of at most `limit` bytes on as many of `packets` as fit, and consumes these. Returns their
-/// number.
+/// Appends a feedback packet of at most `limit` bytes on as many of `packets` as fit, and takes them from the iterator.
+/// Returns their number.
 ///
-/// It ends before a packet that arrived more than 8.19 s before or after the previous one, because that delta cannot be
-/// represented. If packets are left, further feedback packets must carry them, each with the next `number`. Congestion
-/// marks are left out.
+/// The report ends before a packet that arrived more than 8.19 s before or after the previous one, because that delta
+/// cannot be represented. If packets are left, further feedback packets must report them, each with the next `number`.
+/// Congestion marks are not included.
 ///
 /// # Errors
 /// [`FeedbackError`] if there is no room for one packet, or if the numbers are not consecutive. Then nothing is
@@ -212,7 +215,7 @@ where
         for word in [head.ssrc, head.media_ssrc, u32::from(first.sequence) << 16, times] {
             out.extend_from_slice(&word.to_be_bytes());
         }
-        // Whole words, because the last one is padded.
+        // Whole words only, because the packet is padded to the next word.
         let count = write_chunks(&marks, limit.min(LONGEST) & !3, out)?;
         for mark in marks.flatten().take(count) {
             match mark.symbol {
@@ -258,6 +261,6 @@ where
         }
         ahead.by_ref().take(chunk.symbols).for_each(drop);
     }
-    // The first delta can always be represented, so only room can be missing.
+    // The first delta can always be represented, so the only possible reason is lack of room.
     if count == 0 { Err(FeedbackError::NoRoom { need: HEAD + 4, have: limit }) } else { Ok(count) }
 }

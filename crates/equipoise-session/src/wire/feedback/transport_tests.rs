@@ -59,7 +59,7 @@ fn found(datagrams: &[Vec<u8>], near: At) -> Vec<PacketStatus> {
 
 #[test]
 fn the_fields_of_the_draft() {
-    // 4.5 units of 64 ms; 63.75 ms later, 250 µs before that, 64 ms after that.
+    // Times: 4.5 units of 64 ms; 63.75 ms later; 250 µs before that; 64 ms after that.
     let times = [1024 + 128, 1024 + 128 + 255, 1024 + 128 + 254, 1024 + 128 + 254 + 256];
     let [a, b, c, d] = times.map(|time| Some(ticks(time)));
     let packets = statuses(0xFFFF, &[a, None, b, c, d]);
@@ -140,7 +140,7 @@ fn what_is_wrong_is_named() {
     assert_eq!(TransportFeedback::parse(&[0; 12]).err(), truncated("reference time", 16, 4, 0));
     assert_eq!(parse(0, &[]), None);
     assert_eq!(parse(1, &[]), truncated("packet status chunk", 20, 2, 0));
-    // A run of two with small deltas, of which one is missing; and endless empty runs.
+    // A run of two with small deltas, one of which is missing; and endless empty runs.
     assert_eq!(parse(2, &[0x20, 2, 9]), truncated("receive deltas", 22, 2, 1));
     assert_eq!(parse(2, &[0x20, 2, 9, 9]), None);
     assert_eq!(parse(2, &[0; 100]), truncated("packet status chunk", 120, 2, 0));
@@ -162,7 +162,8 @@ fn a_gap_or_no_room_is_refused_and_leaves_nothing_behind() {
     assert_eq!(out.len(), 1);
 }
 
-/// Consecutive packets at 1000 per second take a run and a byte each; one loss in a hundred costs little more.
+/// Consecutive packets at 1000 per second take one run, and one byte per packet; one loss in a hundred costs little
+/// more.
 #[test]
 fn ordinary_feedback_is_short() {
     let all: Vec<_> = (0..1000).map(|number| Some(ticks(1000 + 4 * number))).collect();
@@ -171,7 +172,7 @@ fn ordinary_feedback_is_short() {
     assert!(encoded(&statuses(0, &some), AMPLE)[0].len() < 1100);
 }
 
-/// Time between two arrivals in 250 µs; `None` for a loss.
+/// Time between two arrivals in units of 250 µs; `None` for a loss.
 fn step() -> impl Strategy<Value = Option<i64>> {
     prop_oneof![
         6 => (0i64..256).prop_map(Some),

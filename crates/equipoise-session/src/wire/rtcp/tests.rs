@@ -93,7 +93,7 @@ fn reports_on_a_sub_flow_come_back_with_its_number() {
     assert!(parse_compound(&out).is_err());
 }
 
-/// Without a bound, a few kB of nested MPRTCP would cause a deep recursion.
+/// If it fails, a few kB of nested MPRTCP cause a deep recursion.
 #[test]
 fn reports_on_sub_flows_do_not_nest() {
     let mut inner = Vec::new();
@@ -113,7 +113,7 @@ fn blocks_are_counted_by_the_count_and_not_by_the_length() {
         panic!("a receiver report")
     };
     assert_eq!((report.blocks().count(), report.extension.len()), (1, BLOCK_LEN));
-    // More blocks than there are bytes.
+    // The count states more blocks than there are bytes.
     if let Some(first) = out.first_mut() {
         *first = VERSION | 4;
     }

@@ -25,7 +25,7 @@ impl Sender {
         }
     }
 
-    /// Reports the fates of packets to a controller, with `in_flight` before this feedback.
+    /// Reports the fates of packets to a controller; `in_flight` is the data in flight before this feedback.
     pub(super) fn report(&mut self, now: Time, round_trip: Option<Span>, in_flight: Size) {
         let (Law::Controller(controller), Some(journal)) = (&mut self.law, self.board.journal()) else { return };
         let packets = journal.reports();

@@ -19,9 +19,9 @@ pub(super) enum Next {
 
 /// Number of segments that the first duplicate acknowledgements allow beyond the window (RFC 3042, Sec. 2).
 const LIMITED_TRANSMIT: u64 = 2;
-/// Pacing rate of measuring senders relative to the window per round trip, so that the window is the limit; in slow
-/// start, in which the window doubles, and after it. Ours: the first is Linux's; its 1.2 after slow start leaves a
-/// sixth of each round trip idle, which other measuring connections mistake for free capacity.
+/// Pacing rate of measuring senders, relative to one window per round trip, in slow start and after it. Both are above
+/// 1, so that the window is the limit. Our choice: the first is that of Linux. The 1.2 of Linux after slow start leaves
+/// a sixth of each round trip idle, which other measuring connections mistake for free capacity.
 const SLOW_START_GAIN: f64 = 2.0;
 const PACING_GAIN: f64 = 1.05;
 
@@ -100,8 +100,8 @@ impl Sender {
         self.departures.allow(now, self.pace(), room)
     }
 
-    /// The pacing rate of the window law; without one, that of the measurement, which needs cross traffic between its
-    /// own segments and not after them.
+    /// The pacing rate of the window law. If it has none, measuring connections are still paced, because they need
+    /// cross traffic between their segments and not after them.
     fn pace(&self) -> Option<Rate> {
         self.law.pacing_rate().or_else(|| {
             let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();
@@ -137,7 +137,8 @@ impl Sender {
         let again = !matches!(next, Next::New(_));
         self.departures.on_sent(now, (number, again), segment.size(), self.pace());
         self.report_sent(now, number, segment.size());
-        // RFC 6298, Sec. 5.1 and 5.6: it has expired or was off; other code restarts it where necessary.
+        // RFC 6298, Sec. 5.1 and 5.6: the timer has expired or was off. Other code restarts a running timer if
+        // necessary.
         if !self.timer.is_set() {
             self.timer.set(Some(now + self.round_trips.timeout()));
         }

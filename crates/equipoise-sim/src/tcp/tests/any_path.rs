@@ -38,8 +38,8 @@ fn laws() -> impl Strategy<Value = fn(f64) -> Law> {
 }
 
 proptest! {
-    /// Each byte of a transfer is delivered once, and the sender learns of it. The limit is 100 000 s: 150 segments
-    /// that each need five attempts, each after a minute, take half of that.
+    /// Each byte of a transfer is delivered once, and the sender gets the acknowledgement. The time limit is 100 000 s:
+    /// 150 segments that each need five attempts, each after a minute, take half of it.
     #[test]
     fn a_transfer_ends_on_any_path(
         faults in faults(300, 100, 200),
@@ -63,7 +63,7 @@ proptest! {
         prop_assert_eq!(path.receiver.delivered(), Size::from_bytes(bytes));
         let segments = bytes.div_ceil(FULL);
         prop_assert_eq!((stats.acknowledged, stats.in_flight), (segments, 0));
-        // Every segment always has the same size.
+        // A segment has the same size in every transmission.
         prop_assert_eq!(path.came.len() as u64, segments);
         prop_assert_eq!(path.came.iter().map(|(_, payload)| payload).sum::<u64>(), bytes);
         let (received, duplicates) = path.receiver.received();
@@ -71,8 +71,8 @@ proptest! {
         prop_assert_eq!(path.sender.wake(), None, "nothing is left to wait for");
     }
 
-    /// On a path without reordering, a segment assumed lost is lost. Then never more than the window is in flight,
-    /// except the segment that starts a recovery and the one that RFC 6675, Sec. 4, rule 4 does not count.
+    /// On a path without reordering, every segment that is assumed lost is lost. Then no more than the window is in
+    /// flight, except the segment that starts a recovery and the segment that RFC 6675, Sec. 4, rule 4 does not count.
     #[test]
     fn never_more_than_a_window_is_on_the_path(
         faults in faults(200, 0, 0),
@@ -89,7 +89,7 @@ proptest! {
         prop_assert_eq!(path.excess, None);
     }
 
-    /// The same path yields the same connection.
+    /// If it fails, two runs over the same path differ.
     #[test]
     fn the_same_path_gives_the_same_connection(faults in faults(100, 100, 100), recovery in recoveries(), far in receivers()) {
         let run = || {
@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// Without faults, a window of 20 per round trip of 100 ms is a rate.
+/// Without faults, a window of 20 segments per round trip of 100 ms is a constant rate.
 #[test]
 fn a_window_each_round_trip() {
     let faults = Faults { data_lost: 0, acks_lost: 0, doubled: 0, jitter: 0, seed: 1 };

@@ -11,7 +11,7 @@ use crate::tcp::scoreboard::Scoreboard;
 /// In addition to the text: a segment may be marked as lost by the timer or by a duplicate acknowledgement.
 #[derive(Debug, Default)]
 struct Recount {
-    /// First unacknowledged octet, in segments: `HighACK` + 1.
+    /// First unacknowledged segment: `HighACK` + 1, in segments.
     first: u64,
     /// `HighData` + 1.
     next: u64,
@@ -190,8 +190,8 @@ proptest! {
         }
     }
 
-    /// A dishonest peer harms only itself: no panic, no endless loop, no stuck timer, and the transfer ends when it
-    /// becomes honest.
+    /// A dishonest peer harms only itself: no panic, no endless loop, no stuck timer, and the transfer ends when the
+    /// peer becomes honest.
     #[test]
     fn no_acknowledgement_harms_a_sender(
         steps in proptest::collection::vec((0i64..1500, segments()), 1..60),
@@ -217,7 +217,7 @@ proptest! {
         prop_assert!(talk.stats().finished.is_some(), "{:?}", talk.stats());
     }
 
-    /// Nor does any segment harm a receiver.
+    /// No segment makes a receiver panic or leaves its timer stuck.
     #[test]
     fn no_segment_harms_a_receiver(steps in proptest::collection::vec((0i64..300, segments()), 1..60), window in said()) {
         let config = crate::tcp::ReceiverConfig { window: window.max(1), ..crate::tcp::ReceiverConfig::new() };
@@ -234,14 +234,14 @@ proptest! {
     }
 }
 
-/// A block that covers all numbers costs no more than the segments in flight.
+/// A SACK block that covers all numbers takes no more time than the segments in flight.
 #[test]
 fn a_block_of_everything_is_clipped_to_what_is_under_way() {
     let mut talk = Talk::new(bulk(LossRecovery::Sack), Fixed::new(5.0, 3.0));
     talk.sends(0..5).after(100).sack(0, &[(1, u64::MAX), (u64::MAX, 0), (0, 0)]);
     // 1 to 4 count as arrived; one segment of the window of three is taken by the retransmission.
     talk.sends([0, 5, 6]);
-    // Segments that were not sent yet are not acknowledged by it.
+    // The block does not acknowledge segments that were not sent at that time.
     talk.sack(0, &[(1, 5)]).is_quiet();
     talk.ack(u64::MAX).is_quiet();
     assert_eq!(talk.stats().acknowledged, 0);

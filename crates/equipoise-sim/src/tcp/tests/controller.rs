@@ -138,8 +138,8 @@ fn a_timeout_is_told_and_what_it_gives_up() {
         app_limited: false,
     };
     assert_eq!(law.news(), [News::TimedOut { in_flight: 3 }, lost(&[0, 1, 2])]);
-    // It expires again: packet 3 is lost, and the timeout is not reported again. Only one segment leaves until the
-    // acknowledgement.
+    // The timer expires again: packet 3 is lost, and the timeout is not reported again. Only one segment leaves until
+    // the acknowledgement.
     talk.after(2000).sends([0]);
     assert_eq!(law.news(), [lost(&[3])]);
     talk.ack(1).sends([1, 2, 3]);

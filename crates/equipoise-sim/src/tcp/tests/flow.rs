@@ -21,11 +21,11 @@ fn a_handshake_goes_before_the_data_and_measures_the_first_round_trip() {
     assert_eq!(talk.out.drain(..).collect::<Vec<_>>(), [Segment::Syn]);
     talk.after(100).ack(0).is_quiet().hears(Segment::SynAck { window: 100 }).sends(0..3);
     assert_eq!(talk.stats().round_trip, Some(ms(100)));
-    // A second answer is ignored.
+    // A second SYN-ACK is ignored.
     talk.hears(Segment::SynAck { window: 100 }).is_quiet();
 }
 
-/// RFC 6298, Sec. 5.7: 3 s; RFC 5681, Sec. 3.1: one segment.
+/// After a lost SYN the timeout is 3 s (RFC 6298, Sec. 5.7) and the window one segment (RFC 5681, Sec. 3.1).
 #[test]
 fn a_lost_syn_costs_a_second_and_the_initial_window() {
     let mut talk = Talk::new(SenderConfig { handshake: true, ..bulk(LossRecovery::Sack) }, Reno::new(10.0));
@@ -52,7 +52,7 @@ fn a_transfer_ends_with_a_short_segment_and_says_when() {
     assert_eq!(talk.stats().finished, None);
     talk.after(100).ack(3).after(10_000).is_quiet();
     assert_eq!(talk.stats().finished, Some(Time::ZERO + ms(200)));
-    // A retransmission is equally short.
+    // A retransmission of the short segment is equally short.
     let mut talk = Talk::new(with(Supply::Transfer(Size::from_bytes(FULL + 7))), Reno::new(10.0));
     talk.after(1000).ack(1);
     assert_eq!(payloads(&mut talk), [FULL, 7, FULL, 7]);
@@ -75,7 +75,7 @@ fn a_stop_lets_what_is_under_way_come_to_its_end() {
     let mut talk = Talk::new(config, Reno::new(4.0));
     talk.sends(0..4).after(100).ack(2).is_quiet();
     assert_eq!(talk.stats().finished, None);
-    // The rest is lost, and retransmitted by the timer, a second after the last acknowledgement.
+    // The other segments are lost, and retransmitted by the timer, a second after the last acknowledgement.
     talk.after(1000).sends([2]).after(100).ack(3).sends([3]).after(100).ack(4).is_quiet();
     assert_eq!(talk.stats().finished, Some(talk.now));
     assert_eq!(talk.sender.wake().filter(|wake| *wake <= talk.now), None);
@@ -111,7 +111,7 @@ fn a_closed_window_is_probed_with_one_segment() {
     talk.hears(ack(5, 9)).sends([5]);
 }
 
-/// RFC 5681, Sec. 4.1; with one segment every 2 s the sender is idle for longer than the timeout of 1 s.
+/// The restart of RFC 5681, Sec. 4.1: with one segment every 2 s the sender is idle for longer than the timeout of 1 s.
 #[test]
 fn the_window_begins_anew_after_idleness_where_that_is_asked_for() {
     for (idle_restart, told) in [(true, vec![Told::Restart { window: 7.0 }; 2]), (false, vec![])] {
@@ -125,10 +125,10 @@ fn the_window_begins_anew_after_idleness_where_that_is_asked_for() {
     }
 }
 
-/// RFC 9438, Sec. 5.8.
+/// RFC 9438, Sec. 5.8: the window does not grow while the application limits the flow.
 #[test]
 fn a_flow_that_its_application_limits_does_not_grow_its_window() {
-    // 50 segments per second, five in flight on 100 ms.
+    // 50 segments per second, five in flight with a round trip of 100 ms.
     let mut talk = Talk::new(with(Supply::Rate(Rate::from_bps(50 * 8 * FULL))), Reno::new(10.0));
     talk.after(90);
     for number in 0..1000u64 {
@@ -144,7 +144,7 @@ fn a_flow_that_its_application_limits_does_not_grow_its_window() {
 
 #[test]
 fn a_pacer_spaces_the_window() {
-    // 1500 bytes in 12 ms.
+    // At 1 Mbit/s a packet of 1500 bytes takes 12 ms.
     let law = Fixed { pacing: Some(Rate::from_bps(1_000_000)), ..Fixed::new(3.0, 2.0) };
     let mut talk = Talk::new(bulk(LossRecovery::Sack), law);
     talk.sends([0]).after(11).is_quiet().after(1).sends([1]).after(12).sends([2]).after(100).is_quiet();

@@ -1,4 +1,4 @@
-//! Dialogues in virtual time, and invariants on any path.
+//! Scripted exchanges of segments in virtual time, and invariants on any path.
 
 mod any_path;
 mod any_state;
@@ -18,7 +18,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 use super::{Ack, Law, LossRecovery, SackBlocks, Segment, Sender, SenderConfig, SenderStats};
 use crate::Time;
 
-/// With 1460 bytes of data each.
+/// Size of a packet with a full segment of 1460 bytes.
 const PACKET: Size = Size::from_bytes(1500);
 const FULL: u64 = 1460;
 
@@ -58,7 +58,7 @@ impl Fixed {
         self.told.lock().unwrap().push(told);
     }
 
-    /// Its calls, without acknowledgements.
+    /// The calls to the law, without acknowledgements.
     fn news(&self) -> Vec<Told> {
         self.told.lock().unwrap().iter().copied().filter(|told| !matches!(told, Told::Ack(_))).collect()
     }

@@ -17,12 +17,13 @@ fn one_lost_segment_is_sent_again_on_the_third_duplicate_and_recovery_ends_with_
     talk.after(100).ack(0).sends([10]).ack(0).sends([11]);
     talk.ack(0).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 10 }], "limited transmit does not count");
-    // Of 12 in flight, one has left per duplicate: there is room in a window of 5 from the eighth duplicate on.
+    // 12 segments are in flight, and each duplicate means that one has arrived: a window of 5 has room from the eighth
+    // on.
     for _ in 4..8 {
         talk.ack(0).is_quiet();
     }
     talk.ack(0).sends([12]).ack(0).sends([13]);
-    // Segments 10 and 11, then 0.
+    // Segments 10 and 11 arrive, then the retransmitted segment 0.
     talk.after(100).ack(0).sends([14]).ack(0).sends([15]);
     talk.ack(12).sends([16]);
     assert_eq!((law.news().len(), law.acks().len()), (1, 0), "the end of recovery is no news to the law");
@@ -102,7 +103,7 @@ fn duplicates_after_a_timeout_are_no_sign_of_loss() {
     talk.ack(6).ack(6).ack(6).ack(6).is_quiet();
     assert_eq!(talk.stats().recoveries, 0);
     assert_eq!(law.news(), [Told::Timeout { in_flight: 6 }]);
-    // After more than that is acknowledged, three duplicates count again.
+    // After an acknowledgement beyond those segments, three duplicates count again.
     talk.ack(7).sends([]).ack(9).sends([9]).ack(9).ack(9).ack(9);
     assert_eq!(talk.stats().recoveries, 1);
 }
@@ -116,7 +117,7 @@ fn duplicates_behind_a_recovery_that_ended_exactly_are_no_sign_of_loss() {
     assert_eq!(talk.stats().recoveries, 1);
 }
 
-/// An acknowledgement covers everything before it, even if others were lost.
+/// An acknowledgement covers all segments before it, even if earlier acknowledgements were lost.
 #[test]
 fn lost_acknowledgements_cost_nothing() {
     let law = Fixed::new(10.0, 5.0);

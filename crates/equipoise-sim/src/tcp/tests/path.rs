@@ -23,7 +23,7 @@ pub(super) struct Path {
     pub(super) receiver: Receiver,
     pub(super) now: Time,
     faults: Faults,
-    /// By arrival time and order of departure.
+    /// Segments in flight by arrival time and order of departure, each with its direction.
     under_way: BTreeMap<(Time, u64), (bool, Segment)>,
     draws: u64,
     sent: u64,

@@ -1,4 +1,4 @@
-//! Acknowledgements (RFC 5681, Sec. 4.2) and their blocks (RFC 2018, Sec. 4).
+//! Acknowledgements (RFC 5681, Sec. 4.2) and their SACK blocks (RFC 2018, Sec. 4).
 
 use std::collections::BTreeMap;
 
@@ -22,14 +22,14 @@ impl Listener {
         self.receiver.on_segment(self.now, Segment::Data { number, payload: Size::from_bytes(FULL) })
     }
 
-    /// Asserts that it does not answer yet.
+    /// Asserts that the receiver does not answer yet.
     #[track_caller]
     fn keeps(&mut self, number: u64) -> &mut Self {
         assert_eq!(self.gets(number), None);
         self
     }
 
-    /// Asserts that it answers at once, with `next` expected next and these blocks.
+    /// Asserts that the receiver answers at once, with `next` expected next and these blocks.
     #[track_caller]
     fn answers(&mut self, number: u64, next: u64, blocks: &[(u64, u64)]) -> &mut Self {
         let answer = self.gets(number);
@@ -38,7 +38,7 @@ impl Listener {
         self
     }
 
-    /// The timer's answer within `millis`, and when.
+    /// The answer that the timer causes within `millis` ms, and its time.
     fn after(&mut self, millis: i64) -> Option<(Time, Segment)> {
         let until = self.now + ms(millis);
         while let Some(wake) = self.receiver.wake().filter(|wake| *wake <= until) {
@@ -62,7 +62,7 @@ fn every_second_segment_is_answered_and_a_lone_one_after_200_ms() {
     listener.keeps(0).answers(1, 2, &[]).keeps(2);
     assert_eq!(listener.after(1000), Some((Time::ZERO + ms(200), ack(3))));
     assert_eq!(listener.after(1000), None);
-    // The timer starts at the first unacknowledged segment, not at one that was answered.
+    // The timer starts at the first unacknowledged segment, not at a segment that was already acknowledged.
     let begun = listener.now;
     listener.keeps(3);
     assert_eq!(listener.after(150), None);
@@ -96,7 +96,7 @@ fn a_gap_and_what_fills_it_are_answered_at_once() {
 fn what_came_before_is_answered_at_once_and_delivered_once() {
     let mut listener = Listener::new(ReceiverConfig::new());
     listener.keeps(0).answers(0, 1, &[]).answers(3, 1, &[(3, 4)]).answers(5, 1, &[(5, 6), (3, 4)]);
-    // Its range is reported first.
+    // The range of the duplicate is reported first.
     listener.answers(3, 1, &[(3, 4), (5, 6)]).answers(0, 1, &[(3, 4), (5, 6)]);
     assert_eq!(listener.receiver.received(), (6, 3));
     assert_eq!(listener.receiver.delivered(), Size::from_bytes(3 * FULL));

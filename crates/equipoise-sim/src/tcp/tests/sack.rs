@@ -19,7 +19,7 @@ fn one_lost_segment_is_sent_again_once_three_behind_it_have_come() {
     talk.sends(0..10).after(100);
     talk.sack(0, &[(1, 2)]).sends([10]).sack(0, &[(1, 3)]).sends([11]).sack(0, &[(1, 4)]).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 10 }], "limited transmit does not count");
-    // On the path are those neither acknowledged nor lost, plus retransmissions: 12 - 1 - 3 + 1 = 9.
+    // Pipe: segments neither acknowledged nor lost, plus retransmissions: 12 - 1 - 3 + 1 = 9.
     for end in 5..8 {
         talk.sack(0, &[(1, end)]).is_quiet();
     }
@@ -133,7 +133,7 @@ fn for_want_of_new_data_doubtful_segments_are_sent_again() {
     let mut talk = Talk::new(transfer(10), Fixed::new(10.0, 10.0));
     talk.sends(0..10).after(100);
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet();
-    // No segment below the highest one received is doubtful yet: rule 4.
+    // No segment below the highest one received is in doubt yet, so rule 4 applies.
     talk.sack(0, &[(1, 4)]).sends([0, 9]);
     talk.sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.sack(0, &[(7, 8), (5, 6), (1, 4)]).sends([6]);

@@ -5,7 +5,7 @@ use crate::tcp::Supply;
 
 const BOTH: [LossRecovery; 2] = [LossRecovery::NewReno, LossRecovery::Sack];
 
-/// RFC 6298, Sec. 2.1, 2.5, 5.5: 1 s, doubled each time, up to a minute.
+/// RFC 6298, Sec. 2.1, 2.5, 5.5: the timeout is 1 s, and doubles each time up to a minute.
 #[test]
 fn the_timeout_doubles_up_to_a_minute_and_the_law_hears_of_it_once() {
     for recovery in BOTH {
@@ -29,7 +29,7 @@ fn a_retransmission_measures_no_round_trip_and_the_timeout_stays_doubled() {
         talk.sends([0]).after(1000).sends([0]).after(50).ack(1).sends([1]);
         assert_eq!(talk.stats().round_trip, None);
         talk.after(1999).is_quiet().after(1).sends([1]).after(10).ack(2).sends([2]);
-        // The first segment sent only once: 80 ms + 4 * 40 ms is less than the minimum timeout of 1 s.
+        // This is the first segment sent only once. The timeout of 80 ms + 4 * 40 ms is below the minimum of 1 s.
         talk.after(80).ack(3).sends([3]);
         assert_eq!(talk.stats().round_trip, Some(ms(80)));
         talk.after(999).is_quiet().after(1).sends([3]);
@@ -40,7 +40,8 @@ fn a_retransmission_measures_no_round_trip_and_the_timeout_stays_doubled() {
 #[test]
 fn the_timeout_follows_mean_and_variation_of_the_round_trips() {
     let config = SenderConfig { min_rto: ms(10), ..bulk(LossRecovery::Sack) };
-    // After 100 ms: 100 + 4 * 50. After another: 100 + 4 * 37.5. After 180 ms then: 110 + 4 * (28.125 + 20).
+    // After a round trip of 100 ms: 100 + 4 * 50. After another: 100 + 4 * 37.5. After one of 180 ms: 110 + 4 * (28.125
+    // + 20).
     for (round_trips, timeout) in [(&[100][..], 300.0), (&[100, 100], 250.0), (&[100, 100, 180], 302.5)] {
         let mut talk = Talk::new(config.clone(), Fixed::new(1.0, 1.0));
         for (number, round_trip) in round_trips.iter().enumerate() {

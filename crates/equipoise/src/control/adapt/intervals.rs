@@ -12,8 +12,8 @@ pub struct IntervalConfig {
     pub interval: Span,
     /// The reference for delays.
     pub origin: Origin,
-    /// Resolution of the arrival times; zero for exact times. Rounding adds a variance of a twelfth of its square.
-    /// Transport-wide feedback has 250 µs, RFC 8888 has 1/1024 s.
+    /// Resolution of the arrival times; zero for exact times. Rounding adds a variance of a twelfth of the resolution's
+    /// square. Transport-wide feedback has 250 µs, RFC 8888 has 1/1024 s.
     pub quantum: Span,
 }
 
@@ -96,7 +96,7 @@ impl<C: Controller> Intervals<C> {
         Self { controller, config, clock, least_round_trip: None, meter, pairs, current: None }
     }
 
-    /// The controller behind the adapter.
+    /// The adapted controller.
     pub const fn controller(&self) -> &C {
         &self.controller
     }
@@ -147,7 +147,7 @@ impl<C: Controller> Intervals<C> {
 
     /// Closes an interval and passes its summary to the controller.
     fn close(&mut self, now: Instant<SenderClock>, interval: &Interval) {
-        // The meter selects packets that left after the cut.
+        // The meter selects packets that left after `cut`, so `cut` lies just before the interval.
         let cut = interval.began - Span::from_nanos(1);
         let delay = self.delay(now, cut, interval.round_trip);
         self.meter.forget_until(now);
@@ -278,7 +278,8 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// Sends a packet every 10 ms, acknowledged at once, with the given delays in ms; `None` for a lost packet.
+    /// Sends a packet every 10 ms, with the given delays in ms; `None` for a lost packet. Feedback on each packet
+    /// arrives 20 ms after its departure.
     fn told(config: IntervalConfig, delays_ms: &[Option<u64>]) -> Vec<IntervalSummary> {
         let mut adapter = Intervals::new(Log::default(), config);
         for (number, delay) in (0u64..).zip(delays_ms) {
@@ -321,7 +322,7 @@ mod tests {
         assert_eq!(adapter.controller.0[0].fraction_marked, Some(0.5));
     }
 
-    /// Clocks an hour apart and a path of 5 ms: the delay above the minimum is the queue.
+    /// The clocks differ by an hour, and the path takes 5 ms. The delay above the minimum is the queue.
     #[test]
     fn a_queueing_delay_needs_no_clocks_that_agree() {
         let delays: Vec<_> = (0..60).map(|number| Some(3_600_000 + 5 + if number % 3 == 0 { 0 } else { 6 })).collect();

@@ -27,13 +27,13 @@ pub struct Windowed<W> {
 const NEW_ROUND_TRIP: i64 = 8;
 
 impl<W: WindowController> Windowed<W> {
-    /// A controller of `law`. Its full segments are IP packets of `packet`, at least one byte.
+    /// A controller that runs `law`. A full segment is an IP packet of `packet`, at least one byte.
     pub fn new(law: W, packet: Size) -> Self {
         let packet = packet.max(Size::from_bytes(1));
         Self { law, packet, next: 0, recovery_start: 0, carried: 0, smoothed: None, least: None }
     }
 
-    /// The law.
+    /// The window law.
     pub const fn law(&self) -> &W {
         &self.law
     }
@@ -66,8 +66,8 @@ impl<W: WindowController> Windowed<W> {
         }
     }
 
-    /// Passes on the carried bytes, as one acknowledgement per segment: the laws step with each acknowledgement, as if
-    /// a receiver sent one for each segment.
+    /// Passes on the carried bytes, as one acknowledgement per segment: the law takes a step for each acknowledgement,
+    /// as if the receiver acknowledged every segment.
     fn acknowledge(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>, in_flight: u64) {
         while self.carried >= self.packet.as_bytes() {
             self.carried -= self.packet.as_bytes();

@@ -1,11 +1,12 @@
 /// How the coefficient of response b is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learning {
-    /// It is configured and stays fixed.
+    /// b is configured and stays fixed.
     Fixed,
-    /// A short probing phase at the start determines it; after that it stays fixed.
+    /// A short probing phase at the start determines b; after that b stays fixed.
     Probed,
-    /// Like `Probed`, followed by small pushes within the noise for the whole session. Old responses are forgotten.
+    /// Like `Probed`, followed by small pushes of the rate, within the noise, for the whole session. Old responses are
+    /// forgotten.
     Adapted,
 }
 
@@ -19,7 +20,7 @@ pub enum Learning {
 pub(in crate::control) struct Learner {
     learning: Learning,
     given: f64,
-    /// Sum of p·σ²·deviation/s², in the unit of b's inverse.
+    /// Sum of p·σ²·deviation/s², in the unit of b's inverse; s² is the variance of the deviations.
     answers: f64,
     /// Sum of (p·σ²)²/s², in the unit of b's inverse squared.
     information: f64,
@@ -31,8 +32,8 @@ pub(in crate::control) struct Learner {
 
 /// Standard deviation of the configured b, as a share of its value.
 const GIVEN_WITHIN: f64 = 0.5;
-/// Bounds of the learned b relative to the configured one: too small a b makes steps too long, too large a one costs
-/// little.
+/// Bounds of the learned b relative to the configured one: a b that is too small makes steps too long; a b that is too
+/// large costs little.
 const BOUNDS: (f64, f64) = (0.25, 8.0);
 /// Size of a push while probing, as a share of the headroom.
 const PROBE: f64 = 0.25;
@@ -120,7 +121,7 @@ impl Learner {
 
 /// A random choice derived from any number.
 pub(in crate::control) fn heads(coin: f64) -> bool {
-    // Fibonacci hashing: the lowest digits of the number, which are random, decide.
+    // Fibonacci hashing: the lowest bits of the number, which are random, decide.
     coin.to_bits().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 == 0
 }
 

@@ -1,8 +1,8 @@
 //! The M/D/1 queue in closed form, from which AP's coefficient of response follows.
 //!
-//! Source: Waki 2013, Sec. 4.1. Poisson arrivals at λ packets/s, a deterministic service of 1/μ seconds; the time in
-//! the system is the sum of waiting and service. Reading: Eq. 6 is misprinted, its first term needs the third moment of
-//! the service; Eq. 8 is correct.
+//! Source: Waki 2013, Sec. 4.1. Packets arrive as a Poisson process with λ packets/s, and the service of each takes 1/μ
+//! seconds. The time in the system is the sum of waiting and service. Reading: Eq. 6 is misprinted; its first term
+//! needs the third moment of the service; Eq. 8 is correct.
 
 use crate::units::Size;
 
@@ -22,14 +22,14 @@ pub fn variance(lambda: f64, mu: f64) -> f64 {
 
 /// Coefficient of response b at load `rho`, in 1/(s·Mbit/s), for packets of `packet`.
 ///
-/// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` per packet/s. Reading: `rho` is clamped to the range [`LEAST_LOAD`] to
-/// 1. Below, b grows without bound and steps vanish. Above, there is no steady queue.
+/// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` per packet/s. Reading: `rho` is clamped to [`LEAST_LOAD`] and 1, because
+/// b grows without bound at lower loads, so that steps vanish, and there is no steady queue at higher loads.
 pub fn response(rho: f64, packet: Size) -> f64 {
     let rho = if rho.is_nan() { LEAST_LOAD } else { rho.clamp(LEAST_LOAD, 1.0) };
     6.0 / (rho * (4.0 - rho)) * packets_per_s_per_mbps(packet)
 }
 
-/// The minimum load for [`response`] (ours): 0.05, where b is twelve times its value at 0.8.
+/// The minimum load for [`response`]. Our choice: at 0.05, b is thirteen times its value at 0.8.
 pub const LEAST_LOAD: f64 = 0.05;
 
 /// The headroom at the bottleneck in Mbit/s that follows from a delay variance in s².

@@ -17,10 +17,10 @@
 //! | `σ²` | variance of the one-way delay | s² |
 //! | `b` | coefficient of response | 1/(s·Mbit/s) |
 //!
-//! [`Printed`] is exactly that law. Readings, where the text is silent: the rate is kept for too few samples,
-//! non-finite statistics, or zero variance. No feedback for three intervals halves it.
+//! [`Printed`] is exactly that law. Readings of what the text does not say: the rate is kept if there are too few
+//! samples, if statistics are not finite, or if the variance is zero. Three intervals without feedback halve the rate.
 //!
-//! # The robust form (ours)
+//! # The robust form (our own)
 //! As printed, the law is unstable. The delay is a convex function of the rate, so a step up along its tangent
 //! overshoots. Beyond the capacity the queue only grows, its variance is that of a ramp, and the step down vanishes. A
 //! first interval with few samples, a short interval, or a high target is enough to cause this. [`Ap`] keeps the idea
@@ -30,17 +30,17 @@
 //!    `1 / (2h)`, so the step follows that curve ([`curve_step_mbps`]). It takes at most half of the headroom.
 //! 2. **A filter.** Each report is weighted so that its noise, as measured from the reports, moves the rate by a given
 //!    share of the headroom. A report four standard deviations off is treated as a change and accepted at once.
-//! 3. **The variance of noise alone.** If the mean moved between two reports, a part of the variance is that of a ramp;
-//!    this part is subtracted. The variance estimate rises at once and falls slowly.
+//! 3. **The variance of noise alone.** If the mean moved between two reports, a part of the variance comes from this
+//!    ramp; this part is subtracted. The variance estimate rises at once and falls slowly.
 //! 4. **A standing queue is drained.** A mean above twice the target halves the rate until the queue falls fast enough.
-//!    If an interval has no statistics, a round-trip time well above its minimum does the same. No step more than
-//!    doubles the rate.
+//!    If an interval has no statistics, a round-trip time well above its minimum also halves the rate. No step more
+//!    than doubles the rate.
 //! 5. **A full path is remembered** ([`Ceiling`](crate::control::Ceiling)), because a path without cross traffic
-//!    reveals its capacity in no other way: below capacity the delay is constant and its variance zero. Losses beyond
-//!    chance reduce the rate to below the delivery rate. The rate is not raised again before the effect of the last
-//!    raise can show in feedback.
+//!    reveals its capacity in no other way: below capacity the delay is constant and its variance zero. More losses
+//!    than chance explains reduce the rate to below the delivery rate. The rate is not raised again before the effect
+//!    of the last raise can show in feedback.
 //!
-//! b may be learned ([`Learning`]), by small random pushes of the rate.
+//! b may be learned ([`Learning`]) from small random changes of the rate, which are called pushes.
 
 pub(in crate::control) mod learn;
 pub mod md1;
@@ -54,7 +54,7 @@ pub use robust::{Ap, ApConfig};
 
 use crate::units::Size;
 
-/// The bare law: the step of the sending rate in Mbit/s.
+/// The law without limits: the step of the sending rate in Mbit/s.
 ///
 /// Source: Waki 2013, Eq. 15. Target and mean in s, variance in s², `response` b in 1/(s·Mbit/s). `None` if there is no
 /// finite step: zero variance, zero response, or non-finite input.
@@ -67,8 +67,9 @@ pub fn step_mbps(target_s: f64, mean_s: f64, variance_s2: f64, response: f64) ->
 /// instead.
 ///
 /// Waiting is `1 / (2h)` for a headroom of h packets/s at the bottleneck (Waki 2013, Eq. 7), so an error of E seconds
-/// changes the headroom from h to `h / (1 + 2hE)`. For small errors this is Eq. 15, and no error takes more than the
-/// headroom. `None` without a headroom, and for an error that no headroom explains.
+/// changes the headroom from h to `h / (1 + 2hE)`. For small errors this is Eq. 15, and no step is larger than the
+/// headroom. `None` if the headroom is not finite, or if the mean exceeds the target by more than `1 / (2h)`, the whole
+/// waiting time.
 pub fn curve_step_mbps(target_s: f64, mean_s: f64, headroom_mbps: f64, packet: Size) -> Option<f64> {
     let per_mbps = md1::packets_per_s_per_mbps(packet);
     let left = 1.0 + 2.0 * headroom_mbps * per_mbps * (target_s - mean_s);
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn golden_step_after_the_load_step() {
-        // The thesis prints 0.90 Mbit/s for the interval that ends at 211 s (Waki 2013, Sec. 7.1).
+        // The thesis prints a step of 0.90 Mbit/s for the interval that ends at 211 s (Waki 2013, Sec. 7.1).
         let step = step_mbps(8.2e-3, 9.07e-3, 3.23e-6, 300.0).expect("a variance");
         assert!((step - -0.8978).abs() < 5e-5, "{step}");
     }

@@ -20,12 +20,12 @@ pub struct PrintedConfig {
 pub enum Response {
     /// A constant, in 1/(s·Mbit/s).
     Constant(f64),
-    /// b(ρ) of an M/D/1 queue at the load of the last interval (Waki 2013, Eq. 11), which only a world that sees its
-    /// links can write. Until then the fallback applies, in 1/(s·Mbit/s).
+    /// b(ρ) of an M/D/1 queue at the load of the last interval (Waki 2013, Eq. 11), which only a simulation can write.
+    /// Until it is written, the fallback applies, in 1/(s·Mbit/s).
     OfLoad {
         /// b while the load is not known.
         fallback: f64,
-        /// The cell in which the world writes the load.
+        /// The shared cell in which the simulation writes the load.
         load: PathLoad,
     },
 }

@@ -28,7 +28,7 @@ pub struct ApConfig {
 #[derive(Clone, Debug)]
 pub struct Ap {
     config: ApConfig,
-    /// The law's rate. The allowed rate differs from it by the push from which b is learned.
+    /// The law's rate. The allowed rate is this rate plus the push from which b is learned.
     rate: Rate,
     path: Option<Path>,
     learner: Learner,
@@ -56,8 +56,8 @@ struct Path {
     surprise_s2: f64,
 }
 
-/// A mean delay above this multiple of the target is far above it: a queue must be drained, and the curve does not
-/// apply.
+/// A mean delay above this multiple of the target is far above the target: a queue must be drained, and the curve does
+/// not apply.
 const FAR_ABOVE: f64 = 2.0;
 /// A report this many standard deviations above the expectation is a change, not noise.
 const SURPRISING: f64 = 4.0;
@@ -65,23 +65,24 @@ const SURPRISING: f64 = 4.0;
 const FIRST_SURPRISE: f64 = 0.1;
 /// Weight of a report in the variance of the deviations, which have long tails.
 const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
-/// Minimum weight of a report in a falling variance; while samples are few, all count equally.
+/// Minimum weight of a report in a falling variance; while samples are few, all samples count equally.
 const VARIANCE_WEIGHT: f64 = 1.0 / 4.0;
 /// A step up takes at most this share of the headroom.
 const HEADROOM_SHARE: f64 = 0.5;
 /// The rate after losses, as a share of the delivery rate.
 const BELOW_DELIVERED: f64 = 0.85;
-/// A path that delivers less than this share of the sending rate has a growing queue: it is full.
+/// A path that delivers less than this share of the sending rate has a growing queue: the path is full.
 const GROWING: f64 = 0.95;
-/// A standard deviation of the delay below this is caused by the hosts: timers and clocks of common machines are no
-/// better.
+/// A standard deviation of the delay below this does not show cross traffic: timers and clocks of common hosts alone
+/// cause as much.
 const NOISE_S: f64 = 250e-6;
-/// Without a sign of cross traffic the rate is doubled if reports are at most this far apart, in seconds. It is raised
-/// by less if they are further apart, because it may exceed the capacity until the next report.
+/// Without a sign of cross traffic, a report may double the rate if reports are at most this far apart, in seconds.
+/// With longer intervals the rate rises by less, because it may exceed the capacity until the next report.
 const DOUBLING_S: f64 = 0.5;
-/// A report on no more than this number of packets proves nothing.
+/// A report on at most this number of packets proves nothing.
 const FEW: u64 = 4;
-/// A queue that would be gone within this number of reports like the last is already draining.
+/// A queue is already draining if the delay, at the speed of its last fall, reaches the target within this number of
+/// reports.
 const DRAINED_WITHIN: f64 = 2.0;
 
 impl Ap {
@@ -185,8 +186,8 @@ impl Ap {
         };
         // A ramp from one mean to the next has its own variance, which is not the queue's noise.
         let ramp_s2 = (mean_s - path.last_s) * (mean_s - path.last_s) / 12.0;
-        // The mean may also have jumped between the intervals, so the known part of the variance is not treated as a
-        // ramp.
+        // The mean may also have jumped between the intervals instead, so the result does not fall below the known
+        // variance.
         let variance_s2 = (delay.variance_s2 - ramp_s2).max(delay.variance_s2.min(path.variance_s2));
         let surprise = mean_s - path.mean_s;
         if surprise.abs() > SURPRISING * libm::sqrt(path.surprise_s2) {
@@ -197,8 +198,8 @@ impl Ap {
         let filtered = Path {
             last_s: mean_s,
             mean_s: path.mean_s + weight * surprise,
-            // Too large a variance makes the step small, too small a variance makes it a jump. So the estimate rises at
-            // once and falls slowly.
+            // An estimate that is too high only makes the step small; one that is too low makes the step far too large.
+            // So the estimate rises at once and falls slowly.
             variance_s2: variance_s2.max(path.variance_s2 + falling * (variance_s2 - path.variance_s2)),
             samples: samples / falling,
             bias_s: path.bias_s + SURPRISE_WEIGHT * (surprise - path.bias_s),
@@ -224,7 +225,8 @@ impl Ap {
         let now = self.rate.as_mbps_f64();
         let (least, most) = (now / 2.0, now * 2.0);
         let Some(step) = step else {
-            // Zero variance, or an error larger than all waiting that the variance implies.
+            // The variance is zero, or the delay exceeds the target by more than the waiting time that the variance
+            // implies.
             let reason = if headroom.is_finite() { Reason::StepGuard } else { Reason::NoVariance };
             return (if mean_s < self.target_s() { most } else { least }, reason);
         };
@@ -239,8 +241,8 @@ impl Ap {
         (next.clamp(least, most), reason)
     }
 
-    /// Bounds a step up by what is known of the path, and refuses it until the effect of the last one can show. `blind`
-    /// means that nothing shows cross traffic.
+    /// Limits a step up by what is known of the path, and allows none until feedback can show the effect of the last
+    /// step up. `blind` means that there is no sign of cross traffic.
     fn raised_with_care(
         &mut self,
         now: Instant<SenderClock>,
@@ -267,14 +269,14 @@ impl Ap {
         (next, reason)
     }
 
-    /// Whether a report arriving now cannot show the effect of a change made at `change`, because no round trip has
-    /// passed.
+    /// Whether a report that arrives now cannot show the effect of a change made at `change` yet, because less than a
+    /// round trip has passed.
     fn is_too_soon(&self, now: Instant<SenderClock>, change: Option<Instant<SenderClock>>) -> bool {
         let round_trip = self.signs.round_trip().unwrap_or(Span::ZERO);
         change.is_some_and(|change| now - change < round_trip)
     }
 
-    /// Reacts to a full path: sets `next` Mbit/s, unless the rate was reduced for that within the last round trip.
+    /// Reacts to a full path: sets `next` Mbit/s, unless the rate was already reduced within the last round trip.
     fn on_full(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary, next: f64, reason: Reason) {
         self.learner.rest();
         if self.is_too_soon(now, self.cut) {
@@ -285,7 +287,8 @@ impl Ap {
         self.decide(next, reason, None);
     }
 
-    /// Reacts to more loss than chance explains: sets the rate below the delivery rate, because anything above it is lost.
+    /// Reacts to more loss than chance explains: sets the rate below the delivery rate, because packets above it are
+    /// lost.
     fn on_losses(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         let rate = self.rate.as_mbps_f64();
         let delivered = interval.delivered.map_or(rate / 2.0, Rate::as_mbps_f64);
@@ -312,18 +315,18 @@ impl Ap {
         }
     }
 
-    /// Without statistics, the round-trip time above its minimum shows the queue. If the path's delay has outgrown the
-    /// interval, all packets left before the cut of Waki 2013, Eq. 13, and the law would otherwise never detect the
-    /// queue.
+    /// Without delay statistics, the round-trip time less its minimum shows the queue. If the path's delay exceeds the
+    /// interval, every packet that arrives left before the interval, and the statistics exclude such packets (Waki
+    /// 2013, Eq. 13). The law would otherwise never detect the queue.
     fn on_no_statistics(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
-        // The expectation for another rate and another path no longer applies.
+        // After an interval without statistics, the path model is out of date.
         self.path = None;
         self.learner.rest();
         let rate = self.rate.as_mbps_f64();
         let (Some(round_trip), Some(least)) = (interval.round_trip, self.signs.least_round_trip()) else {
             return self.decide(rate, Reason::NoStatistics, None);
         };
-        // If the target includes the propagation delay, the rest of it is for the queue.
+        // If the target includes the propagation delay, the rest of the target is for the queue.
         let way_s = least.as_secs_f64() / 2.0;
         let target_s = if self.target_s() > way_s { self.target_s() - way_s } else { self.target_s() };
         let queue_s = (round_trip - least).as_secs_f64();
@@ -335,8 +338,8 @@ impl Ap {
         } else if queue_s > target_s || interval.lost() > sent as f64 / 2.0 {
             self.decide(rate, Reason::NoStatistics, None);
         } else {
-            // Few packets do no harm and more are needed. If many packets all arrived on an empty path, the rate may
-            // rise.
+            // There is no queue, so the rate may rise. With few packets it may double in any case: they do no harm, and
+            // statistics need more of them.
             let (next, reason) = self.raised_with_care(now, (2.0 * rate, Reason::NoStatistics), sent > FEW);
             self.decide(next, reason, None);
         }

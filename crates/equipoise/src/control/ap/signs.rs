@@ -16,9 +16,9 @@ pub(super) struct Signs {
     window_began: Option<Instant<SenderClock>>,
 }
 
-/// Half-life of the losses' weight in seconds. Ours: long enough to distinguish a loss rate from a single loss.
+/// Half-life of the losses' weight in seconds. Our choice: long enough to distinguish a loss rate from a single loss.
 const HALF_LIFE_S: f64 = 1.0;
-/// Loss shares from which the path is considered full, with a visible queue and without one. Ours.
+/// Loss ratios from which the path is considered full, with a visible queue and without a visible queue. Our choice.
 const LOSSY: f64 = 0.02;
 const LOSSY_ALONE: f64 = 0.1;
 /// A round-trip time this far above the minimum shows a queue.
@@ -56,7 +56,7 @@ impl Signs {
         (self.sent, self.lost) = (0.0, 0.0);
     }
 
-    /// Time between the last two reports, in seconds; 0 before the second.
+    /// Time between the last two reports, in seconds; 0 before the second report.
     pub(super) const fn elapsed_s(&self) -> f64 {
         self.elapsed_s
     }
@@ -66,7 +66,7 @@ impl Signs {
         self.round_trip
     }
 
-    /// The least recent round-trip time.
+    /// The minimum of the recent round-trip times.
     pub(super) fn least_round_trip(&self) -> Option<Span> {
         self.least.0.into_iter().chain(self.least.1).min()
     }

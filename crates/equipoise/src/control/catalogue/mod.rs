@@ -1,7 +1,7 @@
 //! The catalogue of all controllers: help texts, scenario checks and the book's tables are generated from it.
 //!
-//! Three tables: rate controllers for sessions that report, window laws for transports that acknowledge, schedulers for
-//! sessions with several paths. An [`Entry`] of another crate is checked and built in the same way.
+//! It has three tables: rate controllers for sessions with reports, window laws for transports with acknowledgements,
+//! and schedulers for sessions with several paths. An [`Entry`] of another crate is checked and built in the same way.
 
 mod packets;
 mod parameters;
@@ -24,11 +24,11 @@ use crate::units::Size;
 pub struct Entry<C: 'static = BoxedController, X: 'static = RateContext> {
     /// The name, in lower case.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// What the controller does, in one line.
     pub summary: &'static str,
-    /// Its source.
+    /// The publication or standard that defines the controller.
     pub source: &'static str,
-    /// Its parameters.
+    /// The controller's parameters.
     pub parameters: &'static [Parameter],
     /// Builds the controller from parameter values; fails if they are inconsistent.
     pub make: fn(&Parameters, &X) -> Result<C, ConfigError>,

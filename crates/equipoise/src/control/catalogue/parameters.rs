@@ -23,7 +23,7 @@ pub struct Parameter {
     pub default: Option<&'static str>,
     /// Smallest and largest value as text, both allowed; `None` for a choice.
     pub range: Option<(&'static str, &'static str)>,
-    /// What it means, and the effect of changing it.
+    /// The meaning of the parameter, and the effect of changing it.
     pub meaning: &'static str,
     /// Source of the default.
     pub source: &'static str,
@@ -45,7 +45,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// In one word: `rate`, `time`, `number`, the unit of a number, or the allowed words.
+/// As text: `rate`, `time`, `number`, the unit of a number, or the allowed words.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -77,7 +77,7 @@ pub enum Value {
     Choice(&'static str),
 }
 
-/// A checked value for every parameter of an entry. The default is for an entry without parameters.
+/// A checked value for every parameter of a catalogue entry. The default is for an entry without parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters(pub(super) Vec<(&'static str, Value)>);
 
@@ -85,14 +85,14 @@ pub struct Parameters(pub(super) Vec<(&'static str, Value)>);
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The controller has no such parameter.
+    /// The controller has no parameter of this name.
     #[error("`{name}` is not a parameter of {controller}; it has {known}")]
     UnknownParameter {
         /// The name that was given.
         name: String,
         /// The controller's name.
         controller: String,
-        /// Its parameters.
+        /// The controller's parameters.
         known: String,
     },
     /// A parameter without a default was not given.
@@ -145,18 +145,18 @@ pub enum ConfigError {
         /// The largest value.
         max: &'static str,
     },
-    /// The parameters belong to another entry.
+    /// The parameters belong to another catalogue entry.
     #[error("`{name}` is not among these parameters, which belong to another entry")]
     Foreign {
         /// The parameter that is missing.
         name: &'static str,
     },
-    /// Values that are valid by themselves are inconsistent.
+    /// Each value is valid, but together they are inconsistent.
     #[error("`{name}`: {problem}")]
     Together {
         /// The parameter that should be changed.
         name: &'static str,
-        /// What is inconsistent, and what would be right.
+        /// The inconsistency, and how to correct it.
         problem: String,
     },
     /// The lowest rate is above the highest.

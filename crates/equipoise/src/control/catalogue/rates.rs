@@ -14,7 +14,7 @@ use crate::units::Size;
 pub struct RateContext {
     /// Size of the session's IP packets.
     pub packet: Size,
-    /// The cell in which a world that knows the bottleneck's load writes it; empty between real hosts.
+    /// The cell in which a simulation writes the bottleneck's load; empty between real hosts.
     pub load: PathLoad,
 }
 
@@ -140,7 +140,7 @@ pub(super) const DECREASE: Parameter = Parameter {
     source: "Waki 2013, Sec. 6.1.2",
 };
 
-/// TQ starts at the highest rate.
+/// [`MIN_RATE`] for a controller that does not start at its lowest rate.
 pub(super) const FLOOR: Parameter = Parameter { meaning: "lowest rate", ..MIN_RATE };
 const PEAK: Parameter = Parameter {
     meaning: "highest rate, the peak packet rate, at which the session starts",

@@ -58,7 +58,7 @@ pub(super) static ENTRIES: &[SchedulerEntry] = &[
         summary: "all on one path, whatever it does",
         source: "Asvarujanon 2014, Sec. 4.4",
         parameters: &[PATH],
-        // The range is already checked, and a fraction is not a path number.
+        // The range is already checked, and a fraction is rounded down.
         make: |given, _| Ok(Box::new(Single::new(PathId(given.number(&PATH)? as u16)))),
     },
     Entry {

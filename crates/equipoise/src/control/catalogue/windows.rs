@@ -18,7 +18,7 @@ pub type WindowEntry = Entry<BoxedWindowController, WindowContext>;
 pub struct WindowContext {
     /// Size of an IP packet that carries a whole segment.
     pub packet: Size,
-    /// Seed of its random numbers.
+    /// Seed of the law's random numbers.
     pub seed: u64,
 }
 
@@ -29,7 +29,7 @@ impl Context for WindowContext {
 }
 
 impl Parameters {
-    /// l, or zero if the law ignores noise.
+    /// l, the weight of noise; zero if the law ignores noise.
     fn noise_weight(&self, aware: &Parameter) -> Result<f64, ConfigError> {
         let weight = self.number(&NOISE_WEIGHT)?;
         Ok(if self.choice(aware)? == "on" { weight } else { 0.0 })

@@ -2,9 +2,9 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// The rate that an application can use, estimated from what it sends while it is app-limited.
 ///
-/// Ours: RFC 8699, Sec. 5.3 needs a desired rate, but feedback only says whether the application left a part of the
-/// rate unused. If it did so for most of the last half second, the desired rate is a quarter more than it sent. An
-/// application that needs more therefore gets more within the next second.
+/// Our own method: RFC 8699, Sec. 5.3 needs a desired rate, but feedback only says whether the application left a part
+/// of the rate unused. If it did so for most of the last half second, the desired rate is a quarter more than it sent.
+/// An application that needs more therefore gets more within the next second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
     /// Data sent in the current second and in the previous one.
@@ -38,7 +38,7 @@ impl Demand {
         self.now = self.now + size;
     }
 
-    /// Records feedback, and whether it is app-limited.
+    /// Records feedback, and whether the flow was app-limited.
     pub(super) fn on_feedback(&mut self, now: Instant<SenderClock>, is_limited: bool) {
         let elapsed_s = self.told.replace(now).map_or(0.0, |before| (now - before).as_secs_f64().max(0.0));
         let kept = libm::exp(-elapsed_s / SMOOTHED_S);

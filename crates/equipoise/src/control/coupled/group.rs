@@ -8,8 +8,8 @@ pub enum Coupling {
     /// Steps of the flows' rates add up (RFC 8699, Sec. 5.3.1).
     #[default]
     Active,
-    /// Like `Active`, but a flow that lowers its rate lowers the group's rate by the same share, and rates are ignored
-    /// for two of its round trips after that (RFC 8699, Sec. 5.3.2).
+    /// Like `Active`, but a flow that lowers its rate lowers the group's rate by the same share. For two of its round
+    /// trips after that, new rates are ignored (RFC 8699, Sec. 5.3.2).
     Conservative,
 }
 
@@ -45,9 +45,9 @@ pub enum GroupError {
 /// A new rate of one flow, as passed to its group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Update {
-    /// The rate of the flow's congestion control before: `FSE_R(f)`, unless its own limits prevented that.
+    /// The flow's rate before this update: `FSE_R(f)`, unless the flow's own limits prevented it.
     pub before: Rate,
-    /// The rate that it calculated: `CC_R(f)`.
+    /// The rate that the flow's congestion control calculated: `CC_R(f)`.
     pub calculated: Rate,
     /// The rate that the application can use: `DR(f)`; `None` without a limit.
     pub desired: Option<Rate>,
@@ -78,8 +78,8 @@ pub struct Update {
 /// - `DR(f)` of a flow whose application can use any rate is infinite. The text sets it to `CC_R(f)`. Then a flow could
 ///   never get more than it calculated itself, and a joining flow would not get its share.
 /// - The loop of step (c) ends when no flow is newly limited, not when two sums of rounded numbers are equal.
-/// - A flow that leaves or pauses is removed from the list, and `S_CR` stays. The others get its share at once, because
-///   the path carried it.
+/// - A flow that leaves or pauses is removed from the list, and `S_CR` stays. The other flows get its share at once,
+///   because the path carried it.
 /// - If all flows are limited, a part of `S_CR` is not assigned. Then a rising rate does not raise the sum further, and
 ///   a falling rate is applied to the assigned part. Otherwise the sum would grow without bound, and a reaction to
 ///   congestion would only reduce the unassigned part.
@@ -87,7 +87,7 @@ pub struct Update {
 ///   next packet, at the rate of its first join.
 /// - The timer of the conservative form assumes 100 ms for an unknown round-trip time.
 ///
-/// Total: no order of calls and no rate causes a panic or a share that is negative or not finite.
+/// No order of calls and no rate causes a panic, or a share that is negative or not finite.
 #[derive(Clone, Debug, Default)]
 pub struct FlowGroup {
     coupling: Coupling,
@@ -95,7 +95,7 @@ pub struct FlowGroup {
     next: u64,
     /// `S_CR` in bit/s.
     sum_bps: f64,
-    /// Until when rates are ignored (Sec. 5.3.2).
+    /// Time until which calculated rates are ignored (Sec. 5.3.2).
     held_until: Option<Instant<SenderClock>>,
 }
 
@@ -122,8 +122,8 @@ impl FlowGroup {
     /// The lowest and highest priority. RFC 8699, Sec. 5.2 requires a number above zero, and maps WebRTC's four levels
     /// to 1, 2, 4 and 8.
     pub const PRIORITIES: (f64, f64) = (0.01, 100.0);
-    /// A flow that sends nothing for this time is paused. Ours: longer than the pauses between frames and of a full
-    /// window.
+    /// A flow that sends nothing for this time is paused. Our choice: longer than the gaps between frames, and than the
+    /// wait for acknowledgements when a window is full.
     pub const IDLE: Span = Span::from_secs(1);
 
     /// An empty group.
@@ -131,7 +131,8 @@ impl FlowGroup {
         Self { coupling, flows: Vec::new(), next: 0, sum_bps: 0.0, held_until: None }
     }
 
-    /// Adds a flow, which uses its own `initial` rate until it gets a share. It counts from its first packet on.
+    /// Adds a flow, which uses its own `initial` rate until it gets a share. The flow is active from its first packet
+    /// on.
     ///
     /// # Errors
     /// [`GroupError::Priority`] and [`GroupError::Full`].
@@ -211,7 +212,7 @@ impl FlowGroup {
         any
     }
 
-    /// Step (a).
+    /// Step (a): updates the sum of the rates.
     fn add(&mut self, now: Instant<SenderClock>, update: &Update) {
         if self.coupling == Coupling::Conservative && self.held_until.is_some_and(|until| now < until) {
             return;
@@ -244,7 +245,7 @@ impl FlowGroup {
             return;
         }
         self.flows.iter_mut().for_each(|member| member.rate_bps = f64::NAN);
-        // Each pass but the last limits at least one flow.
+        // Each pass, except the last, limits at least one flow.
         for _ in 0..=self.flows.len() {
             let level = if priorities > 0.0 { left_bps / priorities } else { 0.0 };
             let mut is_done = true;

@@ -1,9 +1,9 @@
 //! Coupled congestion control: flows of one sender through one bottleneck share one rate, by priority.
 //!
 //! Each flow keeps its own congestion controller. A [`FlowGroup`], the flow state exchange of RFC 8699, sums the rates
-//! that they calculate and assigns each flow its share of the sum. [`Coupled`] adds a controller to a group. A group is
-//! a plain state machine without a lock; if several controllers share one, the caller provides the lock:
-//! [`SharedGroup`].
+//! that the controllers calculate, and assigns each flow its share of the sum. [`Coupled`] adds a controller to a
+//! group. A group is a plain state machine without a lock; if several controllers share a group, the caller provides
+//! the lock: [`SharedGroup`].
 //!
 //! ```text
 //!   controller 1 ── CC_R(1) ─▶            ┌─ FSE_R(1) ─▶ controller 1

@@ -39,7 +39,7 @@ fn step(before: u64, calculated: u64) -> Update {
     Update { before, calculated, desired: None, round_trip: Some(Span::from_millis(50)) }
 }
 
-/// `S_CR` = 400 + 400 + 400 (step 1), + 500 - 300 = 1400 (step a), + 500 - 700 = 1200.
+/// In kbit/s: `S_CR` = 400 + 400 + 400 (step 1), + 500 - 300 = 1400 (step a), + 500 - 700 = 1200.
 #[test]
 fn golden_values_of_the_active_exchange() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0, 2.0]);
@@ -50,7 +50,7 @@ fn golden_values_of_the_active_exchange() {
     assert_eq!(shares(&group, &flows), [300_000, 300_000, 600_000].map(Some));
 }
 
-/// `S_CR` = 1200 · 300 / 600 = 600; rates are ignored for two round trips of 50 ms; then + 250 - 150 = 700.
+/// In kbit/s: `S_CR` = 1200 · 300 / 600 = 600; rates are ignored for two round trips of 50 ms; then + 250 - 150 = 700.
 #[test]
 fn golden_values_of_the_conservative_exchange() {
     let (mut group, flows) = group(Coupling::Conservative, &[1.0, 1.0, 2.0]);
@@ -63,8 +63,8 @@ fn golden_values_of_the_conservative_exchange() {
     assert_eq!(shares(&group, &flows), [175_000, 175_000, 350_000].map(Some));
 }
 
-/// 1200 with a desired rate of 100: `TLO` = 1100 for priorities of 3. With another desired rate of 500, which is less
-/// than 733: 600 for the first.
+/// In kbit/s: the sum is 1200. If the second flow desires 100, the others share `TLO` = 1100 by priorities of 1 and 2.
+/// If the third flow desires 500, less than its 733, the first flow gets the other 600.
 #[test]
 fn what_a_flow_does_not_desire_is_the_others() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0, 2.0]);
@@ -76,7 +76,7 @@ fn what_a_flow_does_not_desire_is_the_others() {
 }
 
 /// If it fails, flows that leave most of their rate unused accumulate an untested rate, and react to congestion by
-/// reducing only that.
+/// reducing only this untested rate.
 #[test]
 fn what_is_left_over_does_not_grow_and_congestion_counts_from_what_was_given() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0]);

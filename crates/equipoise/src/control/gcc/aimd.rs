@@ -4,8 +4,8 @@ use super::detector::Usage;
 use crate::control::RateLimits;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The rate that the delay allows: it rises while the path is not overused, and falls below the delivery rate when it
-/// is.
+/// The rate that the delay allows: it rises while the path is not overused, and falls below the delivery rate at
+/// overuse.
 ///
 /// ```text
 ///              Over            Normal            Under
@@ -52,14 +52,15 @@ const LEAST_STEP: f64 = 1000.0;
 const LEAST_SLOPE: f64 = 4000.0;
 /// Upper limit of an increase, as a multiple of the delivery rate (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const HEADROOM: f64 = 1.5;
-/// Added to that limit, in bit/s, so that uneven encoders do not hold the rate down (libwebrtc, `aimd_rate_control`).
+/// Added to this upper limit, in bit/s, so that an encoder with an uneven rate does not hold the estimate down
+/// (libwebrtc, `aimd_rate_control`).
 const HEADROOM_OFFSET: f64 = 10_000.0;
-/// Subtracted at a decrease in addition to β, in bit/s, so that low rates drain their queue, too (libwebrtc,
+/// Subtracted at a decrease, after the factor β, in bit/s, so that the queue also drains at low rates (libwebrtc,
 /// `aimd_rate_control`).
 const DECREASE_OFFSET: f64 = 5000.0;
 /// Assumed round-trip time before the first measurement (libwebrtc, `aimd_rate_control`).
 const FIRST_ROUND_TRIP: Span = Span::from_millis(200);
-/// Delay of the detector (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Assumed delay of the overuse detector (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const DETECTION: Span = Span::from_millis(100);
 /// Assumed frame rate for the estimate of the packet size, in frames/s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const FRAMES: f64 = 30.0;
@@ -99,7 +100,7 @@ impl Aimd {
         }
     }
 
-    /// Sets a rate that was proved otherwise, such as by a probe.
+    /// Sets a rate that was proved by other means, for example by a probe.
     pub(super) fn set(&mut self, now: Instant<SenderClock>, bps: f64) {
         self.bps = self.clamped(bps);
         self.changed = Some(now);
@@ -216,7 +217,7 @@ mod tests {
         Aimd::new(form, limits.starting_at(Rate::from_bps(1000 * start_kbps)), 0.85)
     }
 
-    /// A state that has just found a capacity equal to its sending rate.
+    /// A controller that has just estimated a capacity equal to its own rate.
     fn near_capacity(form: GccForm, kbps: u64, round_trip_ms: i64) -> Aimd {
         let mut aimd = aimd(form, kbps);
         aimd.capacity.push(aimd.bps);
@@ -225,7 +226,8 @@ mod tests {
         aimd
     }
 
-    /// Golden values, by the equation: 1 Mbit/s in frames of a thirtieth are 4 packets of 8333 bits; 300 kbit/s is one of 10 000.
+    /// Golden values, by the equation. At 30 frames/s, a frame has 4 packets of 8333 bits at 1 Mbit/s, and one packet
+    /// of 10 000 bits at 300 kbit/s.
     #[test]
     fn near_the_capacity_the_rate_rises_as_computed() {
         for (kbps, expected) in [(1000, [27.8, 20.8, 13.9]), (300, [16.7, 12.5, 8.3])] {
@@ -254,12 +256,13 @@ mod tests {
     fn without_a_capacity_the_rate_grows_by_8_percent_a_second() {
         for (from, to, seconds) in [(500, 1000.0, 9.0), (150, 1000.0, 24.7), (300, 1000.0, 15.6)] {
             let found = seconds_to(&mut aimd(GccForm::Libwebrtc, from), to, |bps| bps);
-            // In steps of 200 ms, the first of which only leaves the hold state.
+            // A step takes 200 ms, and the first step only leaves the hold state.
             assert!((found - seconds).abs() < 0.5, "{from} to {to}: {found} for {seconds} s");
         }
     }
 
-    /// 150 kbit/s at 20.8 kbit/s per second: slower at first, because packets are smaller then.
+    /// At 20.8 kbit/s per second, 150 kbit/s take 7.2 s. Below 1 Mbit/s most packets are smaller, so the growth is
+    /// slower.
     #[test]
     fn what_a_decrease_took_is_back_after_seven_seconds() {
         let mut aimd = near_capacity(GccForm::Libwebrtc, 1000, 100);
@@ -279,7 +282,8 @@ mod tests {
         aimd.update(at(200), Usage::Normal, Some(500e3));
         aimd.update(at(300), Usage::Normal, Some(500e3));
         assert!(aimd.bps > 505e3);
-        // More arrives than is sent, as from a queue: the capacity decides, 0.95 · 600 + 0.05 · 900 or less.
+        // The delivery rate is above the sending rate, as while a queue drains. Then the capacity decides, here 600
+        // kbit/s.
         aimd.update(at(400), Usage::Over, Some(900e3));
         assert!(aimd.bps <= 507e3, "never up: {}", aimd.bps);
     }

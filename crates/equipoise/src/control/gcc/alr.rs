@@ -3,8 +3,8 @@ use crate::units::{Instant, SenderClock, Size};
 /// Detects that the application sends much less than allowed, so that the delivery rate says nothing about the path's
 /// capacity.
 ///
-/// A budget of 0.5 s grows at 65 % of the estimate and shrinks by the data sent. Above 80 % of the budget the flow is
-/// app-limited ("application-limited region"); below 50 % it no longer is.
+/// A budget of at most 0.5 s grows at 65 % of the estimated rate and shrinks by the data sent. If more than 80 % of the
+/// budget is left, the flow becomes app-limited ("application-limited region"); below 50 % this ends.
 ///
 /// Source: libwebrtc, `alr_detector` and `interval_budget`.
 #[derive(Clone, Copy, Debug)]
@@ -15,9 +15,9 @@ pub(super) struct AppLimit {
     since: Option<Instant<SenderClock>>,
 }
 
-/// Share of the estimate that an application uses at least if the flow is not app-limited (libwebrtc, `alr_detector`).
+/// Minimum share of the estimate that an application uses if the flow is not app-limited (libwebrtc, `alr_detector`).
 const USED: f64 = 0.65;
-/// Size of the budget in s, in both directions (libwebrtc, `interval_budget`).
+/// Maximum of the budget in s, both positive and negative (libwebrtc, `interval_budget`).
 const WINDOW_S: f64 = 0.5;
 /// Share of the budget above which the region begins (libwebrtc, `alr_detector`).
 const BEGINS: f64 = 0.8;
@@ -29,7 +29,7 @@ impl AppLimit {
         Self { budget_bps: USED * bps, left_bits: 0.0, last: None, since: None }
     }
 
-    /// Since when the flow is app-limited; `None` if it is not.
+    /// The time since which the flow is app-limited; `None` if it is not.
     pub(super) const fn since(&self) -> Option<Instant<SenderClock>> {
         self.since
     }
@@ -63,7 +63,7 @@ impl AppLimit {
 mod tests {
     use super::*;
 
-    /// Packets of 1000 bytes every 10 ms, between two times in ms, at a share of an estimate of 1 Mbit/s.
+    /// Sends a packet every 10 ms, between two times in ms, at a rate of `share` times 1 Mbit/s.
     fn send(limit: &mut AppLimit, from: u64, until: u64, share: f64) {
         let bits = share * 1e6 * 0.01;
         (from..until).step_by(10).for_each(|millis| {
@@ -71,8 +71,8 @@ mod tests {
         });
     }
 
-    /// At 20 % of the estimate, 45 % are saved. So 80 % of the budget, half a second at 65 %, are saved after 0.4 ·
-    /// 65/45 = 0.58 s.
+    /// At 20 % of the estimate, the budget grows by 45 % of it. So the budget reaches 80 % of its maximum, half a
+    /// second at 65 %, after 0.4 · 65/45 = 0.58 s.
     #[test]
     fn an_application_that_sends_little_is_found_when_the_budget_says() {
         let mut limit = AppLimit::new(1e6);
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(limit.since(), None);
         send(&mut limit, 570, 600, 0.2);
         assert!(limit.since().is_some());
-        // At the full estimate, 35 % are taken, so 30 % of the budget last 0.15 · 65/35 = 0.28 s.
+        // At the full estimate, the budget shrinks by 35 % of it, so 30 % of the maximum last 0.15 · 65/35 = 0.28 s.
         send(&mut limit, 600, 700, 1.0);
         assert!(limit.since().is_some());
         send(&mut limit, 700, 1200, 1.0);

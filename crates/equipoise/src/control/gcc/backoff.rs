@@ -1,13 +1,15 @@
 use super::throughput::Arrival;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The last resort: a round-trip time above 3 s, or no feedback for that time while packets leave.
+/// The last resort: the rate falls if the round-trip time is above 3 s, or if no feedback arrives for 3 s while packets
+/// leave.
 ///
 /// The round-trip time is that of the packet whose feedback was sent soonest after its arrival. After the last feedback
-/// it grows with each packet sent, so an idle sender does not back off.
+/// this time grows with each packet sent, so an idle sender does not back off.
 ///
 /// Source: libwebrtc, `send_side_bandwidth_estimation` (RTT-based back-off). Reading: libwebrtc also lowers the rate at
-/// its process interval, once per second; here only packets and feedback do. Without either, the rate has no effect.
+/// its process interval, once per second; here only packets and feedback do. While there are neither packets nor
+/// feedback, the rate has no effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTripBackoff {
     round_trip: Span,
@@ -18,9 +20,9 @@ pub(super) struct RoundTripBackoff {
 
 /// The round-trip time above which the rate falls (libwebrtc, `send_side_bandwidth_estimation`).
 const LIMIT: Span = Span::from_secs(3);
-/// Factor by which it falls (libwebrtc, `send_side_bandwidth_estimation`).
+/// Factor by which the rate falls (libwebrtc, `send_side_bandwidth_estimation`).
 pub(super) const FACTOR: f64 = 0.8;
-/// Minimum time between two falls (libwebrtc, `send_side_bandwidth_estimation`).
+/// Minimum time between two reductions (libwebrtc, `send_side_bandwidth_estimation`).
 const INTERVAL: Span = Span::from_secs(1);
 
 impl RoundTripBackoff {
@@ -79,7 +81,7 @@ mod tests {
         assert!(!backoff.is_too_long());
     }
 
-    /// For a packet that arrived 200 ms before the report, this waiting time is not counted.
+    /// If a packet arrived 200 ms before the report, these 200 ms are not a part of its round-trip time.
     #[test]
     fn the_time_that_a_packet_waited_for_its_report_does_not_count() {
         let mut backoff = RoundTripBackoff::default();

@@ -8,7 +8,8 @@
 /// Within `C ± 3 sqrt(v C)` the rate is near the capacity and is raised slowly. Outside this band, the path has
 /// changed.
 ///
-/// Source: libwebrtc, `link_capacity_estimator`; draft-ietf-rmcat-gcc-02, Sec. 5.5 for mean and deviation with a factor of 0.95.
+/// Source: libwebrtc, `link_capacity_estimator`; draft-ietf-rmcat-gcc-02, Sec. 5.5 for mean and deviation with a factor
+/// of 0.95.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkCapacity {
     kbps: Option<f64>,
@@ -35,7 +36,7 @@ impl LinkCapacity {
         self.kbps.map(|kbps| kbps * 1e3)
     }
 
-    /// Forgets the mean, but keeps its variance.
+    /// Forgets the mean, but keeps the variance.
     pub(super) const fn forget(&mut self) {
         self.kbps = None;
     }

@@ -10,8 +10,9 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 /// result   = min(sent, received), or 0.95 received if that is below 0.9 sent: the path is full
 /// ```
 ///
-/// A result needs 80 % of the requested packets and bytes to arrive. If they arrive more than twice as fast as they
-/// left, something delayed them and the result is invalid. It is also invalid if either time is zero or above a second.
+/// A result needs 80 % of the requested packets and bytes to arrive. If the packets arrive more than twice as fast as
+/// they left, something delayed them, and the result is invalid. It is also invalid if the sending or the receiving
+/// time is zero or above a second.
 ///
 /// Source: libwebrtc, `probe_bitrate_estimator`.
 #[derive(Clone, Debug, Default)]
@@ -20,13 +21,14 @@ pub(super) struct Clusters {
     clusters: [Option<Cluster>; KEPT],
 }
 
-/// Probes that are remembered. Ours: more than are ever in flight at once.
+/// Number of probes that are remembered. Our choice: more than are in flight at once.
 const KEPT: usize = 4;
 /// Share of packets and bytes that must arrive (libwebrtc, `probe_bitrate_estimator`).
 const ENOUGH: f64 = 0.8;
 /// Maximum receiving rate relative to the sending rate (libwebrtc, `probe_bitrate_estimator`).
 const MOST_SQUEEZED: f64 = 2.0;
-/// The path is full below this share of the sending rate (libwebrtc, `probe_bitrate_estimator`).
+/// The path is full if the receiving rate is below this share of the sending rate (libwebrtc,
+/// `probe_bitrate_estimator`).
 const FULL: f64 = 0.9;
 /// Share of a full path's rate that is used (libwebrtc, `probe_bitrate_estimator`).
 const USED: f64 = 0.95;
@@ -74,7 +76,7 @@ impl Clusters {
     }
 
     /// Records a packet that arrived. Returns the rate in bit/s that its probe has proved so far, if any. Packets sent
-    /// between those of a probe count as part of it.
+    /// between the packets of a probe count as a part of the probe.
     pub(super) fn on_arrival(&mut self, packet: &Arrival) -> Option<f64> {
         let cluster = self
             .clusters
@@ -141,8 +143,8 @@ mod tests {
     use super::*;
     use crate::units::Rate;
 
-    /// The result in kbit/s for packets of 1000 bytes, with the given sending and receiving intervals in ms, without
-    /// those after `lost`.
+    /// The result in kbit/s for five packets of 1000 bytes, with the given sending and receiving intervals in ms. The
+    /// last `lost` packets do not arrive.
     fn result(sent_ms: u64, received_ms: u64, lost: u64) -> Option<f64> {
         let mut clusters = Clusters::default();
         let probe = Probe::new(1, Rate::from_bps(1), 5, Size::from_bytes(5000));

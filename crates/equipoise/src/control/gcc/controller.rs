@@ -28,7 +28,7 @@ pub enum GccForm {
 /// Which probes the law requests, in libwebrtc's form; the draft's form has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum GccProbing {
-    /// None.
+    /// No probes.
     Off,
     /// At the start, and after a large drop of an app-limited rate.
     #[default]
@@ -229,7 +229,7 @@ impl Gcc {
     fn set(&mut self, bps: f64, reason: Reason) {
         let before = self.bps;
         let (rate, is_cut) = self.limits.clamp(bps);
-        // Rounded to whole bits per second, the rate would never grow.
+        // The rate is not rounded to whole bit/s, because small steps would be lost.
         self.bps = if is_cut { rate.as_bps_f64() } else { bps };
         let reason = Some(RateLimits::reason(reason, is_cut));
         self.snapshot = Snapshot { reason, law_step_bps: Some(bps - before), response: None };
@@ -245,7 +245,7 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// R after this feedback.
+    /// R, the delivery rate, after this feedback.
     fn arrived_at(&self, throughput: &mut Throughput) -> Option<f64> {
         self.arrivals.iter().for_each(|packet| throughput.push(*packet));
         throughput.bps()
@@ -258,7 +258,7 @@ impl Told<'_> {
         Some(acked.map_or(proved, |acked| proved.max(bps.min(PROBE_DROP * acked))))
     }
 
-    /// One step of the rate that the delay allows, and the reason. Feedback with losses only makes no step.
+    /// One step of the rate that the delay allows, and the reason. Feedback without arrivals makes no step.
     fn step(&self, aimd: &mut Aimd, acked: Option<f64>, proved: Option<f64>) -> Reason {
         if self.arrivals.is_empty() {
             return Reason::NoStatistics;
@@ -287,7 +287,7 @@ impl Told<'_> {
     }
 }
 
-/// The arrival of a packet whose arrival time is known.
+/// The arrival of a packet; `None` if its arrival time is not known.
 fn arrival(packet: &PacketReport) -> Option<Arrival> {
     let Fate::Arrived { at: Some(arrived), .. } = packet.fate else { return None };
     Some(Arrival { number: packet.number, size: packet.size, departed: packet.departed, arrived })

@@ -6,7 +6,7 @@ use super::throughput::Arrival;
 use super::trendline::Trendline;
 use crate::units::{Instant, SenderClock, Span};
 
-/// Processes arrivals into a state of the path: groups, a filter, a detector.
+/// Derives the state of the path from arrivals: by groups, a filter and a detector.
 ///
 /// After 2 s without feedback, the state is discarded (libwebrtc, `delay_based_bwe`).
 #[derive(Clone, Debug)]
@@ -40,8 +40,8 @@ impl DelayPart {
         self.detector.usage()
     }
 
-    /// Processes packets in arrival order, from feedback at `now`. Returns whether the queue stopped shrinking among
-    /// them.
+    /// Processes packets in arrival order, from feedback at `now`. Returns whether the queue stopped shrinking at one
+    /// of these packets.
     pub(super) fn push(&mut self, now: Instant<SenderClock>, packets: &[Arrival]) -> bool {
         if self.told.is_some_and(|told| now - told > FORGET) {
             *self = Self::new(self.form);

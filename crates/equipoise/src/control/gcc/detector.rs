@@ -7,8 +7,8 @@ use crate::units::{Instant, ReceiverClock, Span};
 /// γ_i = γ_{i-1} + k Δt (|m| - γ_{i-1})        k = k_u if |m| > γ, else k_d;  6 ms ≤ γ ≤ 600 ms
 /// ```
 ///
-/// With a small fixed threshold, the flow is starved by flows that fill the queue; a large one detects late. So the
-/// threshold follows the estimate. An estimate far above it is a spike and is ignored.
+/// With a small fixed threshold, flows that fill the queue starve this flow; a large threshold detects overuse late. So
+/// the threshold follows the estimate. An estimate far above the threshold is a spike and is ignored.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.4; Carlucci 2016; libwebrtc, `trendline_estimator`.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Detector {
 pub(super) struct Gains {
     /// `k_u`, for an estimate above the threshold.
     pub up: f64,
-    /// `k_d`, for an estimate below it.
+    /// `k_d`, for an estimate below the threshold.
     pub down: f64,
 }
 
@@ -61,7 +61,7 @@ const FIRST_THRESHOLD: f64 = 12.5;
 const LEAST_THRESHOLD: f64 = 6.0;
 /// The maximum γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const HIGHEST_THRESHOLD: f64 = 600.0;
-/// An estimate further above γ than this, in ms, does not move it (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// An estimate further above γ than this, in ms, does not change γ (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const SPIKE: f64 = 15.0;
 /// The maximum Δt that counts (libwebrtc, `trendline_estimator`).
 const LONGEST_STEP: Span = Span::from_millis(100);
@@ -86,11 +86,12 @@ impl Detector {
         self.usage
     }
 
-    /// Processes the estimate after a group that left `departed` after the previous one; the next group began to arrive
-    /// at `arrived`.
+    /// Processes the estimate after a group that left `departed` later than the previous group; the next group began to
+    /// arrive at `arrived`.
     ///
-    /// Overuse is reported only if the estimate has been above the threshold for 10 ms of departure times, at least
-    /// twice, and does not fall. The first time counts half. Until then the last state is kept.
+    /// Overuse is reported only if the estimate has been above the threshold for 10 ms of departure times and at least
+    /// twice in a row, and does not fall. The time of the first such estimate counts half. Until then the last state is
+    /// kept.
     pub(super) fn push(&mut self, estimate: Estimate, departed: Span, arrived: Instant<ReceiverClock>) -> Usage {
         self.samples = self.samples.saturating_add(1);
         if self.samples < 2 {
@@ -135,8 +136,8 @@ mod tests {
     use super::super::trendline::Trendline;
     use super::*;
 
-    /// Groups sent every 20 ms that arrive every `spacing_us`: number and time in ms of the first difference that is
-    /// overuse, and the threshold before it.
+    /// Groups are sent every 20 ms and arrive every `spacing_us`. Returns the number and the time in ms of the first
+    /// delay difference that is overuse, and the threshold in ms after it.
     fn first_overuse(spacing_us: u64) -> Option<(u64, f64, f64)> {
         let (mut line, mut detector) = (Trendline::default(), Detector::new(Gains::LIBWEBRTC));
         (1..=3000).find_map(|number| {
@@ -190,7 +191,7 @@ mod tests {
         for millis in [0u64, 20, 22, 24] {
             detector.push(quiet, Span::from_millis(20), Instant::from_nanos((100 + millis) * 1_000_000));
         }
-        // The first call is the first sample, which is ignored, and the second is the first adaptation, without Δt.
+        // The first sample is ignored, and the second is the first adaptation, with a Δt of zero.
         let expected = FIRST_THRESHOLD * (1.0 - 0.039f64 * 2.0).powi(2);
         assert!((detector.threshold_ms - expected).abs() < 1e-9, "{} for {expected}", detector.threshold_ms);
         let spike = Estimate { compared_ms: 1000.0, trend: 1.0 };

@@ -2,8 +2,8 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 
 /// Groups packets that left together, and computes the differences between successive groups.
 ///
-/// A sender releases a frame, or packets of one pacer interval, in bursts, and links that aggregate deliver bursts.
-/// Gaps within a burst say nothing about the queue, so only the last packets of groups are compared:
+/// A sender releases a frame, or the packets of one pacer interval, as a burst, and links that aggregate packets
+/// deliver bursts. Gaps within a burst say nothing about the queue, so only the last packets of groups are compared:
 /// `d = (t_i - t_{i-1}) - (T_i - T_{i-1})`.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.2 for pre-filtering; libwebrtc, `inter_arrival_delta` for the resets.
@@ -16,17 +16,17 @@ pub(super) struct Grouping {
 }
 
 /// Departures within this time are one group (draft-ietf-rmcat-gcc-02, Sec. 5.2: `burst_time`). A larger value hides
-/// more of the gaps that the path causes; a smaller one mistakes bursts for queues.
+/// more of the gaps that the path causes; a smaller value mistakes bursts for queues.
 const GROUP: Span = Span::from_millis(5);
 /// A packet that arrives within this time after the last one, and with a smaller gap than at departure, was queued
-/// together with it (draft-ietf-rmcat-gcc-02, Sec. 5.2).
+/// together with the last one (draft-ietf-rmcat-gcc-02, Sec. 5.2).
 const BURST: Span = Span::from_millis(5);
 /// The maximum length of a burst of arrivals (libwebrtc, `inter_arrival_delta`).
 const LONGEST_BURST: Span = Span::from_millis(100);
-/// Consecutive overtaken groups after which the state is discarded (libwebrtc, `inter_arrival_delta`).
+/// Number of consecutive reordered groups after which the state is discarded (libwebrtc, `inter_arrival_delta`).
 const MOST_OVERTAKEN: u32 = 3;
-/// If the receiver's clock gains this much on the sender's between two groups, it was set (libwebrtc,
-/// `inter_arrival_delta`).
+/// If the receiver's clock gains this much on the sender's clock between two groups, the receiver's clock was set
+/// (libwebrtc, `inter_arrival_delta`).
 const CLOCK_SET: Span = Span::from_secs(3);
 
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ struct Group {
     last_departed: Instant<SenderClock>,
     first_arrived: Instant<ReceiverClock>,
     last_arrived: Instant<ReceiverClock>,
-    /// When the feedback on its last packet arrived.
+    /// When the feedback on the group's last packet arrived.
     told: Instant<SenderClock>,
 }
 
@@ -60,7 +60,7 @@ impl Group {
         Self { first_departed: departed, last_departed: departed, first_arrived: arrived, last_arrived: arrived, told }
     }
 
-    /// Whether a packet that left no earlier than the group's first belongs to it.
+    /// Whether a packet belongs to the group, if it left no earlier than the group's first packet.
     fn takes(&self, departed: Instant<SenderClock>, arrived: Instant<ReceiverClock>) -> bool {
         departed - self.first_departed <= GROUP || self.is_burst(departed, arrived)
     }
@@ -73,10 +73,10 @@ impl Group {
 
 impl Grouping {
     /// Processes a packet that arrived, from feedback at `now`. If it starts a group and two groups are complete,
-    /// returns the difference between those two.
+    /// returns the difference between the two complete groups.
     ///
-    /// A packet that left before the first of its group is ignored. If three consecutive groups are overtaken, or the
-    /// receiver's clock was set, the state is discarded.
+    /// A packet that left before the first packet of its group is ignored. If three consecutive groups arrived before
+    /// their predecessors, or the receiver's clock was set, the state is discarded.
     pub(super) fn push(
         &mut self,
         departed: Instant<SenderClock>,
@@ -147,7 +147,8 @@ mod tests {
         assert_eq!(deltas(&packets), [(21_000, 21_000), (15_000, 14_000)]);
     }
 
-    /// 5 ms after the first packet is still the same group, a microsecond later is not.
+    /// A packet that leaves 5 ms after the first one is in the same group; a packet that leaves a microsecond later is
+    /// not.
     #[test]
     fn a_group_is_as_long_as_the_draft_says() {
         let ends = |end| deltas(&[(0, 10_000), (end, 20_000), (30_000, 40_000), (60_000, 70_000)]);
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(ends(5001), [(5001, 10_000), (24_999, 20_000)]);
     }
 
-    /// Packets that a Wi-Fi link delivers at once were held back: sent 20 ms apart, they arrive 1 ms apart.
+    /// A Wi-Fi link holds packets back and delivers them in one burst: they leave 20 ms apart and arrive 1 ms apart.
     #[test]
     fn what_is_delivered_in_one_burst_is_one_group() {
         let burst = [(0, 100_000), (20_000, 101_000), (40_000, 102_000), (60_000, 120_000), (80_000, 140_000)];

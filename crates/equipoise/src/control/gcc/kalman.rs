@@ -14,10 +14,10 @@ use crate::units::Span;
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.3.
 ///
-/// Readings: K, the number of groups in the maximum f, is 60 (ours: the limit of the group count below). χ is the
+/// Readings: K, the number of groups in the maximum f, is 60 (our choice: the limit of the group count below). χ is the
 /// smaller end of the draft's range, as in pion. As in libwebrtc of that time and in pion, the threshold is compared
-/// with `m` times the number of groups, at most 60; without that, overloads of a few percent are never detected. Groups
-/// that arrived at the same time have no frequency and do not affect f.
+/// with `m` times the number of groups, at most 60; without this factor, overloads of a few percent are never detected.
+/// Groups that arrived at the same time have no frequency and do not affect f.
 #[derive(Clone, Debug)]
 pub(super) struct Kalman {
     trend_ms: f64,
@@ -36,7 +36,7 @@ const FIRST_ERROR: f64 = 0.1;
 const LEAST_NOISE: f64 = 1.0;
 /// χ, from 0.001 to 0.1: with a larger value the variance follows sooner (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const CHI: f64 = 0.001;
-/// Standard deviations at which an innovation is clamped (draft-ietf-rmcat-gcc-02, Sec. 5.3).
+/// Number of standard deviations at which an innovation is clamped (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const OUTLIER: f64 = 3.0;
 
 impl Default for Kalman {

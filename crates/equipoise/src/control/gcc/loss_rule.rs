@@ -1,8 +1,8 @@
 use crate::control::{Fate, PacketReport};
 use crate::units::{Instant, SenderClock, Span};
 
-/// The draft's loss rule: below 2 % the rate rises by 5 %, above 10 % it falls by half of the loss, and in between it
-/// stays.
+/// The draft's loss rule: below 2 % of loss the rate rises by 5 %, above 10 % it falls by half of the loss ratio, and
+/// in between it stays.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 6.
 ///
@@ -16,13 +16,13 @@ pub(super) struct LossRule {
     stepped: Option<Instant<SenderClock>>,
 }
 
-/// Share above which the rate falls (draft-ietf-rmcat-gcc-02, Sec. 6).
+/// Loss ratio above which the rate falls (draft-ietf-rmcat-gcc-02, Sec. 6).
 const MANY: f64 = 0.1;
-/// Share below which the rate rises (draft-ietf-rmcat-gcc-02, Sec. 6).
+/// Loss ratio below which the rate rises (draft-ietf-rmcat-gcc-02, Sec. 6).
 const FEW: f64 = 0.02;
-/// Growth of a step (draft-ietf-rmcat-gcc-02, Sec. 6).
+/// Factor by which the rate rises (draft-ietf-rmcat-gcc-02, Sec. 6).
 const GROWTH: f64 = 1.05;
-/// Part of the loss by which the rate falls (draft-ietf-rmcat-gcc-02, Sec. 6).
+/// Part of the loss ratio by which the rate falls (draft-ietf-rmcat-gcc-02, Sec. 6).
 const CUT: f64 = 0.5;
 /// Time between two steps (pion).
 const STEP: Span = Span::from_millis(200);

@@ -1,12 +1,12 @@
-//! Google congestion control (GCC): keeps below the rate at which the queueing delay begins to rise.
+//! Google congestion control (GCC): keeps the rate just below the point at which the queueing delay begins to rise.
 //!
-//! A growing queue shows in the packets' delays long before it overflows, whatever the absolute delay and the clocks.
-//! So the sender only uses the slope of the delay: while the delay is flat the rate rises, and when the delay rises the
-//! rate falls below the delivery rate. Losses without such a slope also lower the rate, and short bursts above the rate
-//! probe for more capacity.
+//! A growing queue shows in the packets' delays long before it overflows. The absolute delay and the offset of the
+//! clocks do not matter. So the sender only uses the slope of the delay: while the delay is flat the rate rises, and
+//! when the delay rises the rate falls below the delivery rate. Losses also lower the rate, even without a rising
+//! delay, and short bursts above the rate probe for more capacity.
 //!
 //! Source: draft-ietf-rmcat-gcc-02 and Carlucci 2016 for the idea; libwebrtc's `goog_cc`, as it was in 2025 and 2026,
-//! for the details. There are two forms ([`GccForm`]): that of today's libwebrtc, and that of the draft of 2016.
+//! for the details. There are two forms ([`GccForm`]): today's libwebrtc, and the draft of 2016.
 //!
 //! ```text
 //!   reports ──▶ groups ──▶ slope of the delay ──▶ over, normal, under ──▶ ┐
@@ -45,7 +45,7 @@
 //! | threshold's gains up, down | 0.0087, 0.039 | 0.01, 0.000 18 |
 //! | delivery rate | smaller of sent and received over 1 s, without the longest gap | received in 0.5 s |
 //! | after overuse | 0.85 R - 5 kbit/s | 0.85 R |
-//! | increase near the capacity | half a packet per response time, at least 4 kbit/s per second | the same, in steps of at least 1 kbit/s |
+//! | increase near the capacity | half a packet per response time, at least 4 kbit/s per second | half a packet per response time, in steps of at least 1 kbit/s |
 //! | increase up to | 1.5 R + 10 kbit/s | 1.5 R |
 //! | losses | model of the path, fitted to 15 observations | 2 % and 10 % |
 //! | probes | yes | no |
@@ -53,24 +53,26 @@
 //! # Readings
 //! - Times are exact; libwebrtc rounds them to milliseconds. Reports list packets by number; they are processed in
 //!   arrival order.
-//! - libwebrtc pads its stream and allocates it to several streams. The controller interface has neither; see
-//!   [`Probing`](GccProbing) and the readings of `loss` and `probing`. libwebrtc paces at 1.1 times the rate in bursts
-//!   of up to 40 ms; here `pacing` does this without bursts. Its factor of 2.5 before the first feedback is left out.
-//!   The draft's form leaves pacing to the session.
-//! - libwebrtc measures the round-trip time by separate reports; here it is that of the feedback.
-//! - A receiver's own estimate (REMB) and separate handling of audio are left out, as is libwebrtc's congestion window, which is off.
-//! - The session's `app_limited` is not used: the increase is limited by the delivery rate, and `alr` has its own
-//!   detection.
+//! - libwebrtc sends padding, and divides the rate among several streams. The controller interface supports neither;
+//!   see [`Probing`](GccProbing) and the readings of `loss` and `probing`. libwebrtc paces at 1.1 times the rate in
+//!   bursts of up to 40 ms; here `GccConfig::pacing` does this without bursts. Its factor of 2.5 before the first
+//!   feedback is left out. The draft's form leaves pacing to the session.
+//! - libwebrtc measures the round-trip time by separate reports; here it is measured by the feedback.
+//! - A receiver's own estimate (REMB) and separate handling of audio are left out, as is libwebrtc's congestion window,
+//!   which is off by default.
+//! - The session's `app_limited` is not used: the increase is limited by the delivery rate, and `alr` detects
+//!   app-limited phases itself.
 //! - libwebrtc reacts to silence only by its round-trip back-off. If the session reports silence
 //!   ([`Feedback::Silent`](crate::control::Feedback::Silent), [`TimedOut`](crate::control::Feedback::TimedOut)), the
 //!   rate falls by the same factor, and must be regained by the usual increase.
 //! - ECN marks are ignored, as in both sources.
 //!
 //! # Degenerate cases
-//! - Feedback without packets changes nothing; feedback without arrival times only counts losses, and never raises the rate.
+//! - Feedback without packets changes nothing; feedback without arrival times is used to count losses only, and never
+//!   raises the rate.
 //! - Fewer than 20 groups have no slope (`trendline`), and fewer than 10 packets no delivery rate (`throughput`).
 //!   Overuse before that halves the rate, at most every 200 ms (`aimd`).
-//! - A step of the receiver's clock, or three consecutive overtaken groups, discard the state (`grouping`); so does a
+//! - A step of the receiver's clock, or three consecutive reordered groups, discard the state (`grouping`); so does a
 //!   silence of 2 s (`delay`).
 //! - Round-trip times that are not positive are ignored. No part keeps a non-finite value.
 //!
@@ -78,7 +80,7 @@
 //! An overload of less than 2.5 % is not detected: 240 times the slope stays below the threshold's lower limit of 6 ms,
 //! so a queue may grow slowly until it overflows or shrinks again. Without probes, a flow that starts next to others
 //! needs 9 s to double its rate. Against flows that fill the queue the threshold rises, up to 600 ms; with libwebrtc's
-//! gains it does not stay up, because it falls within a tenth of a second.
+//! gains it falls again within a tenth of a second.
 
 mod aimd;
 mod alr;

@@ -5,16 +5,17 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Decides when to probe, and at which rate.
 ///
-/// At the start: at 3 and 6 times the first rate, then at twice the result as long as the result is more than 70 % of
-/// the probe. After a large drop, when the queue is normal again: at 85 % of the old rate. If configured: at twice the
-/// rate every 5 s while the flow is app-limited. No probes while delay or losses hold the rate down; at most 1.5 times
-/// the rate while it rises in spite of losses.
+/// The first probes have 3 and 6 times the first rate; each further probe has twice the last result, as long as the
+/// result exceeds 70 % of its probe. After a large drop of an app-limited rate, when the queue is normal again, a probe
+/// has 85 % of the old rate. If configured, a probe has twice the rate every 5 s while the flow is app-limited. There
+/// are no probes while delay or losses hold the rate down. While the rate rises in spite of losses, a probe has at most
+/// 1.5 times the rate.
 ///
 /// Source: libwebrtc, `probe_controller`.
 ///
 /// Readings: the first packet sent corresponds to libwebrtc's event of an available network. The controller interface
-/// has no allocation to streams, so there is neither a probe when it changes nor a bound of twice the allocation. A
-/// probe is withdrawn if none of its packets was sent within a second.
+/// has no allocation to streams. So a change of the allocation causes no probe, and the bound of twice the allocation
+/// is left out. A probe is withdrawn if none of its packets was sent within a second.
 #[derive(Clone, Debug)]
 pub(super) struct Probing {
     is_periodic: bool,
@@ -49,18 +50,18 @@ struct LargeDrop {
     from_bps: f64,
 }
 
-/// What holds the rate down, as seen by the probes.
+/// What holds the rate down, and so limits the probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProbeLimit {
     /// Nothing but the law's own step.
     Open,
     /// Losses, but the rate rises.
     Losses,
-    /// Delay, losses or the round trip: no probe.
+    /// Delay, losses or the round-trip time: no probe is allowed.
     Closed,
 }
 
-// All from libwebrtc, `probe_controller`.
+// All constants but the last are from libwebrtc, `probe_controller`.
 /// The first probes, as multiples of the first rate.
 const FIRST: [f64; 2] = [3.0, 6.0];
 /// A further probe, as a multiple of the last result.
@@ -77,13 +78,13 @@ const PATIENCE: Span = Span::from_secs(1);
 const LARGE_DROP: f64 = 0.66;
 /// How long a large drop is remembered.
 const DROP_REMEMBERED: Span = Span::from_secs(5);
-/// Rate of a probe after a drop, as a share of the rate before it.
+/// Rate of a probe after a drop, as a share of the rate before the drop.
 const AFTER_DROP: f64 = 0.85;
 /// Tolerated shortfall of a result, as a share of its probe.
 const UNCERTAINTY: f64 = 0.05;
 /// Minimum time between two probes after a drop.
 const DROP_PROBES: Span = Span::from_secs(5);
-/// How long after its end an app-limited phase still allows a probe after a drop.
+/// After the end of an app-limited phase, a drop may still lead to a probe for this time.
 const LIMIT_REMEMBERED: Span = Span::from_secs(3);
 /// Time between two periodic probes.
 const PERIOD: Span = Span::from_secs(5);
@@ -93,7 +94,7 @@ const PERIODIC: f64 = 2.0;
 const UNDER_LOSSES: f64 = 1.5;
 /// Retry interval for a probe that was not possible.
 const RETRY: Span = Span::from_millis(25);
-/// Size of the queue of probes. Ours: twice the number that is ever requested at once.
+/// Size of the queue of probes. Our choice: twice the largest number of probes that are requested at once.
 const QUEUE: usize = 4;
 
 impl Probing {
@@ -146,7 +147,7 @@ impl Probing {
         self.clusters.on_arrival(packet)
     }
 
-    /// Sets since when the flow is app-limited.
+    /// Sets the time since which the flow is app-limited, if it is.
     pub(super) fn set_app_limit(&mut self, now: Instant<SenderClock>, since: Option<Instant<SenderClock>>) {
         if self.limited_since.is_some() && since.is_none() {
             self.limit_ended = Some(now);
@@ -154,7 +155,7 @@ impl Probing {
         self.limited_since = since;
     }
 
-    /// Sets the rate to `bps`, and what holds it down.
+    /// Records the rate `bps`, and what limits the rate.
     pub(super) fn on_estimate(&mut self, now: Instant<SenderClock>, bps: f64, limit: ProbeLimit) {
         self.limit = limit;
         if bps < LARGE_DROP * self.bps {
@@ -193,7 +194,7 @@ impl Probing {
         }
     }
 
-    /// When [`on_timer`](Self::on_timer) must be called; later than its last call.
+    /// When [`on_timer`](Self::on_timer) must be called; later than the last call.
     pub(super) fn next_timer(&self) -> Option<Instant<SenderClock>> {
         let is_open = self.state == State::Waiting || self.wanted().is_some();
         let given_up = self.started.filter(|_| is_open).map(|started| started + PATIENCE);
@@ -212,8 +213,8 @@ impl Probing {
         self.further_bps = f64::INFINITY;
     }
 
-    /// Requests probes at these rates, the last of which may lead to a further one. Requests none if the rate is held
-    /// down.
+    /// Requests probes at these rates. If `is_further`, the result of the last probe may lead to a further probe.
+    /// Requests none if the rate is held down.
     fn start(&mut self, now: Instant<SenderClock>, rates: &[f64], mut is_further: bool) {
         let most = match self.limit {
             ProbeLimit::Open => self.max_bps,

@@ -44,7 +44,7 @@ struct Path {
     next_send_us: f64,
     next_report_us: u64,
     under_way: VecDeque<PacketReport>,
-    /// The longest wait within about the last second, in ms.
+    /// The longest wait in the current run, in ms.
     longest_wait_ms: f64,
     arrived: u64,
 }
@@ -92,7 +92,7 @@ impl Path {
 
     fn report(&mut self) {
         self.next_report_us += 50_000;
-        // Packets that arrived 20 ms ago, and losses shown by a later arrival.
+        // Packets that arrived at least 20 ms ago, and lost packets sent before or directly after them.
         let known = |packet: &PacketReport| match packet.fate {
             Fate::Arrived { at: Some(arrived), .. } => arrived.as_nanos() / 1000 + 20_000 <= self.now_us,
             _ => true,
@@ -125,7 +125,7 @@ impl Path {
         bps(&self.gcc) as f64 / 1e3
     }
 
-    /// Share of the capacity that arrived in the last run.
+    /// Share of the capacity that was used in the last run.
     fn utilisation(&self, seconds: u64) -> f64 {
         self.arrived as f64 * PACKET.as_bits() as f64 / seconds as f64 / self.capacity_bps
     }
@@ -157,8 +157,8 @@ fn a_link_that_shrinks_is_followed_within_seconds() {
     }
 }
 
-/// Probes prove 6 times the first rate at once, and continue by doubling; without them, growth by 1.08 per second takes
-/// half a minute.
+/// Probes prove 6 times the first rate at once, and continue by doubling. Without probes, growth by 8 % per second
+/// takes half a minute.
 #[test]
 fn probes_find_a_wide_link_in_a_second_or_two() {
     let mut path = Path::new(GccForm::Libwebrtc, 10e6);
@@ -177,7 +177,8 @@ fn an_application_that_sends_little_does_not_raise_the_rate_beyond_what_arrives_
     assert!((590.0..=615.0).contains(&found), "1.5 times 400 kbit/s and 10 kbit/s: {found}");
 }
 
-/// 2 % of random loss: libwebrtc's form treats it as inherent, the draft's form holds its rate or rises.
+/// One packet in 60, 1.7 %, is lost: libwebrtc's form treats this as inherent loss, and the draft's form raises its
+/// rate or keeps it.
 #[test]
 fn a_little_random_loss_leaves_the_rate() {
     for form in FORMS {
@@ -215,7 +216,7 @@ fn silence_lowers_the_rate_step_by_step_to_its_limit() {
     }
 }
 
-/// Packets leave for minutes without feedback: nothing rises, and after three seconds the rate falls.
+/// Packets leave for a minute without feedback: the rate never rises, and falls after three seconds.
 #[test]
 fn without_feedback_nothing_rises_and_the_round_trip_back_off_lowers_the_rate() {
     for form in FORMS {
@@ -289,8 +290,8 @@ fn packets_leave_as_much_faster_as_is_set_and_by_the_session_in_the_drafts_form(
 }
 
 proptest! {
-    /// Invalid numbers, sizes and times: the rate stays within its limits, and never rises by more than 8 % plus the
-    /// minimum steps per second, because no probe was sent.
+    /// For any numbers, sizes and times, even invalid ones, the rate stays within its limits, and the next timer is
+    /// later than now.
     #[test]
     fn whatever_is_told_the_rate_stays_between_its_limits(steps in steps(), draft in any::<bool>()) {
         let mut gcc = gcc(if draft { GccForm::Draft } else { GccForm::Libwebrtc });
@@ -312,7 +313,7 @@ proptest! {
         }
     }
 
-    /// If arrivals are replaced by losses in the same feedback, the rate is never higher.
+    /// Feedback in which all packets are lost never raises the rate.
     #[test]
     fn losses_alone_never_raise(rounds in prop::collection::vec((1u64..500_000, 1u64..40), 1..60), draft in any::<bool>()) {
         let mut gcc = gcc(if draft { GccForm::Draft } else { GccForm::Libwebrtc });

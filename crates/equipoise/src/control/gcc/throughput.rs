@@ -15,14 +15,15 @@ pub(super) struct Arrival {
 /// time.
 ///
 /// The smaller of two rates over one window of packets: bytes between the first and the last departure, and bytes
-/// between the first and the last arrival. One packet is left out of each sum, because n packets have n - 1 gaps: the
-/// last to depart and the first to arrive. The longest gap between arrivals counts as the second longest, because links
-/// that pause and then deliver a burst have lost no capacity.
+/// between the first and the last arrival. Because n packets have n - 1 gaps, the first sum leaves out the last packet
+/// to depart, and the second sum the first packet to arrive. The longest gap between arrivals is replaced by the second
+/// longest, because links that pause and then deliver a burst have lost no capacity.
 ///
 /// Source: libwebrtc, `robust_throughput_estimator`.
 ///
-/// Degenerate: fewer than 10 packets have no rate. A window shorter than a millisecond counts as a millisecond. A
-/// packet that arrived more than a second before a known one resets the window: the receiver's clock was set.
+/// Degenerate: fewer than 10 packets have no rate. A window shorter than a millisecond counts as a millisecond. If a
+/// new packet's arrival time is more than a second before that of a known packet, the receiver's clock was set, and the
+/// window is reset.
 #[derive(Clone, Debug)]
 pub(super) struct Throughput {
     /// In arrival order.
@@ -36,7 +37,7 @@ pub(super) struct Throughput {
 const FEW: usize = 20;
 /// Maximum number of packets (libwebrtc, `robust_throughput_estimator`).
 const MOST: usize = 500;
-/// Length of the window if it has more packets than [`FEW`]; a larger value is steadier and later (libwebrtc,
+/// Length of the window if it has more packets than [`FEW`]; a larger value is steadier and reacts later (libwebrtc,
 /// `robust_throughput_estimator`).
 const USUAL: Span = Span::from_secs(1);
 /// Maximum length of the window (libwebrtc, `robust_throughput_estimator`).
@@ -82,7 +83,7 @@ impl Throughput {
             return None;
         }
         let received = self.received_bps()?;
-        // Packets that left before a packet no longer in the window were reordered: their departures would extend the
+        // A packet that left before one that is no longer in the window was reordered. Its departure would extend the
         // window.
         let sent: Sent = self
             .window
@@ -137,16 +138,17 @@ impl Sent {
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.5: `R_hat(i) = 1/T sum(L(j))`, T from 0.5 to 1 s.
 ///
 /// Reading: there is no rate before packets cover half a second. A packet that arrived before the newest counts if it
-/// is within the window. At most [`MOST_RECENT`] packets are remembered, 0.5 s at 98 Mbit/s with packets of 1500 bytes.
+/// is within the window. At most [`MOST_RECENT`] packets are remembered, enough for 0.5 s at 98 Mbit/s with packets of
+/// 1500 bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
     window: VecDeque<Arrival>,
     is_full: bool,
 }
 
-/// T (draft-ietf-rmcat-gcc-02, Sec. 5.5; the shorter end).
+/// T, the shortest that the draft allows (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const RECENT: Span = Span::from_millis(500);
-/// Maximum number of packets that are remembered. Ours: a bound on memory.
+/// Maximum number of packets that are remembered. Our choice: a bound on memory.
 const MOST_RECENT: usize = 4096;
 
 impl Recent {
@@ -201,7 +203,7 @@ mod tests {
         throughput.bps().map(|bps| bps / 1e3)
     }
 
-    /// 1250 bytes every 10 ms are 1 Mbit/s; the slower of both ends decides.
+    /// 1250 bytes every 10 ms are 1 Mbit/s; the lower of the sending and the arrival rate decides.
     #[test]
     fn a_steady_stream_has_its_rate_and_a_slower_end_decides() {
         assert_eq!(kbps(&of((0..100).map(|n| (10 * n, 10 * n + 30)))), Some(1000.0));

@@ -1,6 +1,6 @@
 use crate::units::{Instant, ReceiverClock};
 
-/// The slope of the queueing delay: a line through the last groups' delays.
+/// The slope of the queueing delay, from a line through the delays of the last groups.
 ///
 /// ```text
 /// s_i   = 0.9 s_{i-1} + 0.1 Σ d                           smoothed accumulated delay
@@ -8,7 +8,7 @@ use crate::units::{Instant, ReceiverClock};
 /// m     = 4 min(n, 60) slope                              compared with the threshold
 /// ```
 ///
-/// For a queue that fills, the slope is `(rate - capacity) / capacity`, without unit. Source: libwebrtc,
+/// For a queue that fills, the slope is `(rate - capacity) / rate`, without unit. Source: libwebrtc,
 /// `trendline_estimator`, which replaces the draft's Kalman filter.
 ///
 /// Degenerate: fewer than 20 groups have a slope of zero; if all arrived at the same time, the last slope is kept.
@@ -34,7 +34,7 @@ const GAIN: f64 = 4.0;
 /// Number of groups up to which the weight of an estimate grows (libwebrtc, `trendline_estimator`; pion and others for
 /// the draft).
 pub(super) const TRUSTED: usize = 60;
-/// Where the count of groups stops; any number above [`TRUSTED`] is enough.
+/// Maximum of the count of groups; any number above [`TRUSTED`] is enough.
 const MOST: usize = 1000;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +72,7 @@ impl Trendline {
     }
 }
 
-/// The slope of the least squares line; `None` if all points have the same abscissa.
+/// The slope of the least squares line; `None` if all points have the same arrival time.
 fn slope(points: &[Point]) -> Option<f64> {
     let count = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.arrived_ms, y + point.delay_ms));
@@ -89,7 +89,7 @@ fn slope(points: &[Point]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Groups sent every 20 ms that arrive every `spacing_us`: the estimate after `count` differences.
+    /// The estimate after `count` differences, for groups that leave every 20 ms and arrive every `spacing_us`.
     fn estimate(spacing_us: u64, count: u64) -> Estimate {
         let mut line = Trendline::default();
         let delay_ms = spacing_us as f64 / 1e3 - 20.0;

@@ -2,8 +2,8 @@ use crate::units::{Rate, Size};
 
 /// The equations of NADA, one function each.
 ///
-/// Source: RFC 8698, Eq. 1 to 7 and 11 to 14. Delays in seconds, rates in bit/s, ratios from 0 to 1. Total: every
-/// input, NaN included, yields a number; if an equation has no valid result, the rate is kept.
+/// Source: RFC 8698, Eq. 1 to 7 and 11 to 14. Delays in seconds, rates in bit/s, ratios from 0 to 1. Every input, NaN
+/// included, yields a number; if an equation has no valid result, the rate is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NadaLaw {
     /// PRIO, the weight of the flow relative to other flows. Its share of a bottleneck is proportional to it.
@@ -37,19 +37,20 @@ const GAMMA_MAX: f64 = 0.5;
 pub(super) const DELTA_S: f64 = 0.1;
 /// DFILT, a bound on the delay of filtering, in s (RFC 8698, Table 2).
 const DFILT_S: f64 = 0.12;
-/// LAMBDA, how fast warped delay falls. A larger value yields queues to loss-based flows sooner (RFC 8698, Table 2).
+/// LAMBDA, how fast the warped delay falls as the queueing delay grows. With a larger value, the flow ignores the queue
+/// of loss-based flows sooner (RFC 8698, Table 2).
 const LAMBDA: f64 = 0.5;
 /// PLRREF and PMRREF, the reference ratios of the penalties (RFC 8698, Table 2).
 const REFERENCE_RATIO: f64 = 0.01;
-/// The largest congestion signal, in s. Ours, as in the simulator of its authors; RFC 8698 has no limit. Without it, a
-/// single interval of total loss would dominate the difference for many updates.
+/// The largest congestion signal, in s. Our choice, as in the simulator of NADA's authors; RFC 8698 has no limit.
+/// Without a limit, a single interval of total loss would dominate `x_diff` for many updates.
 const LARGEST_SIGNAL_S: f64 = 0.5;
 /// `BETA_V` and `BETA_S`, as a share of the rate that would empty the shaping buffer within a frame (RFC 8698, Table
 /// 2).
 const BETA: f64 = 0.1;
 /// FPS, frames per second (RFC 8698, Table 2).
 const FRAMES_PER_SECOND: f64 = 30.0;
-/// Maximum change of a rate by the shaping buffer (RFC 8698, Eq. 11, 12).
+/// Maximum change of a rate by the shaping buffer, as a share of the rate (RFC 8698, Eq. 11, 12).
 const LARGEST_SHAPING: f64 = 0.05;
 
 impl Default for NadaLaw {
@@ -91,7 +92,7 @@ pub struct Signal {
 }
 
 impl NadaLaw {
-    /// `d_tilde`: queueing delay as it counts while packets are lost.
+    /// `d_tilde`: the warped queueing delay, which counts while packets are lost.
     ///
     /// Source: RFC 8698, Eq. 1: `d` below QTH, else `QTH exp(-LAMBDA (d - QTH) / QTH)`.
     pub fn warped(&self, queueing_s: f64) -> f64 {
@@ -115,7 +116,8 @@ impl NadaLaw {
 
     /// The next rate in accelerated ramp-up, in bit/s: never below the current rate.
     ///
-    /// Source: RFC 8698, Eq. 3, 4: `gamma = min(GAMMA_MAX, QBOUND / (rtt + DELTA + DFILT))`, `r = max(r, (1 + gamma) r_recv)`.
+    /// Source: RFC 8698, Eq. 3, 4: `gamma = min(GAMMA_MAX, QBOUND / (rtt + DELTA + DFILT))`,
+    /// `r = max(r, (1 + gamma) r_recv)`.
     pub fn ramp_up(&self, rate_bps: f64, received_bps: f64, round_trip_s: f64) -> f64 {
         // Eq. 3
         let gamma = (self.ramp_bound_s / (round_trip_s.max(0.0) + DELTA_S + DFILT_S)).min(GAMMA_MAX);
@@ -126,8 +128,8 @@ impl NadaLaw {
 
     /// The next rate in the gradual update, in bit/s, before the limits are applied (Eq. 8, 9).
     ///
-    /// Source: RFC 8698, Eq. 5 to 7. Reading: the time since the last update counts up to TAU, so that one report after
-    /// a silence does not move the rate as far as many reports would.
+    /// Source: RFC 8698, Eq. 5 to 7. Reading: the time since the last update is limited to TAU, so that one report
+    /// after a silence does not move the rate as far as many reports would.
     pub fn gradual(&self, rate_bps: f64, signal: Signal) -> f64 {
         // Eq. 5
         let offset_s = signal.now_s - self.priority * self.reference_s * self.max_bps / rate_bps;

@@ -16,9 +16,10 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Network-assisted dynamic adaptation: one congestion signal from queueing delay, marks and losses.
 ///
-/// Queueing delay, ECN marks and losses are added up into one equivalent delay. An underused path is filled in steps
-/// bounded by the queue that they may build. Otherwise the rate is steered to the point where the signal is in inverse
-/// proportion to the rate. So flows share a bottleneck by priority and highest rate, whatever kind of signal it sends.
+/// Queueing delay, ECN marks and losses are added up into one equivalent delay. On an underused path the rate rises in
+/// steps, which are bounded by the queue that they may build. Otherwise the rate converges to the point at which the
+/// signal is inversely proportional to the rate. So a flow's share of a bottleneck depends on its priority and highest
+/// rate, for every kind of signal.
 ///
 /// Source: RFC 8698. The receiver's part (Sec. 4.2, 5.1) is computed at the sender, which Sec. 5.3 and 6.4 allow.
 ///
@@ -43,24 +44,24 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
-/// | `d` | queueing delay: least of 15 samples above the least of ten minutes | s |
-/// | `d_tilde` | queueing delay as it counts | s |
+/// | `d` | queueing delay: minimum of 15 samples less the minimum of ten minutes | s |
+/// | `d_tilde` | queueing delay after warping | s |
 /// | `p_mark`, `p_loss` | smoothed shares of packets marked and lost | |
 /// | `x_curr`, `x_prev` | congestion signal now and at the last update | s |
 /// | `delta` | time since the last update | s |
 /// | `rtt` | round-trip time | s |
 /// | `r_ref`, `r_recv` | reference rate, receiving rate | bit/s |
 /// | `r_vin`, `r_send` | rates of encoder and sender if the shaping buffer holds `L` bytes | bit/s |
-/// | `loss_int`, `loss_exp` | mean interval between loss events; MULTILOSS times that | packets |
+/// | `loss_int`, `loss_exp` | mean interval between loss events; MULTILOSS times this interval | packets |
 ///
 /// Readings:
 /// - An update takes place at the feedback nearest to DELTA after the last update: up to half a feedback interval
-///   early. `delta` is measured, and counts up to TAU. The first feedback only starts the clock.
+///   early. `delta` is measured, but limited to TAU. The first feedback only starts the clock.
 /// - For losses, marks and the ramp-up's delays, the window LOGWIN is measured in departure times. A window without
 ///   packets leaves the ratios unchanged.
-/// - `r_recv` is the smaller of two rates: of the packets that arrived within LOGWIN by the receiver's clock, and of
-///   the packets that left within LOGWIN and arrived. So no arrival times, not even forged ones, raise the rate beyond
-///   1 + gamma times the sending rate.
+/// - `r_recv` is the smaller of two rates: the rate of the packets that arrived within LOGWIN by the receiver's clock,
+///   and the rate of those that left within LOGWIN and arrived. So no arrival times, not even forged ones, raise the
+///   rate beyond 1 + gamma times the sending rate.
 /// - The ramp-up uses raw samples of the delay, as in Sec. 4.2; Table 1 calls them filtered.
 /// - A mark within LOGWIN ends the ramp-up, too. In the text it does not; then the marks of a virtual queue (App. A.3),
 ///   which come without a delay, would never have an effect.
@@ -72,11 +73,11 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// - `x_curr` is at most 500 ms, as in the authors' simulator.
 /// - The session's rate is `r_vin`, and its packets are paced at `r_send`. Both equal `r_ref` if the shaping buffer is
 ///   empty. The buffer length is measured when a frame arrives, before the frame is added.
-/// - RMIN and RMAX are the limits; the rate starts at RMIN or at the configured start rate.
+/// - RMIN and RMAX are the configured limits; the rate starts at RMIN or at the configured start rate.
 ///
 /// Degenerate cases: before a delay or a loss is known the rate is kept. Silence and timeouts, which the text does not
-/// cover, halve it, down to RMIN (ours). If the receiver's clock is set forward, the queue seems long for ten minutes;
-/// if it is set back, the base follows at once.
+/// cover, halve it, down to RMIN (our choice). If the receiver's clock is set forward, the queue seems long for ten
+/// minutes; if it is set back, the base delay follows at once.
 #[derive(Clone, Debug)]
 pub struct Nada {
     law: NadaLaw,

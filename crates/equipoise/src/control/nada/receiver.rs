@@ -58,17 +58,17 @@ pub(super) struct Report {
     pub(super) round_trip_s: f64,
 }
 
-/// Number of samples in the minimum filter, against spikes that are not congestion. A larger value is slower (RFC 8698,
-/// Sec. 5.1.1).
+/// Number of samples in the minimum filter, against spikes that are not congestion. A larger value reacts later (RFC
+/// 8698, Sec. 5.1.1).
 const MINIMUM_OF: usize = 15;
 /// QEPS: a queueing delay above it shows that a queue is building up. A larger value ramps up into the queues of other
 /// flows (RFC 8698, Table 2).
 const QEPS: Span = Span::from_millis(10);
-/// ALPHA, weight of a new loss or marking ratio. A larger value is faster and noisier (RFC 8698, Table 2).
+/// ALPHA, weight of a new loss or marking ratio. A larger value reacts faster and is noisier (RFC 8698, Table 2).
 const ALPHA: f64 = 0.1;
-/// MULTILOSS: how many mean loss intervals a loss is remembered (RFC 8698, Table 2).
+/// MULTILOSS: the number of mean loss intervals for which a loss is remembered (RFC 8698, Table 2).
 const MULTILOSS: f64 = 7.0;
-/// Losses within this time are one event while the round-trip time is not known: DELTA. Ours.
+/// While the round-trip time is not known, losses within this time are one event. Our choice: DELTA.
 const UNKNOWN_ROUND_TRIP: Span = Span::from_millis(100);
 
 impl Receiver {
@@ -158,7 +158,7 @@ impl Receiver {
         // Sec. 4.2: d_base = min(d_base, d_fwd), d_queue = d_fwd - d_base.
         let queueing = self.base.queueing(now, shown);
         self.recent[self.samples % MINIMUM_OF] = queueing;
-        // Wraps to one full turn, so that the count never overflows.
+        // The count wraps to one full turn of `recent`, so that it never overflows.
         self.samples = if self.samples + 1 == 2 * MINIMUM_OF { MINIMUM_OF } else { self.samples + 1 };
         if let Some(bin) = self.sent.bin(departed.as_nanos()) {
             bin.longest = bin.longest.max(Some(queueing));

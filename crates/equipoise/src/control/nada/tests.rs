@@ -22,8 +22,8 @@ fn close(found: f64, expected: f64, within: f64) {
     assert!((found - expected).abs() <= within, "{found} is not {expected} ± {within}");
 }
 
-/// By hand from Eq. 5 to 7: 20 ms after 15 has an offset of 5 ms (RMAX 1.5 Mbit/s: the equilibrium is 15 ms at 1
-/// Mbit/s), and so on.
+/// By hand from Eq. 5 to 7. With an RMAX of 1.5 Mbit/s, the equilibrium at 1 Mbit/s is 15 ms. So 25 ms after 20 ms has
+/// an offset of 10 ms and a change of 5 ms.
 #[test]
 fn the_gradual_update_has_the_values_that_the_equations_give_by_hand() {
     let law = NadaLaw::default();
@@ -80,7 +80,7 @@ fn losses_and_marks_count_as_the_square_of_their_share() {
     close(law.signal(0.02, 0.01, 0.01) * 1e3, 32.0, 1e-9);
 }
 
-/// The 48 kbit/s are from RFC 8698, Sec. 5.2.2; the limit is 5 %.
+/// The change of 48 kbit/s is from RFC 8698, Sec. 5.2.2; the maximum change is 5 % of the rate.
 #[test]
 fn a_shaping_buffer_slows_the_encoder_and_hastens_the_sender() {
     let shaped = |bps, waiting| {
@@ -110,7 +110,7 @@ fn a_loss_is_remembered_for_seven_intervals_and_forgotten_over_one_more() {
     }
 }
 
-/// In equilibrium the queue is XREF RMAX/r: 15 ms at 1 Mbit/s, 25 ms at 0.6.
+/// In equilibrium the queue is XREF RMAX/r: 15 ms at 1 Mbit/s, 25 ms at 0.6 Mbit/s.
 #[test]
 fn alone_on_a_link_the_rate_is_the_capacity_and_the_queue_that_of_the_equilibrium() {
     let path = Bottleneck { capacity_bps: |at_s| if at_s < 60.0 { 1e6 } else { 0.6e6 }, ..Bottleneck::default() };
@@ -124,8 +124,8 @@ fn alone_on_a_link_the_rate_is_the_capacity_and_the_queue_that_of_the_equilibriu
     assert!(worst < 0.15, "three seconds after the drop: {worst} s");
 }
 
-/// Without a queue, marks alone steer the rate to RMAX XREF / (DMARK (p/PMRREF)²): 1.2 Mbit/s at 2.5 %, 0.3 at 5 %. The
-/// time constant of the approach is TAU² / (KAPPA x), 40 s and 10 s.
+/// Without a queue, marks alone steer the rate to RMAX XREF / (DMARK (p/PMRREF)²): 1.2 Mbit/s if 2.5 % of packets are
+/// marked, 0.3 Mbit/s at 5 %. The time constant of the approach is TAU² / (KAPPA x), 40 s and 10 s.
 #[test]
 fn marks_without_a_queue_steer_the_rate_to_where_the_equations_balance() {
     for (mark_every, expected) in [(40, 1.2e6), (20, 0.3e6)] {
@@ -170,7 +170,7 @@ fn tell(nada: &mut Nada, ms: u64, way: u64, lost: u64, ecn: Ecn) {
     nada.on_feedback(at(ms + way), &Feedback::Packets(&feedback));
 }
 
-/// Guards against keeping the rate when a window has lost packets but no delay sample.
+/// If it fails, the rate is kept although a window has lost packets, because the window has no delay sample.
 #[test]
 fn losses_alone_lower_the_rate_before_any_delay_is_known() {
     let mut nada = nada_at(1_000_000);
@@ -211,7 +211,7 @@ fn silence_and_timeouts_halve_the_rate_and_other_feedback_leaves_it() {
     assert_eq!(nada.reference_rate(), limits().min());
 }
 
-/// One update per tenth of a second, however often feedback arrives.
+/// There is about one update per tenth of a second, however often feedback arrives.
 #[test]
 fn updates_come_nearest_to_their_interval() {
     for (gap, updates) in [(10, 10), (40, 12), (60, 8), (100, 10), (110, 9)] {
@@ -257,7 +257,7 @@ proptest! {
         }
     }
 
-    /// Forged arrival times raise the rate by no more than gamma above the sending rate, while nothing queues.
+    /// Forged arrival times raise the rate to no more than 1 + gamma times the sending rate.
     #[test]
     fn a_ramp_up_is_bounded_by_what_was_sent(squeezed in 1..100u64, turns in 1..40u64) {
         let mut nada = nada_at(150_000);
@@ -314,7 +314,7 @@ proptest! {
         prop_assert!(next(delay, marks, losses + more) <= base);
     }
 
-    /// Identical except for the marks of the last report: the more marks, the lower the rate.
+    /// Two runs differ only in the marks of the last report: the run with marks must not have the higher rate.
     #[test]
     fn marked_packets_never_raise_the_rate_beyond_unmarked_ones(start in 150_000..1_500_000u64, way in 20..120u64, turns in 2..20u64) {
         let rates = [Ecn::Ect0, Ecn::Ce].map(|last| {

@@ -1,6 +1,7 @@
 use crate::units::Span;
 
-/// The events within the observation window LOGWIN before the newest event, in bins: memory is bounded at any rate.
+/// The events within the observation window LOGWIN before the newest event, in bins, so that memory is bounded at any
+/// packet rate.
 ///
 /// Source: RFC 8698, Sec. 5.1.2, 5.1.3. Reading: the oldest bin is dropped as a whole, so the window is up to one bin
 /// shorter.
@@ -12,7 +13,7 @@ pub(super) struct Window<T> {
     newest: Option<u64>,
 }
 
-/// LOGWIN is 500 ms (RFC 8698, Table 2), in bins of 20 ms (ours: 4 % of it).
+/// LOGWIN is 500 ms (RFC 8698, Table 2), in bins of 20 ms (our choice: 4 % of LOGWIN).
 const BINS: usize = 25;
 const BIN_NS: u64 = Span::from_millis(20).as_nanos().unsigned_abs();
 

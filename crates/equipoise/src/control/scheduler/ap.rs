@@ -36,7 +36,7 @@ pub struct ApSchedulerConfig {
 ///    5.1). If no live path has statistics, no rate changes.
 /// 4. A dead path carries nothing. The others take over its rate at once, in equal parts, even beyond the step limit.
 /// 5. If configured, b is learned by small pushes ([`Learning`]): two paths at a time are pushed in opposite, random
-///    directions, so that the total stays.
+///    directions, so that the total stays the same.
 #[derive(Clone, Debug)]
 pub struct ApScheduler {
     config: ApSchedulerConfig,
@@ -89,13 +89,13 @@ impl ApScheduler {
     }
 
     fn term(&self, view: &PathView, total: f64, gives_up: bool) -> Term {
-        // At first all paths start equal, in whatever order they become alive.
+        // Before the first period all paths count as equal, in whatever order they become alive.
         let rate = if self.periods == 0 { 0.0 } else { view.rate.as_mbps_f64() };
         let probe = self.config.probe.as_mbps_f64();
         let cap = if gives_up || view.delay.is_some() { self.config.longest_step * total } else { 0.0 };
         let (min, max) = match view.delay {
             _ if !view.alive => (0.0, 0.0),
-            // A law of its own knows what the silence of its path means.
+            // If a path has its own control law, that law already reacts to missing reports.
             None if gives_up && view.most.is_none() => (probe, (rate - cap).max(probe)),
             _ => (probe, total.min(view.most_mbps())),
         };
@@ -108,7 +108,7 @@ impl ApScheduler {
         for (view, (term, rate)) in paths.iter().zip(terms.iter().zip(rates.iter())) {
             let Some(model) = self.models.get_mut(&view.path) else { continue };
             model.learner.rest();
-            // The expectation after the law's own step, along its straight line.
+            // The delay expected after the law's own step, by the law's linear model.
             model.expected_s = view.delay.map(|delay| delay.mean_s + term.growth * (rate - term.rate));
         }
         let spoken: Vec<usize> =
@@ -160,7 +160,7 @@ impl Scheduler for ApScheduler {
             self.learn(paths);
             self.periods = self.periods.wrapping_add(1);
         }
-        // Rate that one path gives up must be taken by another.
+        // A path may give up rate only if another path can take it.
         let gives_up = paths.iter().any(|view| view.alive && view.delay.is_some());
         let terms: Vec<Term> = paths.iter().map(|view| self.term(view, total.as_mbps_f64(), gives_up)).collect();
         let mut rates = law::rates(&terms, total.as_mbps_f64());
@@ -172,7 +172,7 @@ impl Scheduler for ApScheduler {
             let reason = match view.delay {
                 _ if !view.alive => Reason::ReportsMissing,
                 None => Reason::NoStatistics,
-                // Rates are in whole bit/s.
+                // The tolerance is for rates that were rounded to whole bit/s.
                 Some(_) if step.abs() >= term.cap - 1e-6 => Reason::StepGuard,
                 Some(_) => Reason::Law,
             };
@@ -196,7 +196,7 @@ mod tests {
         ApScheduler::new(ApSchedulerConfig { response: 300.0, learning, longest_step: 0.1, probe, packet })
     }
 
-    /// An M/D/1 queue of a given capacity after a given propagation delay, as the statistics of a period would show it.
+    /// The statistics of a period for an M/D/1 queue with the given propagation delay and capacity.
     fn delay(way_ms: f64, capacity_mbps: f64, rate: Rate) -> DelaySummary {
         let (lambda, mu) = (rate.as_mbps_f64() * 125.0, capacity_mbps * 125.0);
         let lambda = lambda.min(0.99 * mu);
@@ -285,8 +285,8 @@ mod tests {
         assert_eq!(bps(3_936_000, (64_000, None)), [3_936_000, 64_000]);
     }
 
-    /// Path 0 is the better one by far; what its law does not let it carry stays on path 1, and a path whose law says the less of it the
-    /// fewer reports come gives up nothing besides.
+    /// Path 0 has far less delay than path 1, but its own law limits it, so the rest stays on path 1. A path with its
+    /// own law gives up no rate for missing reports: its law already lowers the limit then.
     #[test]
     fn no_path_is_given_more_than_its_own_law_lets_it_carry() {
         let mut scheduler = scheduler(Learning::Fixed);

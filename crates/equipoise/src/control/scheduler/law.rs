@@ -14,13 +14,14 @@
 //! enclose the total, and the shares are interpolated between them. This is exact, without iterating to a tolerance, in
 //! O(n log n). For two paths away from their limits it is the closed form of the paper.
 //!
-//! # If there is no such step
+//! # Special cases
 //! - **`c_i = 0`** (zero variance): the ramp is a vertical step at `λ = x_i`. Such paths are filled in the order of
-//!   their delays, the shortest first; paths with equal delays are filled in proportion to their room.
+//!   their delays, the shortest first; paths with equal delays are filled in proportion to the rate that each can still
+//!   take.
 //! - **Non-finite statistics**: the path is treated as one without a report, with a step limit of zero.
 //! - **No step within all limits**: first the step limits are relaxed, by the same minimum amount for all paths; then
-//!   the lower limits, in proportion; then the sum. Upper limits always apply.
-//! - **One path** carries the total; **no path**, nothing.
+//!   the lower limits, in proportion. Upper limits always apply, even if the sum then stays below the total.
+//! - **One path** carries the total. For **no path** the result is empty.
 
 use alloc::vec::Vec;
 
@@ -41,7 +42,7 @@ pub struct Term {
     pub cap: f64,
 }
 
-/// Delays and growths are clamped to this, so that their sums stay finite. Ours.
+/// Our choice: delays and growths are clamped to this value, so that their sums stay finite.
 const LARGEST: f64 = 1e15;
 
 /// The rate of each path in Mbit/s after the step, in the order of `terms`.
@@ -56,7 +57,7 @@ pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
         return terms.iter().map(|term| term.max).collect();
     }
     if total <= least {
-        // A share of one if there is nothing to divide: then all lower limits are zero.
+        // If all lower limits are zero, there is nothing to divide, and any share will do.
         let share = if least > 0.0 { total / least } else { 1.0 };
         return terms.iter().map(|term| term.min * share).collect();
     }
@@ -96,7 +97,7 @@ impl Term {
         (self.rate + self.cap).clamp(self.min, self.max)
     }
 
-    /// The share over λ.
+    /// The path's rate as a function of λ.
     fn ramp(&self) -> Ramp {
         let (low, high) = (self.low(), self.high());
         // x + c a + 2 c Δa with Δa = low - a, and likewise for high.
@@ -104,13 +105,13 @@ impl Term {
         Ramp { from: slope(low), to: slope(high), low, high }
     }
 
-    /// The highest rate over the amount by which the step limit is relaxed.
+    /// The highest rate as a function of the amount by which the step limit is relaxed.
     fn relaxed_up(&self) -> Ramp {
         let reach = self.rate + self.cap;
         Ramp { from: (self.min - reach).max(0.0), to: (self.max - reach).max(0.0), low: self.high(), high: self.max }
     }
 
-    /// The lowest rate over the amount by which the step limit is relaxed; negated, so that it rises.
+    /// The lowest rate as a function of the amount by which the step limit is relaxed; negated, so that it rises.
     fn relaxed_down(&self) -> Ramp {
         let reach = self.rate - self.cap;
         Ramp { from: (reach - self.max).max(0.0), to: (reach - self.min).max(0.0), low: -self.low(), high: -self.min }
@@ -127,7 +128,7 @@ struct Ramp {
 }
 
 impl Ramp {
-    /// The value at `at`, as the limit from below or from above; they differ at a vertical step.
+    /// The value at `at`, as the limit from below or from above; the two limits differ at a vertical step.
     fn value(&self, at: f64, from_above: bool) -> f64 {
         let (before, behind) =
             if from_above { (at < self.from, at >= self.to) } else { (at <= self.from, at > self.to) };
@@ -151,7 +152,7 @@ fn fill(ramps: &[Ramp], target: f64) -> Vec<f64> {
     // The first corner at or after which the sum reaches the target.
     let index = corners.partition_point(|&at| sum(at, true) < target);
     let Some(&at) = corners.get(index).or(corners.last()) else { return Vec::new() };
-    // It is reached on the vertical step at this corner, or on the slope before it.
+    // The sum reaches the target on the vertical step at this corner, or on the slope before this corner.
     let (start, start_above) = match index.checked_sub(1).and_then(|before| corners.get(before)) {
         Some(&before) if sum(at, false) >= target => (before, true),
         _ => (at, false),

@@ -1,8 +1,7 @@
-//! Statistics of several paths → the share of a session's total rate on each.
+//! Divides a session's total rate among several paths, by the statistics of each path.
 //!
-//! A session over several interfaces makes two decisions: how much to send in total, which a
-//! [`Controller`](super::Controller) decides, and on which path. A [`Scheduler`] makes the second decision once per
-//! period.
+//! A session over several interfaces makes two decisions: the total rate, which a [`Controller`](super::Controller)
+//! decides, and the share of each path, which a [`Scheduler`] decides once per period.
 //!
 //! Source: Asvarujanon 2014, Sec. 3. The attractor perturbation model predicts how each path's mean delay responds to a
 //! change of its rate, so the changes that minimise the mean delay of all packets can be calculated ([`law`]).
@@ -50,18 +49,18 @@ impl core::fmt::Display for PathId {
 pub struct PathView {
     /// Number of the path.
     pub path: PathId,
-    /// Whether it responds, or is too new to have been queried. A dead path carries nothing.
+    /// Whether the path responds; also `true` if it is too new to have been queried. A dead path carries nothing.
     pub alive: bool,
-    /// The rate last assigned to it; zero for a new path.
+    /// The rate last assigned to the path; zero for a new path.
     pub rate: Rate,
-    /// Its one-way delay in the period that ends now; `None` for too few samples, and if no period ends.
+    /// The path's one-way delay in the period that ends now; `None` if there are too few samples, or if no period ends.
     pub delay: Option<DelaySummary>,
-    /// The most that it may carry, as a law of its own has found; `None` where it may carry anything.
+    /// The highest rate that the path may carry, set by a control law of its own; `None` without a limit.
     pub most: Option<Rate>,
 }
 
 impl PathView {
-    /// The most that it may carry: nothing if it is dead, and infinitely much if nothing limits it.
+    /// The highest rate that the path may carry, in Mbit/s: zero if the path is dead, infinite without a limit.
     fn most_mbps(&self) -> f64 {
         if self.alive { self.most.map_or(f64::INFINITY, Rate::as_mbps_f64) } else { 0.0 }
     }
@@ -78,7 +77,8 @@ pub struct Share {
 
 /// Divides a session's total among its paths.
 pub trait Scheduler: Send + Sync + fmt::Debug {
-    /// Returns a share for each of `paths`, in their order. They sum to `total`, unless no path may carry anything.
+    /// Returns a share for each of `paths`, in their order. They sum to `total`, or to less if the paths may not carry
+    /// as much.
     ///
     /// Called with statistics at the end of a period. Called without statistics when a path appears or disappears, or
     /// when the total changes in between.
@@ -92,7 +92,7 @@ pub type BoxedScheduler = Box<dyn Scheduler>;
 fn whole(shares_mbps: &[f64], total: Rate, paths: &[PathView]) -> Vec<Rate> {
     let mut bps: Vec<u64> = shares_mbps.iter().map(|mbps| libm::round((mbps * 1e6).max(0.0)) as u64).collect();
     let sum = bps.iter().fold(0u64, |sum, bps| sum.saturating_add(*bps));
-    // Adds the rounding remainder to the largest share, where it does not matter, if the total is carried at all.
+    // Adds the rounding remainder to the largest share, unless the paths cannot carry the total.
     if sum.abs_diff(total.as_bps()) <= bps.len() as u64
         && let Some(largest) = bps.iter_mut().max()
     {
@@ -102,16 +102,16 @@ fn whole(shares_mbps: &[f64], total: Rate, paths: &[PathView]) -> Vec<Rate> {
     bps.into_iter().zip(paths).map(|(bps, path)| within(Rate::from_bps(bps), path)).collect()
 }
 
-/// So much of a rate as the path may carry.
+/// Limits a rate to what the path may carry.
 fn within(rate: Rate, path: &PathView) -> Rate {
     path.most.map_or(rate, |most| rate.min(most))
 }
 
-/// An equal share for every path that is alive.
+/// An equal share for every path that is alive, but not more than each path may carry.
 fn equal_mbps(total: Rate, paths: &[PathView]) -> Vec<f64> {
     let alive = || paths.iter().filter(|path| path.alive).map(PathView::most_mbps);
     let mut each = total.as_mbps_f64() / alive().count().max(1) as f64;
-    // The level rises, so that each round fills a path at least, or is the last.
+    // Each round raises the equal share. It fills at least one path, or is the last round.
     for _ in 0..paths.len() {
         let full = || alive().filter(|most| *most < each);
         let open = alive().count() - full().count();
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::units::Size;
 
-    /// Paths of which each has a law, or none has.
+    /// Paths that all have a limit of their own, or all have none.
     fn views() -> impl Strategy<Value = Vec<PathView>> {
         let rate = || 0u64..20_000_000;
         let delay = proptest::option::of((-1.0f64..2.0, 0.0f64..1e-2));
@@ -148,7 +148,8 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, a law of a path is not obeyed, or there is room on paths for what is not sent.
+        /// If it fails, a scheduler exceeds the limit of a path, or sends less than the total although paths could
+        /// carry more.
         #[test]
         fn no_more_than_the_total_is_carried_and_no_more_than_each_path_may(
             rounds in proptest::collection::vec((views(), 0u64..60_000_000), 1..4),
@@ -167,7 +168,7 @@ mod tests {
                     }
                     let alive = || paths.iter().filter(|path| path.alive);
                     let room = alive().fold(0u64, |sum, path| sum.saturating_add(path.most.map_or(u64::MAX, Rate::as_bps)));
-                    // One path alone carries what `single` sends; rounding may cost each path a bit.
+                    // `single` uses only one path. Rounding may cost each path up to 2 bit/s.
                     let fills = entry.name == "single" || sum + 2 * paths.len() as u64 >= room.min(*total);
                     prop_assert!(fills, "{}: {} of {} where {} have room", entry.name, sum, total, room);
                 }

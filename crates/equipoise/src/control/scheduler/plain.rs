@@ -10,14 +10,14 @@ fn fixed(rates: Vec<Rate>) -> Vec<Share> {
     rates.into_iter().map(|rate| Share { rate, snapshot }).collect()
 }
 
-/// Everything on one path, whatever happens: a comparator (Asvarujanon 2014, Sec. 4.4).
+/// Sends everything on one path, whatever happens: for comparison (Asvarujanon 2014, Sec. 4.4).
 #[derive(Clone, Copy, Debug)]
 pub struct Single {
     path: PathId,
 }
 
 impl Single {
-    /// Everything on `path`.
+    /// Sends everything on `path`.
     pub const fn new(path: PathId) -> Self {
         Self { path }
     }
@@ -30,7 +30,7 @@ impl Scheduler for Single {
     }
 }
 
-/// An equal rate on every path that is alive: a comparator (Asvarujanon 2014, Sec. 4.4).
+/// Sends an equal rate on every path that is alive: for comparison (Asvarujanon 2014, Sec. 4.4).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Equal;
 
@@ -40,8 +40,8 @@ impl Scheduler for Equal {
     }
 }
 
-/// Nearly everything on the path with the least mean delay in the last period: a comparator (Asvarujanon 2014, Sec.
-/// 4.4).
+/// Sends nearly everything on the path with the least mean delay in the last period: for comparison (Asvarujanon 2014,
+/// Sec. 4.4).
 ///
 /// Readings: a path without a report in the last period counts with its last report; if no path has reported yet, all
 /// carry the same rate; a total too small for the probes is divided equally.
@@ -52,7 +52,7 @@ pub struct MinDelay {
 }
 
 impl MinDelay {
-    /// With a rate of `probe` on each of the other paths.
+    /// A scheduler that sends at a rate of `probe` on each of the other paths.
     pub const fn new(probe: Rate) -> Self {
         Self { probe, means_s: BTreeMap::new() }
     }
@@ -75,7 +75,7 @@ impl Scheduler for MinDelay {
         let Some(mut left) = total.as_bps().checked_sub(probes).filter(|_| !known.is_empty()) else {
             return fixed(whole(&equal_mbps(total, paths), total, paths));
         };
-        // What the best one may not carry is the next one's; those of which nothing is known are the last.
+        // The rate that the best path may not carry goes to the next path. Paths without a known delay are last.
         known.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let unknown = (0..paths.len()).filter(|at| known.iter().all(|(_, known)| known != at));
         let order: Vec<usize> = known.iter().map(|(_, at)| *at).chain(unknown).collect();

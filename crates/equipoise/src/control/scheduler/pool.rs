@@ -20,7 +20,7 @@ impl PeriodDelay {
     }
 }
 
-/// The delay of all paths as that of a single path, for a controller of the total rate.
+/// Combines the delays of all paths into the delay of a single path, for a controller of the total rate.
 ///
 /// The mean is that of all packets: `x = Σ w_i x_i` with `w_i = a_i / Σ a`. A change dA of the total changes each
 /// path's rate by `w_i dA` and its mean by `b σ_i² w_i dA` (Asvarujanon 2014, Eq. 1), so `dx = b (Σ w_i² σ_i²) dA`.
@@ -69,8 +69,8 @@ mod tests {
         assert_eq!(pool.take(), None);
     }
 
-    /// The pooled delay responds to the total by the law of a single path: checked with the slope of two paths by
-    /// differences.
+    /// The pooled delay responds to the total rate as the delay of a single path does. The test compares it with the
+    /// slope of two paths, computed from differences.
     #[test]
     fn the_pooled_variance_says_how_the_pooled_mean_answers_to_the_total() {
         let view = |number, rate: u64, mean_s, variance_s2| PathView {

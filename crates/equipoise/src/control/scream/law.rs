@@ -3,16 +3,16 @@ use crate::units::{Rate, Size};
 /// The equations of `SCReAM` v2, one function each.
 ///
 /// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2 to 4.5, with the draft's names. Windows in bytes, times in
-/// seconds, rates in bit/s. Total: every input, NaN included, yields a number in the stated range.
+/// seconds, rates in bit/s. Every input, NaN included, yields a number in the stated range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScreamLaw {
     /// `MSS`, the largest packet, in bytes.
     pub segment: f64,
     /// `QDELAY_TARGET_LO` in s. A larger value fills queues further, and uses more of a link with a varying rate.
     pub target_s: f64,
-    /// `BETA_LOSS`, the factor for the window after a loss. A smaller value yields more.
+    /// `BETA_LOSS`, the factor for the window after a loss. A smaller value yields more to other flows.
     pub loss_factor: f64,
-    /// `BETA_ECN`, the factor for the window after a classic ECN mark. A smaller value yields more.
+    /// `BETA_ECN`, the factor for the window after a classic ECN mark. A smaller value yields more to other flows.
     pub mark_factor: f64,
     /// `MUL_INCREASE_FACTOR`, the share of the window that is added per round trip far from congestion. A larger value
     /// finds capacity sooner.
@@ -67,9 +67,9 @@ pub struct Growth {
 /// How the media queue reduces the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MediaQueue {
-    /// `rate_adjust_factor`, 0 to 0.5: frames are queued.
+    /// `rate_adjust_factor`, 0 to 0.5: it rises while frames wait in the queue.
     pub waiting: f64,
-    /// `frame_size_dev`, 0 to 0.2: frames are larger than the target assumes.
+    /// `frame_size_dev`, 0 to 0.2: it rises if frames are larger than the target assumes.
     pub excess: f64,
 }
 
@@ -103,14 +103,14 @@ impl ScreamLaw {
     pub fn nearness(window: f64, inflection: f64) -> f64 {
         let distance = 8.0 * (window - inflection) / inflection;
         let squared = distance * distance;
-        // Without an inflection point, it is far away.
+        // Without an inflection point, the window counts as far from it.
         if squared.is_nan() { 1.0 } else { squared.clamp(0.1, 1.0) }
     }
 
     /// Relative reduction of the window for L4S marks, 0 to 0.5.
     ///
-    /// Source: Sec. 4.2.2.1: `alpha/2 / max(1, s_rtt / VIRTUAL_RTT)`, and while the queue is below a quarter of its target
-    /// `max(0.25, scl) max(0.25, ref_wnd_delay_scale)` times that.
+    /// Source: Sec. 4.2.2.1: `alpha/2 / max(1, s_rtt / VIRTUAL_RTT)`, and while the queue is below a quarter of its
+    /// target `max(0.25, scl) max(0.25, ref_wnd_delay_scale)` times this value.
     pub fn mark_backoff(&self, alpha: f64, round_trip_s: f64, queue_s: f64, nearness: f64, calm: f64) -> f64 {
         let backoff = unit(alpha) / 2.0 / long_round_trip(round_trip_s);
         let scale = LEAST_NEARNESS.max(nearness) * LEAST_NEARNESS.max(calm);

@@ -17,10 +17,10 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Self-clocked rate adaptation for multimedia, version 2: a window, and the target bitrate that it allows.
 ///
-/// A reference window grows by about a segment per round trip, faster far from congestion. L4S marks reduce it by their
-/// fraction, and queueing delay reduces it like a fraction of marks. A loss or a classic ECN mark reduces it by a
-/// factor. The bytes in flight are limited to about the window. The media's target bitrate is the window per round
-/// trip, less a margin.
+/// A reference window grows by about a segment per round trip, faster far from congestion. L4S marks reduce it in
+/// proportion to their fraction, and queueing delay counts like a fraction of marks. A loss or a classic ECN mark
+/// reduces it by a factor. The bytes in flight are limited to about the window. The media's target bitrate is the
+/// window per round trip, less a margin.
 ///
 /// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, which will replace RFC 8298.
 ///
@@ -50,26 +50,26 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// Readings:
 /// - [`Form::Core`] is the draft without the parts that it calls optional or additional, except for the handling of
 ///   clock drift (Sec. 4.5.1). [`Form::Full`] has jitter (Sec. 4.2.1.4), conditional backoff and policers (Sec. 4.5.2)
-///   and the undershoot guard (Sec. 4.5.3). Neither raises the delay target next to other flows (Sec. 4.5.4): the draft
-///   itself doubts this.
-/// - Losses and classic ECN marks count once per round trip, as in the text: those of packets sent before the last
-///   reduction belong to it. In the pseudocode the window could be reduced every 25 ms.
-/// - Lost bytes do not count as acknowledged; in the draft, lost bytes below the highest arrival do.
+///   and the undershoot guard (Sec. 4.5.3). Neither form raises the delay target next to other flows (Sec. 4.5.4): the
+///   draft itself doubts this method.
+/// - Losses and classic ECN marks count once per round trip, as in the text: if a packet was sent before the last
+///   reduction, its loss or mark is ignored. In the pseudocode the window could be reduced every 25 ms.
+/// - Lost bytes do not count as acknowledged. In the draft they do if a packet with a higher number arrived.
 /// - With [`Marking::ByCodepoint`], packets that arrive as ECT(1) make all marks L4S marks; the draft leaves this to
 ///   the configuration.
 /// - The rates of this crate are those of IP packets. `MSS` is the largest IP packet, and the draft's overhead of 20
 ///   bytes is still subtracted.
-/// - The initial window is the one whose target is the start rate, but not below `MIN_REF_WND`.
+/// - The initial window yields the start rate as its target, but is not below `MIN_REF_WND`.
 /// - The session's rate is the target, its window is the limit of the bytes in flight, and packets are paced at
 ///   `pace_bitrate`.
 /// - The maximum of the bytes in flight and the acknowledged rate are measured over a round trip, but at least over 40
 ///   ms.
 /// - Round-trip times serve as delays until the first feedback with an arrival time.
 ///
-/// Degenerate cases: rate and window stay until a round-trip time is known. Silence and timeouts halve both (ours: RFC
-/// 8298, Sec. 8 only has a minimum rate). A queue that never empties for hundreds of round trips is treated as clock
-/// drift: the target is halved for five round trips, and the base delay is discarded. If the bytes in flight are not
-/// known, the window does not grow.
+/// Degenerate cases: rate and window stay until a round-trip time is known. Silence and timeouts halve both (our
+/// choice: RFC 8298, Sec. 8 only has a minimum rate). A queue that never empties for hundreds of round trips is treated
+/// as clock drift: the target is halved for five round trips, and the base delay is discarded. If the bytes in flight
+/// are not known, the window does not grow.
 #[derive(Clone, Debug)]
 pub struct Scream {
     config: ScreamConfig,
@@ -108,7 +108,7 @@ pub struct ScreamConfig {
 /// The meaning of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// It follows from the codepoint of arriving packets: ECT(1) means L4S (RFC 9331, Sec. 4.1).
+    /// The codepoint of arriving packets decides: ECT(1) means L4S (RFC 9331, Sec. 4.1).
     ByCodepoint,
     /// L4S: the fraction of marks counts.
     L4s,
@@ -121,7 +121,7 @@ pub enum Marking {
 pub enum Form {
     /// The required parts.
     Core,
-    /// The optional parts, too.
+    /// The required and the optional parts.
     Full,
 }
 
@@ -140,7 +140,7 @@ const POLICED_GROWTH: f64 = 1.001;
 /// `ACKED_BITRATE_MARGIN`, `BACKOFF_SCALE_LOW_TARGET_RATE` (Sec. 4.5.3).
 const LOW_TARGET: f64 = 0.8;
 const LOW_TARGET_BACKOFF: f64 = 0.25;
-/// `RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`, `frame_period` in s, and the limits of what they yield (Sec. 4.4).
+/// `RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`, `frame_period` in s, and the limits of the two reductions (Sec. 4.4).
 const WAITING_GAIN: f64 = 1.0 / 16.0;
 const EXCESS_GAIN: f64 = 1.0 / 64.0;
 const FRAME_S: f64 = 0.02;
@@ -245,7 +245,7 @@ impl Scream {
             return None;
         }
         let cause = self.cause();
-        // An ignored loss is discarded: losses are rare and there is no queue.
+        // If `cause` ignored a loss, it is discarded: losses are rare, and there is no queue.
         self.path.news.is_lost = false;
         let cause = cause?;
         if self.has_grown {
@@ -270,7 +270,7 @@ impl Scream {
         Some(cause)
     }
 
-    /// Long after the last congestion the window may be far above the bytes in flight.
+    /// Long after the last congestion, limits the window to the bytes in flight: the window may be far above them.
     fn restore(&mut self, now: Instant<SenderClock>, round_trip_s: f64) {
         let long_s = CAREFUL_ROUND_TRIPS * round_trip_s.max(VIRTUAL_ROUND_TRIP_S);
         if is_due(self.reacted, now, long_s) && self.path.most_in_flight_before() > 0.0 {
@@ -374,8 +374,7 @@ impl Controller for Scream {
         Some(self.target)
     }
 
-    /// Sets the window to the data that the rate sends per round trip. Before a round trip was measured, the first one
-    /// sets it.
+    /// Scales the window like the rate. If no round-trip time is known yet, the first one sets the window.
     fn set_calculated_rate(&mut self, _now: Instant<SenderClock>, rate: Rate) {
         let before = self.target.as_bps_f64();
         (self.target, _) = self.config.limits.clamp(rate.as_bps_f64());

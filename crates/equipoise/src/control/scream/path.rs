@@ -23,7 +23,7 @@ pub(super) struct Path {
     loss_rate: f64,
     /// ECT(1) arrived: the path supports L4S.
     saw_ect1: bool,
-    /// Losses and classic ECN marks of packets that left before this time belong to the last reaction.
+    /// A loss or classic ECN mark is ignored if the packet left before this time: the last reaction covers it.
     answered: Instant<SenderClock>,
     pub(super) news: News,
 }
@@ -166,8 +166,8 @@ impl Path {
         self.flight.most = self.flight.most.max(in_flight.as_bytes() as f64);
     }
 
-    /// Records a reaction to everything before `now`. If `is_event`, losses and classic marks of packets that left
-    /// before `now` belong to it, too.
+    /// Records a reaction at `now` to all earlier feedback. If `is_event`, later reports of losses and classic marks
+    /// are ignored for packets that left before `now`.
     pub(super) fn on_reaction(&mut self, now: Instant<SenderClock>, is_event: bool) {
         self.news.is_lost = false;
         self.news.is_marked = false;
@@ -249,7 +249,7 @@ impl Path {
         self.marks = Marks { alpha, delivered: 0, marked: 0, updated: Some(now) };
     }
 
-    /// `qdelay_avg`, and how calm the delay is (Sec. 4.2.1.4).
+    /// `qdelay_avg` and `ref_wnd_delay_scale` (Sec. 4.2.1.4).
     fn update_queue(&mut self, now: Instant<SenderClock>) {
         if !is_due(self.averaged, now, VIRTUAL_ROUND_TRIP_S.min(self.round_trip_s.unwrap_or(0.0))) {
             return;

@@ -39,8 +39,8 @@ fn the_backoff_by_delay_has_the_values_that_the_draft_gives_by_hand() {
     }
 }
 
-/// By hand from Sec. 4.4, at a round trip of 100 ms: for 1000, 400 and 240 kbit/s, and with queued and oversized
-/// frames.
+/// By hand from Sec. 4.4, at a round trip of 100 ms: for windows of 1000, 400 and 240 kbit/s, and with queued and
+/// oversized frames.
 #[test]
 fn the_target_has_the_values_that_the_draft_gives_by_hand() {
     let none = MediaQueue::default();
@@ -104,7 +104,7 @@ fn frame(waited: Span, bytes: u64) -> QueuedFrame {
 fn frames_that_wait_and_that_are_too_large_lower_the_target_within_bounds() {
     let mut scream = Scream::new(config(2.0));
     scream.on_frame(at(0), &frame(Span::from_millis(15), 1500));
-    // (15 - 5) ms of 20 ms by a sixteenth; twice 750 bytes, by 1/64.
+    // Waiting: (15 - 5) ms of 20 ms, times 1/16. Excess: 1500 bytes are twice the nominal 750, times 1/64.
     close(scream.media.waiting, 1.0 / 32.0, 1e-12);
     close(scream.media.excess, 1.0 / 64.0, 1e-12);
     (0..1000).for_each(|_| scream.on_frame(at(0), &frame(Span::from_secs(1), u64::MAX)));
@@ -119,8 +119,8 @@ fn at(ms: u64) -> Instant<SenderClock> {
     Instant::from_nanos(10_000_000_000 + ms * 1_000_000)
 }
 
-/// Feedback at `ms` on ten packets that left over the 25 ms before the last round trip of 50 ms; the first `marked`
-/// with CE, the last `lost` lost, after a queueing delay of `queue` ms.
+/// Feedback at `ms` on ten packets that left 2 ms apart, the last of them a round trip of 50 ms before. The first
+/// `marked` packets have CE, the last `lost` are lost, and the queueing delay is `queue` ms.
 fn tell(scream: &mut Scream, ms: u64, marked: u64, lost: u64, queue: u64) {
     let packets: Vec<_> = (0..10)
         .map(|place| {
@@ -146,7 +146,7 @@ fn the_fraction_of_marks_is_found_within_two_seconds() {
     close(scream.marked(), 0.2 * 0.5, 0.002);
 }
 
-/// Guards against losses of one full queue, reported by many reports, that reduce the window to its minimum.
+/// If it fails, the losses of one full queue, spread over many reports, reduce the window to its minimum.
 #[test]
 fn the_losses_of_one_round_trip_are_one_congestion() {
     let mut scream = Scream::new(config(50.0));
@@ -164,8 +164,8 @@ fn the_losses_of_one_round_trip_are_one_congestion() {
 
 #[test]
 fn classic_marks_reduce_by_a_factor_and_those_of_l4s_by_their_fraction() {
-    // alpha is an eighth after the first marks; half of that, and half again because the round trip is twice the
-    // virtual one.
+    // alpha is 1/8 after the first marks. The reduction is half of alpha, and half again because the round-trip time is
+    // twice `VIRTUAL_RTT`.
     for (marking, expected) in [(Marking::Classic, 0.8), (Marking::L4s, 1.0 - 1.0 / 32.0)] {
         let mut scream = Scream::new(ScreamConfig { marking, ..config(50.0) });
         tell(&mut scream, 1000, 0, 0, 0);
@@ -221,7 +221,7 @@ fn marks_a_queue_and_losses_each_hold_the_rate_to_the_capacity() {
     }
 }
 
-/// Guards against a permanent queueing delay if the receiver's clock runs slow or was set forward.
+/// If it fails, a receiver's clock that runs slow or was set forward looks like a permanent queueing delay.
 #[test]
 fn a_base_delay_that_is_too_low_is_found_out() {
     let mut scream = Scream::new(config(2.0));
@@ -283,7 +283,7 @@ proptest! {
         }
     }
 
-    /// Reports in which everything is lost or marked never raise anything.
+    /// Reports in which all packets are lost or marked never raise the window or the rate.
     #[test]
     fn losses_and_marks_alone_never_raise_window_or_rate(
         start in 3000.0f64..100_000.0, turns in proptest::collection::vec((any::<bool>(), 0..100u64), 1..40),

@@ -34,7 +34,7 @@ use crate::units::{Instant, SenderClock, Span};
 /// - After a loss, the new window is β times the data in flight, even if little was in flight (Sec. 4.6).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cubic {
-    /// Holds the window, and is the law of slow start.
+    /// Holds the window, and controls it in slow start.
     reno: Reno,
     /// The window before the last reduction.
     prior: f64,
@@ -50,7 +50,7 @@ struct Stage {
     curve: Curve,
     /// `W_est`.
     reno: f64,
-    /// t, without the time that does not count.
+    /// t, without app-limited time.
     elapsed_s: f64,
 }
 
@@ -91,13 +91,13 @@ impl Cubic {
         Self { reno: Reno::new(initial_window), prior, peak: None, stage: None, last_ack: None }
     }
 
-    /// Congestion avoidance for one acknowledgement, `gap_s` after the last.
+    /// Congestion avoidance for one acknowledgement, `gap_s` seconds after the previous one.
     fn avoid_congestion(&mut self, ack: &Acknowledged, gap_s: f64) {
         let (window, prior) = (self.reno.window(), self.prior);
         let curve = Curve::from(window, self.peak.unwrap_or(window));
         let begin = Stage { curve, reno: window, elapsed_s: 0.0 };
         let mut stage = self.stage.map_or(begin, |stage| Stage { elapsed_s: stage.elapsed_s + gap_s, ..stage });
-        // As Reno, above the window before the last reduction (RFC 9438, Sec. 4.3).
+        // Above the window before the last reduction, α is one, as for Reno (RFC 9438, Sec. 4.3).
         let increase = if stage.reno < prior { FRIENDLY_INCREASE } else { 1.0 };
         stage.reno += increase * (ack.segments as f64).min(window) / window;
         let next = if stage.curve.at(stage.elapsed_s) < stage.reno {
@@ -244,8 +244,8 @@ mod tests {
         }
     }
 
-    /// On a short path it must not be slower than Reno: α segments per round-trip time, one segment above the last
-    /// peak.
+    /// On a short path CUBIC must not be slower than Reno: it adds α segments per round-trip time, and one segment
+    /// above the last peak.
     #[test]
     fn on_a_short_path_it_grows_as_reno_would() {
         let mut cubic = after_loss_at(20.0);
@@ -276,8 +276,8 @@ mod tests {
         (0..489).for_each(|_| cubic.on_ack(At::from_nanos(1_000_000_000), &ack(100)));
         assert!((cubic.window() - 490.0).abs() < 1e-9);
         let windows = run(&mut cubic, 1.0, 5, 100);
-        // K = 0 and W_max = 490: 0.4 · 5³ = 50 segments in 5 s, 53 with the 0.1 s ahead; Reno would add 0.529 · 50 =
-        // 26.
+        // K = 0 and W_max = 490: 0.4 · 5³ = 50 segments in 5 s, or 53 because the target is one round-trip time, 0.1 s,
+        // ahead. Reno would add 0.529 · 50 = 26.
         assert!((windows[4] / 542.0 - 1.0).abs() < 0.01, "{}", windows[4]);
     }
 

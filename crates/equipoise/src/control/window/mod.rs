@@ -1,8 +1,8 @@
-//! Acknowledgements → a congestion window.
+//! Computes a congestion window from acknowledgements.
 //!
-//! The middle step of the loop for a transport that has its own acknowledgements, such as TCP. A window law decides how
-//! many segments may be in flight. The transport detects losses, runs the timers and retransmits. Windows are in
-//! full-sized segments, as in the papers, and may be fractions.
+//! The laws here are for a transport that has its own acknowledgements, such as TCP. A window law decides how many
+//! segments may be in flight. The transport detects losses, runs the timers and retransmits. Windows are in full-sized
+//! segments, as in the papers, and may be fractions.
 
 mod cubic;
 mod noise;
@@ -116,15 +116,15 @@ impl<W: WindowController + ?Sized> WindowController for Box<W> {
 /// An acknowledgement of new data.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Acknowledged {
-    /// Number of segments that it newly covers.
+    /// Number of segments that the acknowledgement newly covers.
     pub segments: u64,
-    /// Round-trip time of a segment that was sent only once (Karn 1987); `None` if it measures none.
+    /// Round-trip time of a segment that was sent only once (Karn 1987); `None` if there was none.
     pub round_trip: Option<Span>,
     /// Smoothed round-trip time (RFC 6298, Sec. 2).
     pub smoothed_round_trip: Option<Span>,
     /// Least round-trip time of the connection.
     pub min_round_trip: Option<Span>,
-    /// Segments in flight when it arrived, including those that it covers.
+    /// Segments in flight when the acknowledgement arrived, including the segments that it covers.
     pub in_flight: u64,
     /// The sender was limited by the window, not by the application or the receiver (RFC 9438, Sec. 5.8).
     pub window_limited: bool,

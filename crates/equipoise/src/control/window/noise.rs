@@ -15,12 +15,12 @@
 /// | `g`, `h` | gains of mean and deviation | 1 |
 /// | `l` | weight of the noise | 1 |
 ///
-/// It works for any law: [`Symbiosis`](super::Symbiosis) scales γ, the factor of the measured cross traffic;
+/// It works for any control law: [`Symbiosis`](super::Symbiosis) scales γ, the factor of the measured cross traffic;
 /// [`Vegas`](super::Vegas) scales its measured backlog.
 ///
 /// Readings: the first sample is the mean, as in RFC 6298; its deviation is zero and not half the mean, because one
-/// sample shows no noise. The factor is one before any sample, and if mean or deviation is zero: a path without cross
-/// traffic measures zero, and does so reliably. Non-finite samples are ignored. A negative sample counts as zero,
+/// sample shows no noise. The factor is one before any sample, and if mean or deviation is zero: on a path without
+/// cross traffic, zero is a reliable measurement. Non-finite samples are ignored. A negative sample counts as zero,
 /// because rates and delays are not negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseAwareness {
@@ -38,7 +38,7 @@ struct Moments {
 const MEAN_GAIN: f64 = 0.125;
 /// h: a larger value forgets the deviation sooner (Kodama 2009, Sec. 3.3).
 const DEVIATION_GAIN: f64 = 0.25;
-/// Samples are clamped to this, so that sums stay finite. Ours; no rate or delay comes near.
+/// Our choice: samples are clamped to this value, so that sums stay finite. No rate or delay comes near it.
 const LARGEST_SAMPLE: f64 = 1e300;
 
 impl NoiseAwareness {

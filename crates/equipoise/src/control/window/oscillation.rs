@@ -39,17 +39,18 @@ pub struct Oscillating<L> {
     last_ack: Option<Instant<SenderClock>>,
 }
 
-/// Maximum dt, in s: the minimum retransmission timeout (RFC 6298, Sec. 2.4), beyond which acknowledgements do not
-/// serve as a clock. Ours.
+/// Maximum dt, in s. Our choice: the minimum retransmission timeout (RFC 6298, Sec. 2.4), because acknowledgements that
+/// are further apart do not serve as a clock.
 const LONGEST_STEP_S: f64 = 1.0;
-/// Maximum change of the window per step, as a share: that of a loss. Ours; an Euler step is wrong if it is large.
+/// Maximum change of the window per step, as a share of the window. Our choice: as much as after a loss, because a
+/// large Euler step is wrong.
 const LARGEST_STEP: f64 = 0.5;
-/// The stream of random numbers, independent of other uses of the seed. Ours: "osci" in ASCII.
+/// The stream of random numbers, independent of other uses of the seed. Our choice: "osci" in ASCII.
 const STREAM: u64 = 0x6F73_6369;
 
 impl<L> Oscillating<L> {
-    /// Moves `law` with strength m, drawn from `seed`. A strength that is zero, negative, infinite or NaN leaves the
-    /// law unchanged.
+    /// Adds an oscillation of strength m to `law`, with random numbers from `seed`. A strength that is zero, negative,
+    /// infinite or NaN leaves the law unchanged.
     pub fn new(law: L, strength: f64, seed: u64) -> Self {
         let strength = if strength.is_finite() { strength.max(0.0) } else { 0.0 };
         Self { law, strength, random: generator(seed, STREAM), last_ack: None }
@@ -131,7 +132,7 @@ mod tests {
 
     type At = Instant<SenderClock>;
 
-    /// A window that only moves from outside and is reset each time: the rest is the noise.
+    /// A law that keeps its window, and records every change that is set from outside: the noise.
     #[derive(Debug)]
     struct Still {
         shifts: Moments,
@@ -161,7 +162,7 @@ mod tests {
         At::from_nanos(ms * 1_000_000)
     }
 
-    /// Brownian motion over 100 s has the variance of 100 s, however many acknowledgements divide it.
+    /// The variance of Brownian motion depends on the elapsed time, not on the number of acknowledgements.
     #[test]
     fn the_variance_is_that_of_the_time_and_not_of_the_number_of_acknowledgements() {
         for step_ms in [1, 10, 100] {
@@ -169,7 +170,7 @@ mod tests {
             let steps = 20_000;
             (0..=steps).for_each(|step| still.on_ack(at_ms(step * step_ms), &ack()));
             let found = still.law().shifts;
-            // m² w² dt for each.
+            // m² w² dt for each acknowledgement.
             let expected = 0.09 * 1e4 * (step_ms as f64 / 1e3);
             let variance = found.standard_deviation().unwrap() * found.standard_deviation().unwrap();
             assert!((variance / expected - 1.0).abs() < 0.05, "five standard errors: {variance} for {expected}");

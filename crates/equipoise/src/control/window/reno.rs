@@ -5,8 +5,8 @@ use crate::units::{Instant, SenderClock};
 ///
 /// Source: RFC 5681, Sec. 3.1: an acknowledgement of new data adds one segment below the threshold and `1 / w` segments
 /// above (Eq. 3); a loss sets threshold and window to half of the data in flight, at least two segments (Eq. 4).
-/// Readings: one segment per acknowledgement in slow start, even if it covers two; no increase while the sender is
-/// limited by the application or the receiver (RFC 9438, Sec. 5.8).
+/// Readings: in slow start an acknowledgement adds one segment, even if it covers two; the window does not rise while
+/// the sender is limited by the application or the receiver (RFC 9438, Sec. 5.8).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reno {
     window: f64,

@@ -20,16 +20,16 @@ use crate::units::{Instant, SenderClock, Span};
 /// | `γ` | threshold of `diff` at which slow start ends | segments |
 ///
 /// The thresholds are 2 and 4 by default; the paper also uses 1 and 3, as does ns-2. γ is 1. Slow start doubles the
-/// window in every other round-trip time and compares in the others.
+/// window in every other round-trip time, and compares `diff` with γ in the rounds between.
 ///
 /// Readings:
 /// - `rtt` is the mean over the round, as in ns-2; a round without a sample changes nothing.
 /// - A round ends when the data in flight at its start is acknowledged.
 /// - When slow start ends because of γ, the window stays. A loss halves it and a timeout sets it to one, like Reno. The
-///   paper's earlier retransmission is left to the transport.
+///   paper's early retransmission is left to the transport.
 /// - The window does not rise while a part of it is unused, and `diff` does not lower it below two segments.
 ///
-/// # Under noise (ours)
+/// # Under noise (our own)
 /// `diff` depends on a measured queueing delay, as Symbiosis depends on a measured bandwidth. With a noise weight l,
 /// `diff` is multiplied by `1 / (1 + l C_v)`, with `C_v` of the queueing delays of the rounds (Kodama 2009, Eq. 15).
 /// The more the delay fluctuates, the more segments the flow keeps in the queue: it is steadier under bursts of cross
@@ -53,7 +53,7 @@ pub struct VegasConfig {
     pub lower: f64,
     /// β, in segments.
     pub upper: f64,
-    /// l, the weight of noise; zero for the law of the paper.
+    /// l, the weight of noise; zero for Vegas as in the paper.
     pub noise_weight: f64,
     /// Initial window, in segments.
     pub initial_window: f64,
@@ -70,7 +70,8 @@ struct Round {
 
 /// γ, in segments: a larger value ends slow start later (Brakmo 1995, Sec. 3.3).
 const SLOW_START_BACKLOG: f64 = 1.0;
-/// Minimum window set by the queue, in segments: one segment is not a stream to measure. As in ns-2.
+/// Minimum window that `diff` may set, in segments, as in ns-2: one segment per round-trip time is too little to
+/// measure.
 const LEAST_WINDOW: f64 = 2.0;
 
 impl Round {
@@ -206,7 +207,8 @@ mod tests {
         (0..segments).for_each(|_| vegas.on_ack(At::ZERO, &ack));
     }
 
-    /// 500 segments/s for 0.1 s hold 50 segments; Vegas keeps two to four more, reached from below and from above.
+    /// The path holds 500 segments/s · 0.1 s = 50 segments. Vegas must settle two to four segments above that, from a
+    /// smaller and from a larger window.
     #[test]
     fn it_rests_with_two_to_four_segments_in_the_queue() {
         for (start, threshold) in [(2.0, None), (10.0, Some(20)), (100.0, Some(200))] {
@@ -254,7 +256,7 @@ mod tests {
         let run = |noise_weight| {
             let mut vegas = Vegas::new(VegasConfig { noise_weight, ..CONFIG });
             vegas.on_loss(At::ZERO, 60);
-            // Bursts of cross traffic: 20 ms in every other pair of rounds, on a path with room for 50 segments.
+            // Bursts of cross traffic add 20 ms of delay in two of four rounds, on a path that holds 50 segments.
             for number in 0..400 {
                 round(&mut vegas, 500.0, if number % 4 < 2 { 0.02 } else { 0.0 });
             }

@@ -3,13 +3,13 @@ use super::stream::Gap;
 /// The spacing of segments after the narrowest link, from the intervals between acknowledgements of a burst.
 ///
 /// Two segments queued back to back leave the link one service time apart: `gap = L / K`. Cross traffic between them,
-/// or late acknowledgements, make a gap longer; acknowledgements that queue on the reverse path make it shorter. So the
-/// gaps cluster at `L / K`, and at that plus whole packets of cross traffic: the cluster of the shortest gaps is the
-/// link's.
+/// or late acknowledgements, make a gap longer; acknowledgements that queue on the reverse path make it shorter. So
+/// gaps cluster at `L / K`, and at `L / K` plus the service times of whole packets of cross traffic. The cluster of the
+/// shortest gaps shows the service time of the link.
 ///
-/// Cross traffic as evenly spaced as the connection itself may fall between every two segments for many bursts. So a
-/// cluster at shorter gaps counts at once. A cluster at longer gaps counts only when none of the recent gaps was as
-/// short as before: cross traffic that leaves no gap free is rarer than cross traffic that leaves a few.
+/// Evenly spaced cross traffic may fall between every two segments for many bursts. So a cluster of shorter gaps is
+/// accepted at once, and a cluster of longer gaps only if none of the recent gaps was as short as before: cross traffic
+/// that leaves no gap free is rarer than cross traffic that leaves a few.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps {
     ns_per_segment: [u64; KEPT],
@@ -17,24 +17,25 @@ pub(super) struct Gaps {
     next: usize,
     /// The link's service time per segment.
     service_ns: Option<f64>,
-    /// Gaps since the last one that was as short.
+    /// Number of gaps since the last gap that was as short as `service_ns`.
     longer: u32,
 }
 
-/// Number of gaps that are kept: about five bursts. More are steadier, fewer follow a new path sooner (ours).
+/// Number of gaps kept (our choice): about five bursts. More are steadier, fewer follow a new path sooner.
 const KEPT: usize = 32;
-/// Minimum number of gaps for a capacity (ours): two bursts whose acknowledgements cover two segments each.
+/// Minimum number of gaps for a capacity (our choice): two bursts whose acknowledgements cover two segments each.
 const LEAST: usize = 5;
-/// A cluster has at least one gap in `CROWD_SHARE`. Ours: cross traffic at 70 % of the link falls between at most 70 %
-/// of neighbouring segments.
+/// A cluster contains at least 1/`CROWD_SHARE` of the gaps. Our choice: cross traffic at 70 % of the link falls between
+/// at most 70 % of neighbouring segments.
 const CROWD_SHARE: usize = 5;
-/// Minimum cluster, so that two stray gaps do not form one (ours).
+/// Minimum number of gaps in a cluster, so that two stray gaps do not form one (our choice).
 const LEAST_CROWD: usize = 3;
-/// Gaps in a cluster differ by at most one part in `CROWD_WIDTH` of the shortest (ours): more than the rounding of a
-/// microsecond clock at 1 Gbit/s and 1500 bytes, less than one small packet of cross traffic.
+/// Gaps in a cluster exceed the shortest one by at most 1/`CROWD_WIDTH` of it (our choice). This is more than the
+/// rounding of a microsecond clock at 1 Gbit/s and 1500 bytes, and less than one small packet of cross traffic.
 const CROWD_WIDTH: u64 = 10;
-/// After this number of consecutive longer gaps the link has changed (ours): twice the number of gaps kept. A larger
-/// value tolerates evenly spaced cross traffic for longer, a smaller one finds a slower link sooner.
+/// After this number of consecutive longer gaps the link is assumed to have changed (our choice): twice the number of
+/// gaps kept. A larger value tolerates evenly spaced cross traffic for longer, a smaller one finds a slower link
+/// sooner.
 const PATIENCE: u32 = 64;
 
 impl Gaps {
@@ -62,7 +63,7 @@ impl Gaps {
         self.service_ns
     }
 
-    /// The mean of the shortest cluster of the gaps that are kept.
+    /// The mean of the cluster of the shortest gaps.
     fn shortest_crowd(&self) -> Option<f64> {
         let mut sorted = self.ns_per_segment;
         let sorted = sorted.get_mut(..self.count).filter(|gaps| gaps.len() >= LEAST)?;
@@ -79,7 +80,7 @@ impl Gaps {
                 let (sum, count) = members.fold((0.0, 0.0), |(sum, count), gap| (sum + *gap as f64, count + 1.0));
                 Some(sum / count)
             }
-            // No cluster: the lowest fifth.
+            // No cluster: the gap at the lowest fifth.
             None => sorted.get(least).map(|gap| *gap as f64),
         }
         .filter(|gap| *gap > 0.0)
@@ -100,7 +101,8 @@ mod tests {
 
     #[test]
     fn the_shortest_crowd_is_the_links_and_not_the_largest() {
-        // Cross traffic falls between two of three neighbours; one acknowledgement caught up with the previous one.
+        // Cross traffic lengthens 7 of 12 gaps. The gap of 40 ns is an acknowledgement that caught up with the previous
+        // one.
         let service = gaps(&[240, 121, 40, 240, 120, 241, 360, 119, 240, 120, 240, 360]).unwrap();
         assert!((service - 120.0).abs() < 1.0, "{service}");
     }

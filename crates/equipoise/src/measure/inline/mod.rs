@@ -19,27 +19,29 @@ use crate::units::{Instant, SenderClock, Size, Span};
 
 /// Inline network measurement: a connection measures its path with the data that it sends anyway, as TCP can.
 ///
-/// Source: Kodama 2009, Sec. 2.2.1, steps 1 to 5. The text leaves the evaluation and the spacing open; what follows is
-/// ours.
+/// Source: Kodama 2009, Sec. 2.2.1, steps 1 to 5. The paper leaves the evaluation and the spacing open; the details
+/// below are our choice.
 ///
-/// 1. **Hold.** New segments are held back until a stream can be sent without a break: as many as will not become
-///    available while it is sent. The hold begins between the return of the last stream and a quarter of a window
-///    later, at a different place each time. Otherwise two measuring connections would meet at the same place in every
-///    round trip, and take what they find there for the average. The hold is abandoned after three quarters of a round
-///    trip.
-/// 2. **Stream.** Eight segments leave back to back, thirty-two follow at rising rates; fewer in small windows. The
-///    stream as a whole has the rate of its sub-range. Its head keeps the link's queue from running empty while cross
-///    traffic pauses; otherwise random cross traffic would appear larger than it is.
-/// 3. **Capacity** `K`: the shortest interval at which the acknowledgements of bursts cluster is the link's service
-///    time per segment. Cross traffic in between only adds clusters at longer intervals. `K` rises at once, and falls
-///    when no interval as short was seen for about ten streams.
+/// 1. **Hold.** New segments are held back until a stream can be sent without a break: enough segments must be gathered
+///    that the rest become available while the stream is sent. The hold begins between the return of the last stream
+///    and a quarter of a window later, at a different place each time. Otherwise two measuring connections would meet
+///    at the same place in every round trip, and take the traffic there for the average. The hold is abandoned after
+///    three quarters of a round trip.
+/// 2. **Stream.** Eight segments leave back to back, then thirty-two at rising rates; small windows send fewer. The
+///    mean rate of the whole stream is that of its sub-range of the search range. The first eight segments keep the
+///    link's queue from running empty while cross traffic pauses; otherwise random cross traffic would appear larger
+///    than it is.
+/// 3. **Capacity** `K`: the acknowledgements of a burst cluster at certain intervals, and the shortest of these is the
+///    link's service time per segment. Cross traffic in between only adds clusters at longer intervals. A higher `K` is
+///    accepted at once, a lower one when about ten streams have shown no interval as short as before.
 /// 4. **Evaluation.** From the first acknowledgement of the stream to its last ones, `R` is the sending rate and `g`
-///    the growth of the delay per time. While the link is busy, `A = K - c = R - K g` for any `R`. If `g` is close to
-///    zero, the stream was slower than the available bandwidth and yields a lower bound.
-/// 5. **Estimate.** Three streams, one for each part of the search range, make a measurement: the mean over those that
-///    were faster than the available bandwidth. The search range follows the 95 % confidence interval of the recent
-///    results. An outlier is held back until the next result confirms it. If all streams find the link free, the range
-///    moves up.
+///    the growth of the delay per time. While the link is busy with the stream and cross traffic of rate `c`, the
+///    available bandwidth is `A = K - c = R - K g` for any `R`. If `g` is close to zero, the stream was slower than the
+///    available bandwidth and yields a lower bound.
+/// 5. **Estimate.** Three streams, one for each part of the search range, make a measurement. Its result is the mean
+///    over the streams that were faster than the available bandwidth. The search range follows the 95 % confidence
+///    interval of the recent results. An outlier does not count until the next result confirms it. If no stream builds
+///    a queue, the range moves up.
 ///
 /// An acknowledgement's arrival is assigned to the last segment that it covers, and acknowledgements sent by a timer
 /// are ignored, so a receiver may delay its acknowledgements. `A` is what cross traffic leaves: the connection's own
@@ -48,13 +50,14 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// Limits. A window below eleven segments measures nothing. Holds, and the queue of the connection's own streams, cost
 /// a part of its rate: in simulation 0 to 3 %, and up to 4 % with small windows. Held segments are limited to
 /// [`InlineConfig::most_held`] on average, so a result takes three to four round trips in windows above about 300
-/// segments, and up to 25 in small ones. A slower link is accepted only after about ten streams. If the sender's own
-/// link is as slow as the bottleneck, acknowledgements are delayed, and cross traffic is evenly spaced at 70 % from the
-/// start, no interval is ever free of it: then `K` is a third too low, and `A` too high by 5 % of `K`. Acknowledgements
-/// that queue on the reverse path arrive in bunches, and a bunch looks like a faster link.
+/// segments, and up to 25 round trips in small windows. A slower link is accepted only after about ten streams. Assume
+/// that the sender's own link is as slow as the bottleneck, that acknowledgements are delayed, and that cross traffic
+/// is evenly spaced at 70 % from the start. Then no interval is free of cross traffic: `K` is a third too low, and `A`
+/// too high by 5 % of `K`. Acknowledgements that queue on the reverse path arrive in bunches, and a bunch looks like a
+/// faster link.
 ///
-/// There are no extra packets and no allocations. A segment or an acknowledgement takes constant time, and a stream the
-/// sorting of 32 numbers. Any order of calls is safe.
+/// There are no extra packets and no allocations. Each segment and each acknowledgement takes constant time; each
+/// stream also sorts 32 numbers. Any order of calls is safe.
 #[derive(Clone, Debug)]
 pub struct InlineMeasurement {
     config: InlineConfig,
@@ -66,13 +69,14 @@ pub struct InlineMeasurement {
     acknowledged: u64,
     /// Number of the next new segment.
     next_number: u64,
-    /// A segment whose round trip is being measured.
+    /// A segment whose round trip is being measured: its number, and when it left.
     timed: Option<(u64, Instant<SenderClock>)>,
     round_trip: Option<Span>,
     held: Held,
-    /// Extra quarters of a segment that are gathered before a stream, because earlier streams ran dry.
+    /// Extra segments that are gathered before a stream, in quarters of a segment, because earlier streams ran out of
+    /// segments.
     margin: u64,
-    /// Position of the next hold within its part of a window, in units of 2^-32.
+    /// Where in the first 1/`PLACES` of a window the next hold begins, as a fraction in units of 2^-32.
     place: u32,
     gaps: Gaps,
     capacity: Recent,
@@ -91,8 +95,8 @@ pub struct InlineConfig {
 }
 
 impl InlineConfig {
-    /// A hundredth of the window (ours). A thousandth keeps the rate within 1 % in nearly all cases, at about twenty
-    /// round trips per result in windows of a hundred segments.
+    /// A hundredth of the window (our choice). With a thousandth the rate falls by at most 1 % in nearly all cases, but
+    /// a result takes about twenty round trips in windows of a hundred segments.
     pub const MOST_HELD: f64 = 0.01;
 
     /// Segments of this size, and [`MOST_HELD`](Self::MOST_HELD).
@@ -120,38 +124,41 @@ enum Phase {
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     began: Instant<SenderClock>,
-    /// Segments that are held back, and since when.
+    /// Number of segments that are held back, and since when.
     now: u64,
     since: Instant<SenderClock>,
     /// Sum of the segments' waiting times so far, in nanoseconds.
     waits_ns: f64,
 }
 
-/// Maximum length of a hold, as a part of the round trip (ours); a stream is at most three quarters of the window.
+/// Maximum length of a hold, as a part of the round trip (our choice), because a stream is at most three quarters of
+/// the window.
 const HOLD_SHARE: (i64, i64) = (3, 4);
-/// A stream ends when the total lateness of its segments exceeds this number of intervals (ours): its rate would be off
-/// by a tenth.
+/// A stream ends when the total lateness of its segments exceeds this number of intervals (our choice), because its
+/// rate would be wrong by a tenth.
 const MOST_SLIPPED: i64 = 4;
-/// A stream that ended early still counts if it has this part of its segments (ours).
+/// A stream that ended early still counts if at least this part of its segments was sent (our choice).
 const ENOUGH: (u64, u64) = (3, 4);
-/// The unit of the margin is a segment divided by this. The margin shrinks by one unit with each stream that did not
-/// run dry (ours).
+/// Number of units of the margin in one segment. The margin shrinks by one unit with each stream that did not run out
+/// of segments (our choice).
 const MARGIN_PARTS: u64 = 4;
-/// Growth of the margin when a stream ran dry: four segments (ours).
+/// Growth of the margin, in its units, when a stream ran out of segments: four segments (our choice).
 const MARGIN_UP: u64 = 16;
-/// Maximum pause after a costly hold, in round trips (ours).
+/// Maximum pause after a costly hold, in round trips (our choice).
 const MOST_PAUSE: i64 = 8;
-/// The same before the first result and after a doubtful one (ours): then a result is worth more than the cost of a
-/// hold.
+/// Maximum pause, in round trips, before the first result and after a doubtful one (our choice): then a result is worth
+/// more than the cost of a hold.
 const SEARCH_PAUSE: i64 = 1;
-/// A hold begins within the first 1/`PLACES` of a window (ours). A larger value samples other measuring connections
-/// less evenly, a smaller one makes a result take longer.
+/// A hold begins within the first 1/`PLACES` of a window (our choice). A larger value samples other measuring
+/// connections less evenly, a smaller one makes a result take longer.
 const PLACES: u64 = 4;
-/// Distance from the place of one hold to the next (ours): the golden section of 2^32, whose multiples spread evenly.
+/// Step from the place of one hold to that of the next (our choice): the golden section of 2^32, whose multiples spread
+/// evenly.
 const PLACE_STEP: u32 = 0x9E37_79B9;
-/// Inverse weight of a new round-trip time in the smoothed one (RFC 6298, Sec. 2).
+/// Inverse weight of a new sample in the smoothed round-trip time (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: i64 = 8;
-/// A capacity this far from the recent ones, as a part of it, may belong to another link (ours).
+/// A capacity that differs by more than this part of its value from the recent ones may belong to another link (our
+/// choice).
 const CAPACITY_FAR: f64 = 0.05;
 
 impl InlineMeasurement {
@@ -176,7 +183,7 @@ impl InlineMeasurement {
         }
     }
 
-    /// When the next new segment may leave, given that window and application allow `room` segments now.
+    /// When the next new segment may leave. `room` is the number of segments that window and application allow now.
     ///
     /// Returns `now` for "at once". For a later time, call again then and after each acknowledgement. Do not call for
     /// retransmissions.
@@ -191,7 +198,7 @@ impl InlineMeasurement {
                     (self.held.began, self.held.waits_ns) = (now, 0.0);
                     Phase::Holding { plan, since: now, acknowledged_then: self.acknowledged }
                 }
-                // The head of the bunch makes another round trip.
+                // No stream is possible yet: try again when the next new segment is acknowledged.
                 None => Phase::Resting { until: self.next_number.saturating_add(1), not_before },
             };
         }
@@ -208,7 +215,8 @@ impl InlineMeasurement {
                     self.phase = Phase::Sending { due: now, slipped: Span::ZERO };
                     now
                 } else if held >= most {
-                    // Half a window later, the next hold falls on another part of the bunch, if the window is one.
+                    // Half a window later, the next hold meets another part of the window, if its segments travel in
+                    // one bunch.
                     let half = self.next_number.saturating_sub(self.acknowledged) / 2;
                     self.rest(self.next_number.saturating_add(half));
                     now
@@ -283,7 +291,7 @@ impl InlineMeasurement {
         self.estimate.take()
     }
 
-    /// The next stream; `None` if the window is too small for one.
+    /// The next stream; `None` if the window is too small for a stream.
     fn plan(&self, room: u64) -> Option<Plan> {
         let window = room.saturating_add(self.next_number.saturating_sub(self.acknowledged));
         let Some(capacity) = self.capacity_bps() else {
@@ -295,7 +303,7 @@ impl InlineMeasurement {
         Plan::spaced(window, (low / bits / 1e9, high / bits / 1e9))
     }
 
-    /// Records that the next segment of the stream left; `slipped` is the total lateness.
+    /// Records that the next segment of the stream left; `slipped` is the total lateness of its segments so far.
     fn send_in_stream(&mut self, now: Instant<SenderClock>, slipped: Span) {
         let Some(stream) = &mut self.sending else { return };
         let sent = stream.end() - stream.first();
@@ -356,8 +364,8 @@ impl InlineMeasurement {
         self.rest(self.next_number);
     }
 
-    /// Blocks holds until everything below `until` is acknowledged, and until the waits of the last hold are within the
-    /// share of time that may be held.
+    /// Blocks holds until all segments below `until` are acknowledged. Also blocks them, for a limited time, until the
+    /// average share of held segments is within [`InlineConfig::most_held`] again.
     fn rest(&mut self, until: u64) {
         let window = self.next_number.saturating_sub(self.acknowledged).saturating_add(self.held.now).max(1);
         let pause = Span::from_nanos((self.held.waits_ns / (window as f64 * self.config.most_held.max(0.0))) as i64);
@@ -366,7 +374,7 @@ impl InlineMeasurement {
         self.phase = Phase::Resting { until, not_before: self.held.began + pause };
     }
 
-    /// Counts `segments` as held back from now on.
+    /// Adds the waiting time of the segments held so far, and counts `segments` as held back from now on.
     fn account(&mut self, now: Instant<SenderClock>, segments: u64) {
         if !matches!(self.phase, Phase::Resting { .. }) {
             self.held.waits_ns += (now - self.held.since).as_nanos().max(0) as f64 * self.held.now as f64;

@@ -3,31 +3,33 @@ use crate::units::Span;
 /// How a stream is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Plan {
-    /// Segments at the start that leave back to back.
+    /// Number of segments at the start that leave back to back.
     pub(super) burst: usize,
-    /// All segments, including the burst.
+    /// Number of all segments, including the burst.
     pub(super) total: usize,
     /// Time between segments after the burst, at the start and at the end of the stream.
     pub(super) intervals: (Span, Span),
 }
 
-/// Maximum number of segments in a stream (ours): longer streams average out more noise of the cross traffic, and hold
-/// up more of the window.
+/// Maximum number of segments in a stream (our choice): longer streams average out more noise of the cross traffic, but
+/// hold back more of the window.
 pub(super) const MOST_SEGMENTS: usize = 40;
-/// Minimum stream (ours): two acknowledgements of two segments each after the burst.
+/// Minimum number of segments in a stream (our choice): a burst, and two acknowledgements of two segments each after
+/// it.
 const LEAST_SEGMENTS: usize = 8;
-/// Part of the window that a stream takes (ours): a larger part is more precise and delays the connection more.
+/// Part of the window that a stream takes (our choice): a larger part is more precise, but delays the connection more.
 const WINDOW_SHARE: (u64, u64) = (2, 5);
-/// A stream of at most sixteen segments may take this part (ours), so that small windows can measure at all.
+/// A stream of at most sixteen segments may take this part of the window (our choice), so that small windows can
+/// measure at all.
 const SMALL_SHARE: (u64, u64) = (3, 4);
 const SMALL_SEGMENTS: u64 = 16;
-/// Minimum and maximum number of segments in the burst (ours): enough for an interval between acknowledgements of two
-/// segments each, and few enough for any queue; a new connection may send ten at once.
+/// Minimum and maximum number of segments in the burst (our choice). Four segments are enough for an interval between
+/// acknowledgements of two segments each. Eight fit into any queue: a new connection may send ten at once.
 const LEAST_BURST: usize = 4;
 const MOST_BURST: usize = 8;
-/// The burst's part of a stream (ours).
+/// A burst is a stream's length divided by this, within the limits above (our choice).
 const BURST_SHARE: usize = 5;
-/// Segments acknowledged during a hold before the hold's rate is used (ours).
+/// Minimum number of segments that are acknowledged during a hold before their rate is used (our choice).
 const LEAST_ARRIVED: u64 = 4;
 
 impl Plan {
@@ -45,13 +47,14 @@ impl Plan {
             return None;
         }
         let burst = (total / BURST_SHARE).clamp(LEAST_BURST, MOST_BURST);
-        // The burst takes no time, so the other intervals are longer, to give the stream as a whole the rate.
+        // The burst takes no time, so the intervals after it are longer: the stream's mean rate must be the planned
+        // one.
         let stretch = (total - 1) as f64 / (total - burst) as f64;
         let interval = |rate: f64| Span::from_nanos((stretch / rate) as i64);
         Some(Self { burst, total, intervals: (interval(low), interval(high)) })
     }
 
-    /// Whether anything follows the burst.
+    /// Whether segments follow the burst.
     pub(super) const fn is_spaced(&self) -> bool {
         self.total > self.burst
     }
@@ -64,7 +67,7 @@ impl Plan {
         Span::from_nanos(from - (from - to) / steps as i64 * step.min(steps) as i64)
     }
 
-    /// Whether the stream can be sent to its end. With `room` gathered, the missing segments must become available
+    /// Whether the stream can be sent to its end. `room` segments are gathered; the missing ones must become available
     /// while the stream is sent, at the rate seen during the hold.
     pub(super) fn suffices(&self, room: u64, arrived: u64, held: Span) -> bool {
         let lack = (self.total as u64).saturating_sub(room);
@@ -110,7 +113,8 @@ mod tests {
 
     #[test]
     fn a_stream_begins_when_what_lacks_comes_in_while_it_is_sent() {
-        // 32 segments of 1 ms follow the burst; ten arrived in 10 ms, so 32 more arrive in the meantime.
+        // 32 segments follow the burst at intervals of 1 ms. Ten were acknowledged in 10 ms, so 32 more follow in those
+        // 32 ms.
         let plan = Plan { burst: 8, total: 40, intervals: (Span::from_millis(1), Span::from_millis(1)) };
         let held = Span::from_millis(10);
         assert!(plan.suffices(8, 10, held));

@@ -3,8 +3,8 @@ use crate::units::Rate;
 
 /// The recent results of a quantity that is constant for a while and then jumps.
 ///
-/// A result far from the others is set aside. If the next one is on the same side, the quantity has jumped: the old
-/// results are discarded and the two become the new history. Otherwise the one set aside was an outlier.
+/// A result far from the others is set aside. If the next result differs to the same side, the quantity has jumped: the
+/// old results are discarded, and these two start the new history. Otherwise the result set aside was an outlier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
     results: [f64; KEPT],
@@ -13,17 +13,17 @@ pub(super) struct Recent {
     set_aside: Option<f64>,
 }
 
-/// Number of results that are kept (ours): at four round trips each, the last thirty round trips.
+/// Number of results that are kept (our choice): at four round trips each, the last thirty round trips.
 const KEPT: usize = 8;
-/// A result beyond this number of standard deviations is far from the others (ours).
+/// A result beyond this number of standard deviations is far from the others (our choice).
 const FAR: f64 = 3.0;
-/// Minimum number of results for a meaningful standard deviation (ours).
+/// Minimum number of results for a meaningful standard deviation (our choice).
 const LEAST: usize = 3;
 /// Two-sided 95 % quantiles of Student's t at 2 to 7 degrees of freedom, that is for 3 to 8 results.
 const T_QUANTILES: [f64; KEPT + 1 - LEAST] = [4.303, 3.182, 2.776, 2.571, 2.447, 2.365];
 
 impl Recent {
-    /// Adds a result; a distance below `least` never counts as far.
+    /// Adds a result. A result within `least` of the mean never counts as far from the others.
     pub(super) fn push(&mut self, result: f64, least: f64) {
         let moments = self.moments();
         let distance = moments.mean().map_or(0.0, |mean| result - mean);
@@ -57,7 +57,7 @@ impl Recent {
         moments.mean().map(|mean| (mean, half))
     }
 
-    /// The mean and interval as a [`Measured`], clamped to these bounds.
+    /// The mean and interval as a [`Measured`], clamped to the bounds `least` and `most`.
     pub(super) fn measured(&self, least: f64, most: f64) -> Option<Measured> {
         let (mean, half) = self.mean()?;
         let rate = |bps: f64| Rate::from_bps_f64(bps.max(least).min(most));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_interval_is_students() {
-        // Mean 50, standard deviation 2, four results: ±3.182 · 2 / 2.
+        // Mean 50, standard deviation 2, four results: the half-width is 3.182 · 2 / √4.
         let (mean, half) =
             recent(&[50.0 - 3.0_f64.sqrt(), 50.0 + 3.0_f64.sqrt(), 50.0 - 3.0_f64.sqrt(), 50.0 + 3.0_f64.sqrt()])
                 .mean()

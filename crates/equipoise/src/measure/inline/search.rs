@@ -21,32 +21,33 @@ struct Found {
     available: f64,
 }
 
-/// Sub-ranges, each with its own stream, which takes a round trip: three yield a result every three to four round trips
-/// (Kodama 2009, Sec. 2.2.1).
+/// Number of sub-ranges. Each has its own stream, which takes a round trip, so three yield a result every three to four
+/// round trips (Kodama 2009, Sec. 2.2.1).
 const SUB_RANGES: usize = 3;
 /// Minimum width of the search range below and above the centre of the confidence interval, as parts of the capacity
-/// (ours). Above: as far as a single stream's result scatters with random cross traffic. Below: less, because streams
-/// slower than the available bandwidth say little and delay the connection most.
+/// (our choice). Above: with random cross traffic, the result of a single stream varies by about this much. Below:
+/// less, because streams slower than the available bandwidth say little and delay the connection most.
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
-/// A result this far from the others may be a jump, as a part of the capacity (ours).
+/// A result within this distance of the others, as a part of the capacity, is never a jump (our choice).
 const FAR: f64 = 0.15;
-/// A lower bound this far above the mean is a new result, as a part of the capacity (ours): two streams must have
-/// agreed on it.
+/// A lower bound is a new result if it is above the mean by more than this part of the capacity (our choice). Two
+/// streams have agreed on it by then.
 const NEWS: f64 = 0.05;
-/// A queue whose growth is below this part of the time is not growing (ours): two segments in a hundred.
+/// A queue does not count as growing if its delay grows by less than this part of the time (our choice): two segments
+/// in a hundred.
 const CLEAR: f64 = 0.02;
-/// Minimum rate of a stream, as a part of the capacity (ours): a slower one would take too long.
+/// Minimum rate of a stream, as a part of the capacity (our choice): a slower stream would take too long.
 const LEAST_RATE: f64 = 0.05;
-/// The search range starts at or below this part of the capacity (ours).
+/// The search range starts at or below this part of the capacity (our choice).
 const MOST_LOW: f64 = 0.95;
-/// Minimum available bandwidth, as a part of the capacity (ours): an adaptive sender always gets some.
+/// Minimum available bandwidth, as a part of the capacity (our choice): an adaptive sender always gets some rate.
 const LEAST_AVAILABLE: f64 = 0.01;
 
 impl Search {
     /// The rates that the next stream must cover.
     ///
     /// The first range is between the connection's own rate and the capacity. No stream is slower than the connection,
-    /// because the segments after it would have to wait.
+    /// because the segments after the stream would have to wait.
     pub(super) fn sub_range(&self, capacity: f64, own_rate: f64) -> (f64, f64) {
         let (low, high) = self.range.unwrap_or((own_rate.min(capacity / 2.0), capacity));
         let low = low.max(own_rate).clamp(capacity * LEAST_RATE, capacity * MOST_LOW);
@@ -57,8 +58,8 @@ impl Search {
 
     /// Records a stream's outcome: its rate and the growth of its delay.
     ///
-    /// Fluid model of a link that is never idle during the stream: the input `R + c` less the capacity `K` is the
-    /// growth of the queue, `K g`. So `A = K - c = R - K g`.
+    /// Fluid model of a link that is never idle during the stream. The input is the stream's rate `R` plus cross
+    /// traffic `c`. The input minus the capacity `K` is the growth of the queue, `K g`. So `A = K - c = R - K g`.
     ///
     /// Returns true if the measurement is finished and has a new result.
     pub(super) fn push(&mut self, rate: f64, growth: f64, capacity: f64) -> bool {
@@ -73,7 +74,7 @@ impl Search {
         self.conclude(capacity)
     }
 
-    /// Whether there are results and the last one did not cast doubt on them.
+    /// Whether there is a result that is not only a lower bound, and that the last measurement did not put in doubt.
     pub(super) fn is_settled(&self) -> bool {
         self.available.mean().is_some() && self.available.set_aside().is_none() && !self.bound
     }
@@ -88,7 +89,8 @@ impl Search {
         let known = self.available.mean().filter(|_| self.available.set_aside().is_none()).map(|(mean, _)| mean);
         let far = capacity * FAR;
         if let Some(bound) = self.lower_bound(capacity) {
-            // The streams were not fast enough: no new result, unless the previous estimate was lower.
+            // The streams were slower than the available bandwidth: no new result, unless the previous estimate was
+            // lower.
             let news = known.is_none_or(|mean| bound > mean + capacity * NEWS);
             if news {
                 (self.available, self.bound) = (Recent::from(bound), true);
@@ -112,19 +114,19 @@ impl Search {
         true
     }
 
-    /// The rate of the fastest stream, if the two fastest streams saw no growing queue and the link could be faster
-    /// still.
+    /// The rate of the fastest stream, if the two fastest streams built no queue and the fastest was clearly below the
+    /// capacity; otherwise `None`.
     fn lower_bound(&self, capacity: f64) -> Option<f64> {
         let fastest = self.found.first().filter(|found| found.rate < capacity * MOST_LOW)?;
         let clear = |found: &Found| found.available > found.rate - capacity * CLEAR;
         self.found.iter().take(2).all(clear).then_some(fastest.rate)
     }
 
-    /// The mean over the streams above the available bandwidth.
+    /// The mean result of the streams that were faster than the available bandwidth.
     ///
-    /// A slower stream finds the link idle in between, so its result is only a lower bound: its own rate. Which streams
-    /// are slower is decided by the previous estimate, or else by all faster streams together, but never by the stream
-    /// itself: that would select by the sign of the cross traffic's noise.
+    /// During a slower stream the link is idle at times, so the result is only a lower bound: the stream's own rate.
+    /// The previous estimate decides which streams are slower, or else the mean of all faster streams. A stream's own
+    /// result does not decide, because that would select streams by the noise of the cross traffic.
     fn pooled(&self, known: Option<f64>) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for stream in self.found {
@@ -144,7 +146,7 @@ mod tests {
 
     const K: f64 = 100.0;
 
-    /// One measurement on an ideal link: the delay of a stream faster than `available` grows by the fluid model.
+    /// One measurement on an ideal link: the delay of a stream faster than `available` grows as in the fluid model.
     fn measure(search: &mut Search, available: f64) -> bool {
         (0..SUB_RANGES).fold(false, |_, _| {
             let (from, to) = search.sub_range(K, 10.0);
@@ -180,7 +182,7 @@ mod tests {
     fn streams_that_were_too_slow_say_nothing_new() {
         let mut search = Search::default();
         (0..10).for_each(|_| _ = measure(&mut search, 70.0));
-        // The application had so little to send that the streams were sent at 20.
+        // The application had so little to send that the streams were sent at a rate of 20.
         assert!(!(0..SUB_RANGES).any(|_| search.push(20.0, 0.0, K)));
         assert!((found(&search) - 70.0).abs() <= 1.0);
     }

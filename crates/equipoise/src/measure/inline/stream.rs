@@ -17,7 +17,7 @@ pub(super) struct Stream {
 #[derive(Clone, Copy, Debug, Default)]
 struct Ack {
     at: Instant<SenderClock>,
-    /// Index of that segment in the stream.
+    /// Index of its last segment in the stream.
     index: usize,
     /// Number of segments that it newly covers.
     covered: u64,
@@ -36,18 +36,18 @@ pub(super) struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) nanos: u64,
-    /// Segments from the one to the other.
+    /// Number of segments from the first of the two to the second.
     pub(super) segments: u64,
 }
 
-/// Minimum number of acknowledgements of the spaced part (ours).
+/// Minimum number of acknowledgements of segments after the burst (our choice).
 const LEAST_ACKS: usize = 2;
-/// The delay at the end is the mean over this part of the acknowledgements (ours). A larger part costs precision,
-/// because the noise of cross traffic accumulates like a random walk; a smaller part shows the sizes of single packets
-/// of cross traffic.
+/// The delay at the end is the mean over the last 1/`END_SHARE` of the acknowledgements (our choice). A larger part
+/// costs precision, because the noise of cross traffic accumulates like a random walk. A smaller part varies with
+/// single packets of cross traffic.
 const END_SHARE: usize = 8;
-/// Segments left back to back if this many times their interval is still within the interval of their acknowledgements
-/// (ours).
+/// Two segments left back to back if this many times their sending interval is not longer than the interval of their
+/// acknowledgements (our choice).
 const CLOSE: u64 = 4;
 
 impl Stream {
@@ -79,7 +79,7 @@ impl Stream {
         self.sent_count >= self.plan.total
     }
 
-    /// Time from the last segment sent to the next one.
+    /// Time from the last segment sent to the next segment.
     pub(super) fn interval(&self) -> Span {
         self.plan.interval_before(self.sent_count)
     }
@@ -92,7 +92,7 @@ impl Stream {
         }
     }
 
-    /// Records an acknowledgement of everything below `up_to`, which newly covers `covered` segments.
+    /// Records an acknowledgement of all segments below `up_to`, which newly covers `covered` segments.
     pub(super) fn push_ack(&mut self, now: Instant<SenderClock>, up_to: u64, covered: u64) {
         let Some(index) = up_to.checked_sub(self.first.saturating_add(1)) else { return };
         if index >= self.sent_count as u64 {
@@ -104,10 +104,10 @@ impl Stream {
         }
     }
 
-    /// The acknowledgements that were sent when their last segment arrived.
+    /// The acknowledgements that the receiver sent at once when their last segment arrived.
     ///
-    /// If most cover two or more segments, the receiver delays acknowledgements. Then one that covers a single segment
-    /// may have been sent by its timer (RFC 9293, Sec. 3.8.6.3), and is ignored.
+    /// If most acknowledgements cover two or more segments, the receiver delays acknowledgements. Then an
+    /// acknowledgement of a single segment may have been sent by its timer (RFC 9293, Sec. 3.8.6.3), and is ignored.
     fn timely(&self) -> impl DoubleEndedIterator<Item = &Ack> + Clone {
         let acks = self.acks.get(..self.ack_count).unwrap_or_default();
         let single = acks.iter().filter(|ack| ack.covered == 1).count();
@@ -119,7 +119,7 @@ impl Stream {
         self.sent.get(ack.index).copied()
     }
 
-    /// The intervals within the bursts.
+    /// The gaps between acknowledgements of segments that left back to back.
     pub(super) fn gaps(&self) -> impl Iterator<Item = Gap> {
         let acks = self.timely();
         acks.clone().zip(acks.skip(1)).filter_map(|(one, two)| {
@@ -131,10 +131,10 @@ impl Stream {
     }
 
     /// Rate of the stream and growth of the delay from its first acknowledgement to its last ones; `None` if there are
-    /// too few.
+    /// too few acknowledgements.
     ///
-    /// The first acknowledgement shows the queue before the stream. The later ones of the burst may have queued on the
-    /// sender's own link with cross traffic in between, which belongs neither to the stream nor to that queue.
+    /// The first acknowledgement shows the queue before the stream. The other segments of the burst may have queued on
+    /// the sender's own link with cross traffic in between, which belongs neither to the stream nor to that queue.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let acks = self.timely();
         let spaced = acks.clone().filter(|ack| ack.index >= self.plan.burst);
@@ -168,7 +168,7 @@ impl Stream {
     }
 }
 
-/// One end of a stream.
+/// Mean index, sending time and delay at one end of a stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Point {
     index: f64,
@@ -186,8 +186,7 @@ mod tests {
         Instant::from_nanos(millis * MILLI)
     }
 
-    /// Four segments at once, then eight every 2 ms. The link takes 1 ms per segment, and cross traffic takes half of
-    /// it.
+    /// Four segments at once, then eight at intervals of 2 ms.
     fn stream() -> Stream {
         let interval = Span::from_millis(2);
         let mut stream = Stream::new(Plan { burst: 4, total: 12, intervals: (interval, interval) }, 100);

@@ -5,7 +5,8 @@ use crate::units::{Instant, SenderClock, Size, Span};
 
 const SEGMENT: Size = Size::from_bytes(1500);
 
-/// A connection whose first ten segments returned at one per millisecond, from 20 ms on, and each released two more.
+/// The first ten segments were acknowledged one per millisecond, from 20 ms on; each acknowledgement released two
+/// segments.
 fn begun() -> InlineMeasurement {
     let mut measurement = InlineMeasurement::new(InlineConfig::new(SEGMENT));
     for number in 0..10 {
@@ -44,8 +45,8 @@ fn a_stream_leaves_with_a_burst_at_its_head_and_spaced_behind_it() {
         .collect();
     let at_once = departures.iter().filter(|departure| **departure == at(30)).count();
     assert_eq!(at_once, 4, "{departures:?}");
-    // The link delivers one segment per millisecond, and no stream is faster than the link: its later segments
-    // compensate for the early head.
+    // The link delivers one segment per millisecond, and no stream is faster than the link: longer intervals later in
+    // the stream compensate for the burst at its start.
     let stream = departures.get(15).copied().unwrap() - at(30);
     assert!(stream >= Span::from_millis(15), "{stream}");
     assert_eq!(departures.get(16), departures.get(19), "what is behind the stream leaves at once");
@@ -110,7 +111,7 @@ proptest! {
             now = now + Span::from_nanos(time as i64);
             match call {
                 Call::Depart(room) => prop_assert!(measurement.next_departure(now, room) >= now),
-                // Mostly the next number, sometimes another.
+                // Mostly the next number, sometimes the one after it.
                 Call::Send(skip @ 0..3, again) => {
                     measurement.on_sent(now, measurement.next_number.saturating_add(skip / 2), again);
                 }
@@ -127,7 +128,7 @@ proptest! {
                 }
             }
         }
-        // When called again at the returned time, it releases a segment, unless the clock has reached its end.
+        // If called at the times that it returns, it releases a segment, unless the clock has reached its maximum.
         let asked = measurement.next_departure(now, 1);
         let again = measurement.next_departure(asked, 1);
         prop_assert!(measurement.next_departure(again, 1) == again || again == Instant::MAX);

@@ -1,20 +1,21 @@
-/// The delay of the empty path, as shown by the two clocks: the minimum of the last seconds, separately for small,
-/// medium and large packets.
+/// The delay of the empty path, as shown by the two clocks: the minimum delay of the last seconds, separately for
+/// small, medium and large packets.
 ///
 /// A larger packet takes longer on a slow link, so a common base would mistake the difference for a queue: 9 ms between
 /// audio and video at 1 Mbit/s. The minimum of each second is kept, and the base is the minimum over the last
 /// [`WINDOW_S`](Self::WINDOW_S). A longer route, and a clock that drifts by 100 ppm, are followed within that time
-/// (with an error of at most 1.2 ms). Minima per interval are from RFC 6817, Sec. 2.4; classes, order and holding are
-/// ours.
+/// (with an error of at most 1.2 ms). Minima per interval are from RFC 6817, Sec. 2.4; size classes, their order and
+/// holding are our choice.
 ///
-/// - A class without a sample uses the minimum of the others, and a smaller class is never above a larger one.
-/// - Time may be **held** while a queue is known not to empty: then minima do not age. Lower samples are still
-///   accepted.
+/// - A class without a sample uses the minimum of the other classes, and the base of a smaller class is never above
+///   that of a larger class.
+/// - The caller **holds** time while it knows that a queue does not empty: then minima do not age. Lower samples are
+///   still accepted.
 #[derive(Clone, Debug)]
 pub struct BaseDelay {
     /// The minimum of each second, the current second first; infinite for a second without a sample.
     classes: [[f64; SECONDS]; 3],
-    /// How long the current second has run, in s, and the time of the last update.
+    /// How long the current second has lasted, in s, and the time of the last update, in s.
     elapsed_s: f64,
     now_s: Option<f64>,
 }
@@ -55,7 +56,7 @@ impl SizeClass {
 }
 
 impl BaseDelay {
-    /// How long a minimum counts, in s. Ours: a queue built by this sender empties within a few seconds.
+    /// How long a minimum counts, in s. Our choice: a queue built by this sender empties within a few seconds.
     pub const WINDOW_S: f64 = SECONDS as f64;
 
     /// Starts without samples.

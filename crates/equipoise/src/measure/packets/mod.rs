@@ -1,9 +1,9 @@
 //! Packets sent and arrived, one by one → properties of the path.
 //!
 //! Each meter takes [`Sample`]s and measures one property: the delay of the empty path ([`BaseDelay`]), the service
-//! rate of a busy bottleneck ([`Recent::service`]), its capacity ([`Capacity`]), the output rate of packets sent faster
-//! than it ([`Trains`]), and the delay variation that is not queueing ([`Roughness`]). All are ours, based on the
-//! sources in their doc comments.
+//! rate of a busy bottleneck ([`Recent::service`]), its capacity ([`Capacity`]), the arrival rate of packets sent
+//! faster than the capacity ([`Trains`]), and the delay variation that is not queueing ([`Roughness`]). All are our own
+//! methods, based on the sources in their doc comments.
 //! The two clocks need not agree; they only have to run steadily.
 
 mod base;
@@ -29,6 +29,6 @@ pub struct Sample {
     pub arrived_s: f64,
     /// Its size in bits.
     pub bits: f64,
-    /// The part of its delay above the base for its size, in s.
+    /// Its delay minus the base delay for its size, in s.
     pub over_s: f64,
 }

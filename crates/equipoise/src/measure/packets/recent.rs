@@ -20,15 +20,17 @@ pub struct Service {
 impl Recent {
     /// How long a packet is remembered after its arrival, in s.
     pub const WINDOW_S: f64 = 1.0;
-    /// Maximum number of packets remembered: a second at 150 Mbit/s. A bound on memory.
+    /// Maximum number of packets remembered, to bound memory: one second at 150 Mbit/s.
     const MOST: usize = 1 << 14;
     /// A run of packets that shows a busy bottleneck: its maximum and minimum length in s, and its minimum number of
-    /// packets. Ours: ten frames at most; a scheduling gap does not imitate 25 ms and four packets.
+    /// packets. Our choice: at most ten video frames; a delay in the host's scheduling is hardly 25 ms long with four
+    /// packets.
     const RUN_S: f64 = 0.3;
     const LEAST_RUN_S: f64 = 0.025;
     const LEAST_PACKETS: usize = 4;
-    /// A gap between arrivals that is more than this many times the second longest counts only as the second longest. A
-    /// radio link pauses and then continues as before, but the gaps of a slower link are similar. Ours.
+    /// If the longest gap between arrivals is more than this many times the second longest, it counts only with the
+    /// length of the second longest. A radio link pauses and then continues as before, but the gaps of a slower link
+    /// are similar. Our choice.
     const PAUSE: f64 = 2.0;
 
     /// Starts without packets.
@@ -72,8 +74,8 @@ impl Recent {
     /// show a busy bottleneck.
     ///
     /// Packets that meet a queue leave it at the service rate: the dispersion of a long train (Dovrolis 2001). The
-    /// queue of the media packets themselves is enough for this. If the queue is within `calm_s` and its packets arrive
-    /// as far apart as they left, within 5 %, the queue is caused by cross traffic and the result is `None`.
+    /// queue of the media packets themselves is enough for this. If all packets wait less than `calm_s` and arrive as
+    /// far apart as they left, within 5 %, the queue is caused by cross traffic and the result is `None`.
     pub fn service(&self, threshold_s: f64, calm_s: f64) -> Option<Service> {
         let last = self.samples.back()?;
         let mut run = Run::default();
@@ -131,7 +133,7 @@ impl<'a> Run<'a> {
 mod tests {
     use super::*;
 
-    /// Packets of 1200 bytes that leave at `sent` bit/s and arrive at `served` bit/s, with a pause before one of them.
+    /// Packets of 1200 bytes that leave at `sent` bit/s and arrive at `served` bit/s, with a pause before one packet.
     fn queued(sent: f64, served: f64, pause: Option<(u32, f64)>) -> Recent {
         let mut recent = Recent::new();
         for number in 0..30 {

@@ -2,27 +2,27 @@ use super::Sample;
 
 /// The roughness of the delays of packets sent back to back: their variation that is not queueing.
 ///
-/// Half of the second difference of three delays. For packets in one queue it is zero, because the queue grows or
-/// empties evenly; for jitter it is about the size of the jitter. A clean queue shows 0.05 ms, a queue shared by three
-/// video streams about 0.6 ms, half-normal jitter with a standard deviation of 5 ms about 2.6 ms, LTE 1 to 3.5 ms.
-/// Ours.
+/// Mean of half of the second difference of three successive delays. For packets in one queue it is zero, because the
+/// queue grows or empties evenly; for jitter it is about the size of the jitter. A queue without other traffic shows
+/// 0.05 ms, a queue shared by three video streams about 0.6 ms, half-normal jitter with a standard deviation of 5 ms
+/// about 2.6 ms, LTE 1 to 3.5 ms. Our choice.
 #[derive(Clone, Debug, Default)]
 pub struct Roughness {
     mean_s: f64,
-    /// The delays above the base of the last two packets of a train, and their size in bits.
+    /// The last two packets of a train: their delays above the base in s, and their size in bits.
     before: [Option<f64>; 2],
     bits: f64,
-    /// The departure time of the last of them, in s.
+    /// The departure time of the last packet, in s.
     departed_s: f64,
 }
 
 impl Roughness {
-    /// Weight of a packet, and the maximum that one counts for, in s.
+    /// Weight of a packet in the mean, and the maximum roughness of one packet, in s.
     const GAIN: f64 = 0.01;
     const MOST_S: f64 = 0.030;
-    /// Packets that follow the last one sooner than this, in s, are skipped: if jitter does not reorder, late packets
-    /// delay those behind them, so that the delays of neighbours in a fast flow are alike. At 1.6 Mbit/s, packets of
-    /// 1200 bytes are this far apart. Ours.
+    /// A packet that follows the last one sooner than this, in s, is skipped (our choice). If jitter does not reorder,
+    /// a late packet delays the packets after it, so neighbours in a fast flow have similar delays. At 1.6 Mbit/s,
+    /// packets of 1200 bytes are this far apart.
     const APART_S: f64 = 0.006;
 
     /// Starts without packets.
@@ -32,7 +32,8 @@ impl Roughness {
 
     /// Records the next packet; `follows` says whether it continues the train of the last one.
     pub fn push(&mut self, sample: &Sample, follows: bool) {
-        // The difference of the bases of two sizes is not known to a millisecond.
+        // Packets of different sizes are not compared: the difference of their base delays is not known to a
+        // millisecond.
         if !follows || (sample.bits - self.bits).abs() >= 1.0 {
             self.before = [None; 2];
             self.bits = sample.bits;
@@ -47,7 +48,7 @@ impl Roughness {
         self.before = [self.before[1], Some(sample.over_s)];
     }
 
-    /// The mean, in s.
+    /// The mean roughness, in s.
     pub const fn mean_s(&self) -> f64 {
         self.mean_s
     }

@@ -5,12 +5,12 @@ use super::Sample;
 /// The rate at which packet trains leave the path.
 ///
 /// A video frame leaves as a train of packets, faster than the mean rate. If the packets arrive as far apart as they
-/// left, the path currently carries that rate; if further apart, it carries the rate of their arrivals. This measures
-/// the available bandwidth with packets that are sent anyway, as `ImTCP` does with its acknowledgements (Kodama 2009,
-/// Sec. 2.2.1).
+/// left, the path currently carries that rate. If they arrive further apart, the path carries only the rate of their
+/// arrivals. This measures the available bandwidth with packets that are sent anyway, as `ImTCP` does with its
+/// acknowledgements (Kodama 2009, Sec. 2.2.1).
 ///
 /// A train ends at a packet that follows later than the pacer allows, at a packet that did not arrive, or after
-/// [`LONGEST_S`](Self::LONGEST_S). It needs at least three packets and 4 ms. The limits are ours.
+/// [`LONGEST_S`](Self::LONGEST_S). It needs at least three packets and 4 ms. The limits are our choice.
 #[derive(Clone, Debug)]
 pub struct Trains {
     /// When the last packet left, in s, and its size in bits.
@@ -32,7 +32,7 @@ pub struct TrainRates {
     pub left_bps: f64,
 }
 
-/// Numbers remembered until their packets arrive: 0.8 s at 100 Mbit/s.
+/// How many packet numbers are remembered until their packets arrive: 0.8 s at 100 Mbit/s.
 const REMEMBERED: usize = 1 << 13;
 
 #[derive(Clone, Copy, Debug)]
@@ -61,17 +61,17 @@ impl Default for Trains {
 }
 
 impl Trains {
-    /// A train is cut after this time, measured at its departure, in s: a frame at 30 frames/s.
+    /// Maximum duration of a train at its departure, in s: one frame at 30 frames/s. A longer train is cut.
     pub const LONGEST_S: f64 = 0.033;
     const LEAST_PACKETS: u32 = 3;
     const LEAST_S: f64 = 0.004;
-    /// How long a train counts, in s, and how many are needed.
+    /// How long a train counts, in s, and the minimum number of trains for a result.
     const WINDOW_S: f64 = 0.35;
     const LEAST_TRAINS: usize = 3;
-    /// A bound on memory; the window contains no more than about eighty.
+    /// Maximum number of trains, to bound memory; the window contains at most about eighty.
     const MOST: usize = 128;
-    /// How much later than the pacer allows a packet of the same train may follow: a factor, and a time in s because
-    /// hosts wake late.
+    /// Tolerance for a packet that continues a train: it may follow later than the pacer allows by this factor, and by
+    /// this time in s, because hosts wake late.
     const SLACK: f64 = 1.1;
     const LATE_S: f64 = 0.0005;
 

@@ -15,7 +15,7 @@ pub struct Drift {
 
 /// Estimates the drift from the windows' points, in one buffer of fixed size.
 ///
-/// Source: Sen 1968: the median of the slopes of all pairs of points; its interval from the distribution of
+/// Source: Sen 1968: the median of the slopes of all pairs of points. The interval follows from the distribution of
 /// `S = sum of sgn(slope - truth)`, which does not depend on the distribution of the noise as long as it is the same
 /// for all points. Here only some pairs are comparable. Let each point be the later one in `a` pairs and the earlier
 /// one in `b` pairs. Signs of pairs that share a point correlate by 1/3, so `Var S = (pairs + sum of (a - b)²) / 3`. If
@@ -28,8 +28,8 @@ pub(super) struct DriftFinder {
 impl DriftFinder {
     /// Number of pairs of 64 points.
     const MOST_PAIRS: usize = Windows::MOST * (Windows::MOST - 1) / 2;
-    /// Minimum number of pairs for a drift (ours): those of eight points; the normal approximation of the interval
-    /// needs about as many.
+    /// Minimum number of pairs for a drift (our choice): the pairs of eight points. The normal approximation of the
+    /// interval needs about as many.
     const FEWEST_PAIRS: usize = 28;
     /// 97.5 % quantile of the normal distribution: an interval of 95 %.
     const QUANTILE: f64 = 1.959_964;

@@ -15,31 +15,31 @@ use crate::units::{Instant, SenderClock, Span};
 
 /// The relation of two clocks and the delay of the empty path, from the minima of many reports.
 ///
-/// A shown delay is the receiver's clock at arrival less the sender's at departure: the one-way delay plus the clocks'
-/// offset. Queues only add to it, so the minimum shown delays of successive windows are on or above a line. The line is
-/// that of the empty path; its slope is the drift.
+/// A shown delay is the receiver's clock at arrival minus the sender's clock at departure: the one-way delay plus the
+/// clocks' offset. Queues only add to the delay, so the minimum shown delays of successive windows are on or above a
+/// line. This line shows the empty path; its slope is the drift.
 ///
 /// - **Drift**: the median slope of all pairs of window minima (Sen 1968). Pairs whose round trips differ by more than
 ///   5 ms are skipped: one of the two was queued or took another path. The drift is assumed zero until the 95 %
 ///   interval is within ±50 ppm and reports cover 20 s. A known drift is kept until a better estimate replaces it.
 /// - **Base**: the highest line of that slope with no minimum below it (the lower hull of Moon 1999).
-/// - **Offset**: base less half of the least round trip. How the round trip divides into its two directions cannot be
+/// - **Offset**: base minus half of the least round trip. How the round trip divides into its two directions cannot be
 ///   known.
 /// - **Step**: the shown minimum leaves the base, and the round trip does not change by at least half as much. A queue,
 ///   an outage or another path would change both. The threshold is 5 ms, plus twenty times the root mean square
 ///   distance from the base that round trips do not explain, plus the effect of the drift's uncertainty; in the first
-///   sixteen reports it is at least 1 s. A smaller step down is followed at once, a smaller step up within the horizon.
-///   All points move with a step.
+///   sixteen reports it is at least 1 s. A smaller step down is followed at once, a smaller step up within ten minutes.
+///   All stored points move with a step.
 ///
 /// Limits. A longer path is followed when the last minimum of the old path is ten minutes old, a shorter one at once. A
-/// queue that never empties within ten minutes becomes part of the base. A changing drift (a clock being disciplined, a
-/// warming crystal) is followed at once downwards, and upwards as the slope follows. A report's minimum is dated at the
-/// arrival of the report: under drift the base is off by up to the drift times the reports' interval, 0.1 ms at 100 ppm
-/// and 1 s. A step up is taken back if the round trip of the next report rises as much: it was a queue whose round trip
-/// arrived late. It then counts as noise, and smaller steps go undetected for a few hundred reports. After ten minutes
-/// of silence the past is forgotten, but a step across the silence is still detected.
+/// queue that never empties within ten minutes becomes part of the base. A changing drift (NTP adjusts a clock, a
+/// crystal warms up) is followed at once if the base falls, and with the slope if it rises. A report's minimum is dated
+/// at the arrival of the report, so with drift the base is wrong by up to the drift times the reports' interval: 0.1 ms
+/// at 100 ppm and 1 s. A step up is taken back if the round trip of the next report rises as much: it was a queue whose
+/// round trip arrived late. It then counts as noise, and smaller steps go undetected for a few hundred reports. After
+/// ten minutes without a report all points are dropped, but a step during that time is still detected.
 ///
-/// Memory is fixed, with no allocation after [`PathClock::new`]. A report costs about 2000 slopes and sorting them. Any
+/// Memory is fixed, with no allocation after [`PathClock::new`]. Each report computes and sorts about 2000 slopes. Any
 /// input is safe; arithmetic saturates.
 #[derive(Clone, Debug)]
 pub struct PathClock {
@@ -80,7 +80,7 @@ pub enum Notice {
 /// How far the receiver's clock is ahead of the sender's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offset {
-    /// The receiver's clock less the sender's at the same moment; negative if the receiver's clock is behind.
+    /// The receiver's clock minus the sender's at the same moment; negative if the receiver's clock is behind.
     pub receiver_ahead: Span,
     /// Maximum error: half the least round trip, which the two directions may share in any way, plus the spread of the
     /// minima, plus the drift that may be undetected.
@@ -88,20 +88,24 @@ pub struct Offset {
 }
 
 impl PathClock {
-    /// Minimum step that is detected (ours): above the granularity and wake-up jitter of timestamps on ordinary hosts.
+    /// Minimum step that is detected (our choice): above the granularity and wake-up jitter of timestamps on ordinary
+    /// hosts.
     pub const LEAST_STEP: Span = Span::from_millis(5);
-    /// Root mean square distances that a step must exceed (ours). Exponential noise exceeds it once in 10¹² reports;
-    /// once in 10⁷ if an unrelated round trip explains two reports of three away.
+    /// A step must exceed this number of root mean square distances (our choice). Exponential noise exceeds it once in
+    /// 10¹² reports, or once in 10⁷ if unrelated round trips hide the noise of two in three reports.
     const STEP_NOISES: f64 = 20.0;
-    /// Reports before the noise is known (ours), and the minimum step until then (ours: hardly a queue's delay).
+    /// Number of reports before the noise is known, and the minimum step until then, longer than most queues' delays
+    /// (both our choice).
     const SETTLED: u32 = 16;
     const LEAST_EARLY_STEP: Span = Span::from_secs(1);
-    /// Weight of one report in the mean square (ours). A smaller value forgets a noisy past later, a larger one
-    /// misjudges rare noise.
+    /// Weight of one report in the mean square (our choice). With a smaller value old noise counts for longer, with a
+    /// larger one rare noise is misjudged.
     const NOISE_GAIN: f64 = 1.0 / 256.0;
-    /// The drift is known if its interval is within this, in ppm (ours): the difference of two ordinary crystals.
+    /// The drift is known if its uncertainty is at most this, in ppm (our choice): the difference of two ordinary
+    /// crystals.
     const KNOWN_WITHIN_PPM: f64 = 50.0;
-    /// Minimum time span for a drift (ours): a queue that rises by 1 ms undetected causes an error of at most 50 ppm.
+    /// Minimum time span for a drift (our choice): a queue that rises by 1 ms undetected causes an error of at most 50
+    /// ppm.
     const LEAST_HORIZON: Span = Span::from_secs(20);
 
     /// Starts without reports.
@@ -123,14 +127,14 @@ impl PathClock {
     /// Processes a report that arrived at `now`: the minimum one-way delay of its interval as shown by the two clocks,
     /// and the round-trip time on the sender's clock. Returns what it shows.
     ///
-    /// A `now` before the previous one means that the sender's clock was set back: the stored times move with it.
+    /// A `now` before the previous one means that the sender's clock was set back: the stored times are set back, too.
     pub fn observe(&mut self, now: Instant<SenderClock>, shown_minimum: Span, round_trip: Span) -> Notice {
         if self.reports > 0 && now < self.last {
             self.move_times(now - self.last);
         }
         let notice = self.judge(now, shown_minimum, round_trip);
         let stepped = matches!(notice, Notice::ClockStepped { .. });
-        // A receiver clock that steps while the receiver holds a report invalidates the round-trip time.
+        // If the receiver's clock is set while the receiver holds a report, the round-trip time is wrong.
         let sound = (!stepped && round_trip >= Span::ZERO).then_some(round_trip);
         self.windows.push(now, shown_minimum, sound, self.slope);
         self.reports = self.reports.saturating_add(1);
@@ -179,13 +183,13 @@ impl PathClock {
         if excess > Span::ZERO {
             self.suspect = Some(excess);
         } else if -excess >= Self::LEAST_EARLY_STEP && now - self.last >= -excess {
-            // What looks like a long silence is a step forward of the sender's own clock.
+            // A long time since the last report may be a step forward of the sender's own clock.
             self.move_times(-excess);
         }
         Notice::ClockStepped { by: excess }
     }
 
-    /// How far a report may lie from the base at `now`.
+    /// How far a report may be from the base at `now` without being a step.
     fn step_limit(&self, now: Instant<SenderClock>) -> Span {
         let noise = Span::from_nanos((Self::STEP_NOISES * libm::sqrt(self.noise_ns2)) as i64);
         let limit = Self::LEAST_STEP + noise + self.unseen_drift(now);
@@ -198,7 +202,7 @@ impl PathClock {
         self.lowest.map_or(Span::ZERO, |lowest| slack.over((now - lowest.at).abs()))
     }
 
-    /// A plain mean at first, then an exponential mean.
+    /// Updates the mean square distance: a plain mean at first, then an exponential mean.
     fn learn_noise(&mut self, distance: Span) {
         let gain = (1.0 / f64::from(self.reports.max(1))).max(Self::NOISE_GAIN);
         let nanos = distance.as_nanos() as f64;

@@ -13,8 +13,8 @@ fn span(secs: f64) -> Span {
     Span::from_secs_f64(secs).expect("a number")
 }
 
-/// Waiting times at a link with Poisson cross traffic: service 1 ms, load 2/3. The mean wait of M/D/1 is then
-/// `load / (2 (1 - load))` services, 1 ms.
+/// Waiting times at a link with Poisson cross traffic: service time 1 ms, load 2/3. The mean wait of M/D/1 is then
+/// `load / (2 (1 - load))` service times, 1 ms.
 struct Link {
     random: Pcg64Mcg,
     backlog_s: f64,
@@ -52,7 +52,7 @@ impl Link {
     }
 }
 
-/// Two hosts, a path with an M/D/1 queue forward and exponential waiting back, and the clock estimator.
+/// Two hosts, a path with an M/D/1 queue forward and exponential waiting times back, and the clock estimator.
 struct Hosts {
     clock: PathClock,
     link: Link,
@@ -66,7 +66,7 @@ struct Hosts {
     back: f64,
     /// The last part of each interval, in which packets are sent, in seconds.
     busy: f64,
-    /// A standing queue in addition to the link's own.
+    /// A standing queue in addition to the link's own, in seconds.
     extra: f64,
 }
 
@@ -164,7 +164,7 @@ fn a_constant_offset_is_found_under_a_queue() {
 
 #[test]
 fn under_drift_the_base_is_right_within_a_tenth_of_a_millisecond_after_two_minutes() {
-    // 10 s at 100 ppm are 1 ms from one end of the interval to the other, which a report cannot resolve.
+    // At 100 ppm the clocks drift by 1 ms during an interval of 10 s, which a report cannot resolve.
     for (interval, busy, bound) in [(0.2, 0.2, 1e-4), (1.0, 1.0, 1e-4), (10.0, 0.5, 1e-4), (10.0, 10.0, 1.1e-3)] {
         for drift in [-100.0, 100.0] {
             for seed in 0..5 {
@@ -208,7 +208,8 @@ fn ten_thousand_reports_of_noisy_queues_show_no_step() {
             assert_eq!(notice, Notice::Consistent, "seed {seed}, report {report}, wait {wait}");
         }
     }
-    // Queues that fill and drain as a sawtooth of 200 ms, as behind a TCP connection: the round trip shows them.
+    // Queues that fill and drain as a sawtooth of 200 ms, as TCP causes: the round trip rises with them, so it is no
+    // step.
     let (mut link, mut clock) = (Link::new(7), PathClock::new());
     for report in 0u32..10_000 {
         let queue = f64::from(report % 17) / 16.0 * 0.2;
@@ -279,7 +280,7 @@ fn the_senders_own_clock_may_be_set_too() {
             assert!(error.abs() < 5e-4, "{error} s off after {step} s");
             assert!((drift.expect("not forgotten").ppm - 60.0).abs() < 5.0, "{drift:?}");
         }
-        // Earlier minima age as before.
+        // The earlier minima still expire after ten minutes.
         hosts.forth += 0.03;
         let error = (0..620).map(|_| feed(&mut hosts, step).1).last().expect("620 reports");
         assert!(error.abs() < 2e-4, "{error} s off, ten minutes after the path became longer");
@@ -306,7 +307,7 @@ fn a_step_under_a_queue_leaves_the_drift_alone_and_the_base_is_right_with_the_ne
 fn a_receiver_that_steps_while_it_holds_a_report_spoils_no_round_trip() {
     let mut clock = PathClock::new();
     for second in 0u32..100 {
-        // 20 ms forward, and the report's round trip is 20 ms too short.
+        // At 50 s the receiver's clock is set 20 ms forward, so the round trip of that report is 20 ms too short.
         let (step, spoilt) = (if second < 50 { 0.0 } else { 0.02 }, if second == 50 { 0.02 } else { 0.0 });
         let notice = clock.observe(at(f64::from(second)), span(1.0 + step), span(0.05 - spoilt));
         assert_eq!(notice != Notice::Consistent, second == 50);
@@ -330,7 +331,7 @@ fn a_round_trip_that_rises_by_half_explains_a_queue_and_one_that_rises_by_less_d
 
 #[test]
 fn what_an_unknown_drift_makes_of_a_silence_is_no_step() {
-    // 18 s are too short for a drift; after a minute of silence, 300 ppm are 18 ms.
+    // 18 s are too short to estimate the drift. During the next minute without reports, 300 ppm amount to 18 ms.
     for drift in [300e-6, -300e-6] {
         let mut clock = PathClock::new();
         for t in (0u32..18).chain(78..80).map(f64::from) {
@@ -343,14 +344,14 @@ fn what_an_unknown_drift_makes_of_a_silence_is_no_step() {
 fn an_outage_of_ten_seconds_is_no_clock_step() {
     let mut hosts = Hosts::new(14, 1.0, 2.0, 20.0);
     hosts.run(120.0);
-    // Everything sent waits at the break and is released at once: 9 s, 8 s, ... after its sending.
+    // All packets wait at the outage and are delivered together: 9 s, 8 s, ... after they were sent.
     for second in (0..10).rev() {
         hosts.extra = f64::from(second);
         assert_eq!(hosts.report(), Notice::Consistent, "{second} s of waiting");
     }
     hosts.run(120.0);
     assert!(hosts.base_error().abs() < 2e-4, "{} s", hosts.base_error());
-    // Or everything is lost, and no report arrives.
+    // In the next outage all packets are lost, and no report arrives.
     hosts.t += 10.0;
     hosts.run(60.0);
     assert!(hosts.base_error().abs() < 2e-4, "{} s", hosts.base_error());
@@ -421,8 +422,8 @@ fn a_queue_that_rises_for_seconds_gives_no_drift() {
 
 #[test]
 fn much_noise_needs_a_long_horizon_before_a_drift_is_told() {
-    // Exponential noise of 10 ms on n points over T: about 1.96 sqrt(12 / n) 10 ms / T, by the normal distribution 150
-    // ppm after a minute and 14 ppm after ten minutes; the bounds allow a factor of about two.
+    // Exponential noise of 10 ms on n points over a time T: the uncertainty is about 1.96 sqrt(12 / n) 10 ms / T by the
+    // normal distribution. That is 150 ppm after a minute and 14 ppm after ten; the bounds allow a factor of about two.
     let (mut link, mut clock) = (Link::new(5), PathClock::new());
     for second in 0u32..600 {
         clock.observe(at(f64::from(second)), span(1.0 + link.exponential(0.01)), span(0.05));
@@ -441,7 +442,8 @@ fn the_uncertainty_is_half_the_round_trip_and_the_spread_and_the_drift_unseen() 
             Span::from_millis(50),
         );
     }
-    // Half of 50 ms; minima alternating 0 and 4 ms above the line, median 2 ms; 500 ppm of 9 s since the first.
+    // 31.5 ms: half of the round trip of 50 ms; 2 ms, the median of minima that alternate between 0 and 4 ms above the
+    // line; and 4.5 ms, 500 ppm of the 9 s since the first report.
     let offset = clock.offset(at(9.0)).expect("known");
     assert_eq!(offset, Offset { receiver_ahead: Span::from_millis(975), uncertainty: Span::from_micros(31_500) });
 }
@@ -471,8 +473,8 @@ fn the_interval_covers_the_true_drift_in_about_95_of_100_runs() {
 #[test]
 #[ignore = "long: 400 runs of a quarter of an hour"]
 fn the_interval_covers_the_true_drift_in_95_of_100_runs_and_in_no_more_than_it_should() {
-    // Binomial with 400 runs: a standard deviation of 1.1 %. The wider side of the interval counts, so the upper
-    // bound.
+    // Binomial with 400 runs: a standard deviation of 1.1 %. The uncertainty is the wider side of the interval, so the
+    // share may be above 95 %, but not above 99 %.
     let share = coverage(400);
     assert!((0.91..=0.99).contains(&share), "{share}");
 }

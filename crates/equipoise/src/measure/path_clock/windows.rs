@@ -3,23 +3,23 @@ use alloc::collections::VecDeque;
 use super::slope::Slope;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The best report of a period.
+/// The lowest report of a period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// When its first report arrived.
     opened: Instant<SenderClock>,
     /// When the report with the minimum arrived.
     pub(super) at: Instant<SenderClock>,
-    /// The minimum shown delay, relative to the drift known at the time.
+    /// The shown delay of that report, the lowest of the window relative to the drift known at the time.
     pub(super) shown: Span,
     /// The least round-trip time; `None` if no report of the window had a valid one.
     pub(super) round_trip: Option<Span>,
-    /// Number of clock steps before it.
+    /// Number of clock steps before this window.
     epoch: u32,
 }
 
 impl Window {
-    /// How far its point is above the line with slope `slope` through `other`'s point.
+    /// How far this window's point is above the line with slope `slope` through `other`'s point.
     pub(super) fn above(&self, other: &Self, slope: Slope) -> Span {
         self.shown - other.shown - slope.over(self.at - other.at)
     }
@@ -30,14 +30,14 @@ impl Window {
         self.epoch == other.epoch && self.at != other.at && (mine - others).abs() <= Windows::SAME_ROUND_TRIP
     }
 
-    /// Moves by `by` in time, along a line with slope `slope`.
+    /// Moves the point by `by` in time, along a line with slope `slope`.
     pub(super) fn move_along(&mut self, by: Span, slope: Slope) {
         self.opened = self.opened + by;
         self.at = self.at + by;
         self.shown = self.shown + slope.over(by);
     }
 
-    /// Merges `other`: the lower of the two points stays.
+    /// Merges `other` into this window; the lower of the two points stays.
     fn join(&mut self, other: &Self, slope: Slope) {
         if other.above(self, slope) < Span::ZERO {
             (self.at, self.shown, self.epoch) = (other.at, other.shown, other.epoch);
@@ -51,9 +51,9 @@ impl Window {
 
 /// The minima of successive windows with equal numbers of reports, the oldest first.
 ///
-/// Windows start with one report each. When all are in use, neighbours are merged in pairs, and each window takes twice
-/// as many reports from then on. So memory is fixed, and the horizon grows to [`Windows::HORIZON`], beyond which the
-/// oldest are dropped.
+/// Windows start with one report each. When all windows are in use, neighbours are merged in pairs, and each window
+/// takes twice as many reports from then on. So memory is fixed, and the time covered grows to [`Windows::HORIZON`];
+/// older windows are dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     kept: VecDeque<Window>,
@@ -65,16 +65,17 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Maximum number of windows (ours). Twice as many halve a window's length and make the fit four times as
+    /// Maximum number of windows (our choice). Twice as many windows would be half as long, and the fit four times as
     /// expensive.
     pub(super) const MOST: usize = 64;
-    /// Age at which a minimum is dropped (ours): a path that stays longer is followed within this time. A larger value
-    /// gives a finer drift, a smaller one forgets sooner.
+    /// Age at which a minimum is dropped (our choice): a path that stays longer is followed within this time. A larger
+    /// value gives a finer drift, a smaller one forgets sooner.
     pub(super) const HORIZON: Span = Span::from_secs(600);
-    /// Maximum duration of a window (ours): if reports become rarer, at least thirty windows still fill the horizon.
+    /// Maximum duration of a window (our choice): if reports become rarer, at least thirty windows still fill the
+    /// horizon.
     const LONGEST: Span = Span::from_secs(20);
-    /// Round trips that differ by more than this belong to different paths or queues (ours): above the jitter of most
-    /// wired paths. Over the whole horizon, an undetected 5 ms would be 8 ppm of slope.
+    /// Round trips that differ by more than this belong to different paths or queues (our choice): above the jitter of
+    /// most wired paths. Over the whole horizon, an undetected 5 ms would be 8 ppm of slope.
     const SAME_ROUND_TRIP: Span = Span::from_millis(5);
 
     pub(super) fn new() -> Self {

@@ -10,7 +10,7 @@ use super::path::{Conditions, FROM, Leader, MAX_BPS, Path, Peer, Point, START_BP
 use super::pion::{Pion, Recorded, Said, build, recorded_link};
 use super::{distance, run};
 
-/// The lowest rate of both, in bit/s: that of pion's loss rule cannot be configured.
+/// Minimum rate of both controllers, in bit/s, because the minimum of pion's loss rule cannot be configured.
 pub(super) const MIN_BPS: i64 = 100_000;
 const OURS: &[(&str, &str)] = &[("form", "draft"), ("min_rate", "100 kbit/s")];
 const SECONDS: i64 = 60;
@@ -73,8 +73,8 @@ fn random_path(seed: u64) -> Conditions {
     Conditions { changes, jitter_ms: between(0.0, 5.0), loss: between(-0.03, 0.03).max(0.0), seed, ..Conditions::new() }
 }
 
-/// One path of each kind, and the maximum distance of pion from our rate on it while the sender follows pion's rate:
-/// the mean of |ln(ours/theirs)|.
+/// One path of each kind, and the maximum distance between pion's rate and our rate while the sender follows pion's
+/// rate: the mean of |ln(ours/theirs)|.
 fn paths() -> Vec<(&'static str, Conditions, f64)> {
     let steady = |mbps: f64| Conditions { capacity_bps: mbps * 1e6, ..Conditions::new() };
     let changing = |bps: f64| Conditions { changes: vec![(30.0, bps)], ..Conditions::new() };
@@ -135,8 +135,8 @@ fn on_a_recorded_link_pion_says_about_the_same() {
     assert!(mean <= 0.35, "{mean}");
 }
 
-/// Pion's increase exceeds 1.5 times the delivery rate once the rate is above it; the draft's does not.
-/// `rtc-interceptor` has no such limit.
+/// If the rate is above 1.5 times the delivery rate, pion still increases it; the draft does not. `rtc-interceptor` has
+/// no such limit.
 #[test]
 fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
     let conditions = Conditions { application_bps: 200e3, ..Conditions::new() };
@@ -148,11 +148,11 @@ fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
 /// Maximum distance of the crate from our rate on each path while the sender follows our rate: the mean of
 /// |ln(ours/theirs)|, as measured plus 10 %.
 ///
-/// Two differences cause nearly all of it, and in each one of the two sides follows the draft literally. The draft
+/// Two differences cause nearly all of it; in each of them, one of the two sides follows the draft literally. The draft
 /// compares m(i) itself with the threshold (draft-ietf-rmcat-gcc-02, Sec. 5.4), and so does the crate, which then
 /// detects no overload on these paths; we multiply by the number of groups like libwebrtc and pion. The draft keeps the
-/// rate below 1.5 times the delivery rate (Sec. 5.5), and so do we; the crate rises to the highest rate. So the
-/// distance is largest for the capacity furthest below the highest rate.
+/// rate below 1.5 times the delivery rate (Sec. 5.5), and so do we; the crate rises to the maximum rate. So the
+/// distance is largest for the capacity furthest below the maximum rate.
 const FROM_RTC: &[(&str, f64)] = &[
     ("steady 0.5", 2.2),
     ("steady 2", 1.0),

@@ -11,7 +11,7 @@ use goog_cc::{GoogCcConfig, GoogCcNetworkController, LossBasedBweV2Config};
 
 use super::path::{FROM, MAX_BPS, Peer, START_BPS};
 
-/// The lowest rate of both, in bit/s.
+/// Minimum rate of both controllers, in bit/s.
 const MIN_BPS: i64 = 30_000;
 /// libwebrtc's process interval.
 const PROCESS: Span = Span::from_millis(25);
@@ -64,7 +64,7 @@ impl GoogCc {
         let controller = GoogCcNetworkController::new(config, GoogCcConfig { feedback_only: false });
         let mut peer = Self { controller, processed: now, bps: None };
         peer.process(now);
-        // Without a first loss report it leaves everything to the delay.
+        // Without a first loss report, the crate uses only the delay-based estimate.
         let report = TransportLossReport {
             receive_time: at(now),
             start_time: at(now),

@@ -2,12 +2,12 @@
 //! `goog_cc`, a translation of libwebrtc's code, and the draft's form with pion and the crate `rtc-interceptor`
 //! ([`draft`]).
 //!
-//! With `goog_cc` the sender follows our rate, so that the crate's rate is that of libwebrtc for the same packets. It
-//! has libwebrtc's current configuration, because the loss-based estimate has changed since the crate was written,
-//! without padding and probes, which nothing sends here. The remaining differences: it rounds times to milliseconds,
-//! rates to bit/s and sizes to bytes; it orders equal loss observations by their place in a ring, we by age; it lowers
-//! the rate for a long round trip at its process interval, we with packets. Rounding alone may move an overuse by a
-//! group or a report, and with it the rate until the next one.
+//! With `goog_cc` the sender follows our rate, so that the crate's rate is that of libwebrtc for the same packets. The
+//! crate has libwebrtc's current configuration, because the loss-based estimate has changed since the crate was
+//! written. Padding and probes are off, because no sender here sends them. The remaining differences: the crate rounds
+//! times to milliseconds, rates to bit/s and sizes to bytes. It orders equal loss observations by their place in a
+//! ring, our code by age. It lowers the rate for a long round trip at its process interval, our code with packets.
+//! Rounding alone may move an overuse by a group or a report, and with it the rate until the next overuse.
 
 mod draft;
 mod libwebrtc;
@@ -32,10 +32,11 @@ fn distance(points: &[Point]) -> (f64, f64) {
     (mean, points.iter().filter(|point| apart(point) > 0.1).count() as f64 / count)
 }
 
-/// Without random losses: the effect of rounding. Measured are at most 0.000 3, and no point differs.
+/// Bounds without random losses: only rounding differs. Measured are at most 0.000 3, and no point differs.
 const ROUNDING: (f64, f64) = (0.001, 0.0);
-/// With random losses, two candidates of nearly equal likelihood may rank differently on the two sides; the rates meet
-/// again at the next decrease. At 10 % of loss, 2 % on average and 11 % of the points differ, and less at other losses.
+/// Bounds with random losses: two candidates of nearly equal likelihood may rank differently on the two sides; the
+/// rates meet again at the next decrease. At 10 % loss, the rates differ by 2 % on average, and at 11 % of the points
+/// by more than a tenth; at other losses less.
 const LOSSES: (f64, f64) = (0.03, 0.15);
 
 fn compare(name: &str, conditions: Conditions, most: (f64, f64)) {

@@ -8,7 +8,7 @@ use rand_core::Rng as _;
 pub(super) const PACKET: Size = Size::from_bytes(1200);
 /// The start time.
 pub(super) const FROM: Instant<SenderClock> = Instant::from_nanos(1_000_000_000_000);
-/// The start rate and the limits, in bit/s.
+/// The start rate and the maximum rate, in bit/s.
 pub(super) const START_BPS: i64 = 300_000;
 pub(super) const MAX_BPS: i64 = 20_000_000;
 const PROPAGATION: Span = Span::from_millis(25);
@@ -21,7 +21,7 @@ pub(super) trait Peer {
     /// Records a packet that was sent.
     fn on_sent(&mut self, now: Instant<SenderClock>, number: u64, size: Size);
 
-    /// Its rate after the feedback, in bit/s; `None` before the first.
+    /// Its rate after the feedback, in bit/s; `None` before the first rate.
     fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<f64>;
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// With our law configured by `words`.
+    /// A path with our controller, configured by `words`, and the controller of another implementation.
     pub(super) fn new(conditions: Conditions, words: &[(&str, &str)], theirs: Box<dyn Peer>, leader: Leader) -> Self {
         let entry = find("gcc").expect("in the catalogue");
         let words = [words, &[("max_rate", "20 Mbit/s")]].concat();

@@ -110,8 +110,8 @@ impl Peer for Recorded {
     }
 }
 
-/// A trace of `EQUIPOISE_TEST_DATA`, with lines of a second and the bytes that it carries, as changes of a capacity
-/// scaled to a tenth.
+/// Reads a trace of `EQUIPOISE_TEST_DATA`: each line has a second and the bytes carried in it. Returns the changes of
+/// the capacity, scaled to a tenth.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 pub(super) fn recorded_link(name: &str) -> Option<Vec<(f64, f64)>> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");

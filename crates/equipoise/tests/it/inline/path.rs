@@ -38,7 +38,7 @@ pub(super) struct Run {
 }
 
 pub(super) const SEGMENT: Size = Size::from_bytes(1500);
-/// The minimum of Linux.
+/// Timer of delayed acknowledgements: the minimum of Linux.
 const ACK_TIMER: Span = Span::from_millis(40);
 const FIRST_WINDOW: u64 = 10;
 
@@ -53,12 +53,13 @@ struct World {
     measurement: InlineMeasurement,
     access: FifoLink<SenderClock>,
     link: FifoLink<SenderClock>,
-    /// (arrival at the link, number)
+    /// Segments on the way to the link: arrival time at the link, and number.
     on_wire: VecDeque<(Now, u64)>,
-    /// (arrival at the receiver, number)
+    /// Segments on the way to the receiver: arrival time at the receiver, and number.
     on_link: VecDeque<(Now, u64)>,
     acks: VecDeque<(Now, u64)>,
-    /// Receiver: everything below `received` arrived, everything below `confirmed` was acknowledged, and the timer.
+    /// The receiver's state: all segments below `received` arrived, all below `confirmed` were acknowledged, and its
+    /// timer.
     received: u64,
     confirmed: u64,
     timer: Option<Now>,

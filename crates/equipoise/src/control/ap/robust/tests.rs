@@ -53,8 +53,8 @@ fn a_change_is_answered_at_once_along_the_whole_curve() {
     let mut ap = settled();
     let before = ap.rate.as_mbps_f64();
     let (rate, reason) = after(&mut ap, 9.07, 3.23);
-    // h = sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97/s of 1000-byte packets; an error of -0.87 ms takes h to
-    // h / (1 - 0.4419) = 455.1/s: 1.609 Mbit/s more. Eq. 15, the tangent, would lower the rate by 0.898.
+    // h = sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97/s of 1000-byte packets; an error of -0.87 ms takes h to h / (1 -
+    // 0.4419) = 455.1/s: 1.609 Mbit/s more headroom. Eq. 15, the tangent, would lower the rate by only 0.898 Mbit/s.
     let expected = 1.609f64.min(before / 2.0);
     assert!((before - rate - expected).abs() < 2e-3, "{before} to {rate}");
     assert!(matches!(reason, Some(Reason::Change | Reason::StepGuard)), "{reason:?}");
@@ -84,7 +84,8 @@ fn a_standing_queue_halves_the_rate_until_it_is_being_drained() {
     assert_eq!(after(&mut ap, 100.0, 3_000.0), (rate / 2.0, Some(Reason::Draining)), "200 ms less than before");
 }
 
-/// A report at `millis` on `packets` packets, `lost` of them lost, after a round trip.
+/// A report at `millis` on `packets` packets, `lost` of them lost, with a round-trip time in ms and without delay
+/// statistics.
 fn told(ap: &mut Ap, millis: i64, (packets, lost): (u64, u64), round_trip: i64) -> (f64, Option<Reason>) {
     let interval = IntervalSummary {
         packets: Some(packets),
@@ -97,9 +98,9 @@ fn told(ap: &mut Ap, millis: i64, (packets, lost): (u64, u64), round_trip: i64) 
     (ap.rate.as_mbps_f64(), ap.snapshot().reason)
 }
 
-/// Guards against a report of a hundred packets without delay statistics, either all lost or all before the cut of Eq.
-/// 13 because the queue has outgrown the interval. If it counted as a report of too few packets, the rate would be
-/// doubled.
+/// A report on a hundred packets may have no delay statistics: all were lost, or the delay exceeds the interval, so
+/// that all left before the interval (Waki 2013, Eq. 13). If the test fails, this counts as a report on too few
+/// packets, and the rate is doubled.
 #[test]
 fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
     let mut ap = controller(4.0);
@@ -116,7 +117,8 @@ fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
     assert_eq!((ap.rate.as_mbps_f64(), ap.snapshot().reason), (4.0, Some(Reason::NoStatistics)), "nothing is known");
 }
 
-/// A path without cross traffic has no variance until it is full; then that rate is remembered.
+/// A path without cross traffic has no variance until it is full. If it fails, the rate at which the path was full is
+/// not remembered, and the rate doubles beyond it again.
 #[test]
 fn what_was_too_much_is_not_tried_again_in_strides() {
     let mut ap = controller(4.0);
@@ -133,7 +135,7 @@ fn without_variance_the_rate_doubles_or_halves() {
     assert_eq!(after(&mut controller(1.0), 9.0, 0.0), (0.5, Some(Reason::NoVariance)));
 }
 
-/// The old expectation would hold the rate down for minutes, because it was made for another rate.
+/// If it fails, an expected delay that belongs to another rate holds the rate down for minutes.
 #[test]
 fn after_an_interval_without_statistics_the_next_report_is_a_first_one() {
     let round_trip = Some(Span::from_millis(600));
@@ -167,8 +169,8 @@ fn missing_reports_halve_down_to_the_lowest_rate() {
 }
 
 proptest! {
-    /// No statistics, not even hostile ones, move the rate out of its limits or make it jump, and no state left by one
-    /// report spoils the next.
+    /// For any statistics, even hostile ones, the rate stays within its limits and changes by at most a factor of two,
+    /// and no report leaves a state that spoils the next one.
     #[test]
     fn any_feedback_keeps_the_rate_within_limits_and_factor_two(
         rate in 0.1f64..15.0, reports in proptest::collection::vec((proptest::num::f64::ANY, proptest::num::f64::ANY), 1..20),
@@ -186,7 +188,7 @@ proptest! {
         prop_assert!(ap.path.is_some_and(|path| path.mean_s.is_finite() && path.variance_s2.is_finite()));
     }
 
-    /// Nor do the pushes from which b is learned.
+    /// The pushes from which b is learned keep the rate within its limits.
     #[test]
     fn pushes_keep_the_rate_within_limits(rate in 0.1f64..15.0, reports in proptest::collection::vec((7.0f64..9.0, 0.1f64..3.0), 1..80)) {
         let mut ap = controller(rate);

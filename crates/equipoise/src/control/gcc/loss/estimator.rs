@@ -19,7 +19,7 @@ pub(in crate::control::gcc) struct LossBased {
     ramp: Option<Ramp>,
 }
 
-/// A path model: the loss share at any rate, and the rate above which the excess is lost.
+/// A path model: the loss ratio at any rate, and the bandwidth above which all excess is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Channel {
     /// B, in bit/s.
@@ -39,7 +39,7 @@ pub(in crate::control::gcc) enum LossState {
     Increasing,
 }
 
-/// After a decrease the rate does not rise above its end value, for a time that doubles.
+/// After a decrease, the rate must not rise above the value that it fell to. This hold lasts twice as long each time.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     until: Option<Instant<SenderClock>>,
@@ -47,14 +47,14 @@ struct Hold {
     bps: f64,
 }
 
-/// The limit of the rate's rise since `since`.
+/// The maximum rate for some time after `since`.
 #[derive(Clone, Copy, Debug)]
 struct Ramp {
     since: Instant<SenderClock>,
     most_bps: f64,
 }
 
-// All from libwebrtc, `loss_based_bwe_v2`, in its configuration of 2025.
+// All constants are from libwebrtc, `loss_based_bwe_v2`, in its configuration of 2025.
 /// Minimum number of observations for losses to limit the rate.
 const REQUIRED: usize = 3;
 /// Initial q.
@@ -63,15 +63,15 @@ const FIRST_INHERENT: f64 = 0.01;
 const LEAST_INHERENT: f64 = 1e-3;
 /// Loss that is tolerated at high rates; a larger value accepts more loss and keeps more of the rate.
 const FORGIVEN: f64 = 0.05;
-/// Additional tolerance at low rates, in kbit/s: 15 % at 1 Mbit/s.
+/// Additional tolerance at low rates, in kbit/s: 100 kbit/s add 10 % at 1 Mbit/s.
 const FORGIVEN_BALANCE: f64 = 100.0;
 /// Loss above which lower rates are preferred.
 const PREFERENCE: f64 = 0.2;
-/// Width of the transition between the preferences.
+/// Width of the transition between the preferences, as a loss ratio.
 const PREFERENCE_WIDTH: f64 = 0.002;
 /// Preference for the rate itself, per kbit/s.
 const BIAS: f64 = 0.0002;
-/// Preference for its logarithm.
+/// Preference for the logarithm of the rate.
 const LOG_BIAS: f64 = 0.02;
 /// Candidates, as shares of the last rate.
 const CANDIDATES: [f64; 3] = [1.02, 1.0, 0.95];
@@ -85,9 +85,9 @@ const RAMP_FACTOR: f64 = 1.3;
 const RAMP: Span = Span::from_millis(300);
 /// Upper limit of a rise under losses, as a multiple of the delivery rate.
 const HEADROOM: f64 = 1.5;
-/// The same limit near the rate of the last hold.
+/// This multiple near the rate of the last hold.
 const HEADROOM_IN_HOLD: f64 = 1.2;
-/// The delivery rate is near the last hold's rate below this multiple of it.
+/// A delivery rate below this multiple of the last hold's rate is near that rate.
 const NEAR_HOLD: f64 = 1.3;
 /// Duration of the first hold.
 const FIRST_HOLD: Span = Span::from_millis(300);
@@ -119,7 +119,7 @@ impl Channel {
             first += weight * (one.lost_kb / p - arrived_kb / (1.0 - p));
             second -= weight * (one.lost_kb / (p * p) + arrived_kb / ((1.0 - p) * (1.0 - p)));
         }
-        // Concave: the second derivative is negative, unless nothing was sent.
+        // The likelihood is concave: its second derivative is negative, unless nothing was sent.
         let second = if second < 0.0 { second } else { -LEAST_PROBABILITY };
         Self { inherent: self.inherent - NEWTON * first / second, ..self }.feasible()
     }
@@ -146,7 +146,7 @@ pub(super) fn bias(bps: f64, average: f64) -> f64 {
     adjusted(BIAS) * bps / 1e3 + adjusted(LOG_BIAS) * libm::log(1.0 + bps / 1e3)
 }
 
-/// The highest bandwidth in bit/s at a mean loss; infinite up to 5 %.
+/// The highest bandwidth in bit/s at a mean loss ratio; infinite up to a loss of 5 %.
 pub(super) fn upper_bound(average: f64) -> f64 {
     if average > FORGIVEN { 1e3 * FORGIVEN_BALANCE / (average - FORGIVEN) } else { f64::INFINITY }
 }
@@ -194,7 +194,7 @@ impl LossBased {
             Channel { bps: delay_bps, inherent: FIRST_INHERENT }
         });
         let mut best = self.best_candidate(last, delay_bps, is_app_limited);
-        // More packets are lost than the inherent loss: the rate must not rise now.
+        // More packets are lost than the inherent loss explains: the rate must not rise now.
         if self.average > best.inherent {
             best.bps = best.bps.min(last.bps);
         }
@@ -233,7 +233,7 @@ impl LossBased {
             let channel = feasible.stepped(&self.observations);
             (channel.score(&self.observations, self.average), channel)
         });
-        // The first of equal candidates.
+        // Of equal candidates, the first is taken.
         let better = |best: (f64, Channel), one: (f64, Channel)| if one.0 > best.0 { one } else { best };
         scored.fold((f64::MIN, last), better).1
     }

@@ -1,9 +1,9 @@
 //! The rate that losses allow (`loss_based_bwe_v2` of libwebrtc): it separates the path's inherent loss from the loss
-//! caused by our rate.
+//! that the flow's own rate causes.
 //!
-//! Losses that do not depend on the rate are no reason to lower it; losses above a capacity are. So a path is modelled
-//! by an inherent loss `q` and a bandwidth `B`. The estimator searches near the last pair for the one under which the
-//! observed losses are most likely:
+//! Losses that do not depend on the rate are no reason to lower the rate; losses above the capacity are a reason. So a
+//! path is modelled by an inherent loss `q` and a bandwidth `B`. The estimator searches near the last pair for the pair
+//! under which the observed losses are most likely:
 //!
 //! ```text
 //! p(r)   = q + (1 - q) max(0, 1 - B/r)                          loss of what was sent at rate r
@@ -15,8 +15,8 @@
 //! B     ≤ 100 kbit/s / (loss - 0.05)                            if more than 5 % is lost
 //! ```
 //!
-//! Candidates for B are 1.02, 1 and 0.95 times the last, the delivery rate, and the rate that the delay allows. `loss`
-//! is the mean over the observations without the best and the worst.
+//! Candidates for B are 1.02, 1 and 0.95 times the last B, the delivery rate, and the rate that the delay allows.
+//! `loss` is the mean over the observations without the best and the worst.
 //!
 //! | symbol | name | unit |
 //! | --- | --- | --- |
@@ -26,12 +26,12 @@
 //! | `lost`, `sent` | [`Observation::lost_kb`], [`Observation::sent_kb`] | kB |
 //! | `loss` | `average` | share |
 //!
-//! Readings: libwebrtc pads its stream for 2 s when it raises a loss-limited rate. A law cannot request padding here,
-//! so that state is left out; this is libwebrtc with a padding duration of zero.
+//! Readings: libwebrtc pads its stream for 2 s when it raises a loss-limited rate. A controller cannot request padding
+//! here, so this state is left out. The result is libwebrtc with a padding duration of zero.
 //!
 //! Degenerate: with fewer than three observations only the delay limits the rate. A packet that is first reported lost
-//! and then arrives within its observation counts as arrived. Losses beyond [`MOST_LOST`] packets in one observation
-//! stay losses. Observations need departure times that advance.
+//! and then arrives within its observation counts as arrived. Beyond [`MOST_LOST`] lost packets in one observation,
+//! losses are not corrected if the packets arrive later. Observations need departure times that advance.
 
 mod estimator;
 mod observation;

@@ -3,24 +3,25 @@ use alloc::collections::VecDeque;
 use crate::control::{Fate, PacketReport};
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// Minimum time of departures in an observation; a larger value is steadier and later (libwebrtc, `loss_based_bwe_v2`).
+/// Minimum time between the first and the last departure of an observation; a larger value is steadier and reacts later
+/// (libwebrtc, `loss_based_bwe_v2`).
 const LENGTH: Span = Span::from_millis(250);
 /// Number of observations that are kept (libwebrtc, `loss_based_bwe_v2`).
 pub(super) const WINDOW: usize = 15;
 /// Weight of an observation relative to the next one (libwebrtc, `loss_based_bwe_v2`).
 const AGEING: f64 = 0.9;
-/// Lost packets per observation that may still turn out to have arrived. Ours: a bound on memory.
+/// Number of lost packets per observation that may still turn out to have arrived. Our choice: a bound on memory.
 pub(super) const MOST_LOST: usize = 1024;
-/// The worst observation counts in the mean if its rate was this multiple of the median rate (libwebrtc,
+/// The worst observation counts in the mean if its rate was at least this multiple of the median rate (libwebrtc,
 /// `loss_based_bwe_v2`).
 const SURGE: f64 = 2.0;
 /// Above this number of observations, the best and the worst are left out (libwebrtc, `loss_based_bwe_v2`).
 const FEW: usize = 3;
 
-/// The outcome of a part of the packets.
+/// How many of the packets of one time window were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Observation {
-    /// r, the rate at which they left, in bit/s.
+    /// r, the rate at which the packets left, in bit/s.
     pub bps: f64,
     /// Total size of the packets, in kB.
     pub sent_kb: f64,
@@ -34,7 +35,7 @@ impl Observation {
     }
 }
 
-/// The last observations, and the one in progress.
+/// The last observations, and the observation in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Observations {
     /// The newest is last.
@@ -137,7 +138,7 @@ impl Observations {
         if self.window.len() <= FEW {
             return all;
         }
-        // The first of equal observations, because the older one has less weight.
+        // Of equal observations, the first is taken, because the older one has less weight.
         let worst = self.weighted().filter(|(_, one)| one.loss() > 0.0).fold(
             None,
             |worst: Option<(f64, &Observation)>, one| {

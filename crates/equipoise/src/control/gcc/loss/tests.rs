@@ -24,7 +24,7 @@ fn packets(from: u64, count: u64, is_lost: impl Fn(u64) -> bool) -> Vec<PacketRe
         .collect()
 }
 
-/// Golden values, by the equations: 6, 8, 10, 15 and 20 % of loss.
+/// Golden values, by the equations, for losses of 6, 8, 10, 15 and 20 %.
 #[test]
 fn the_upper_bound_falls_with_the_loss() {
     let found = [0.06, 0.08, 0.1, 0.15, 0.2].map(|loss| (upper_bound(loss) / 1e3).round() as u64);
@@ -86,7 +86,8 @@ fn losses_of_one_observation_are_bounded_and_all_count() {
     assert!((one.lost_kb - 3.0 * MOST_LOST as f64).abs() < 1e-9, "{one:?}");
 }
 
-/// One observation with 20 % of loss among fourteen without is a spike: it is left out, like the best.
+/// One observation with 20 % of loss among fourteen without loss is a spike. The mean leaves it out, like the best
+/// observation.
 #[test]
 fn one_spike_of_loss_does_not_count() {
     let mut observations = Observations::new();
@@ -96,7 +97,7 @@ fn one_spike_of_loss_does_not_count() {
     assert!(observations.average_loss() < 1e-12, "{}", observations.average_loss());
 }
 
-/// One second of packets per step, with a loss of one in `every`. Returns the rate after them.
+/// Four observations per second, with a loss of one packet in `every`. Returns the rate after them.
 fn run(estimator: &mut LossBased, seconds: core::ops::Range<u64>, every: u64, delay_bps: f64) -> f64 {
     for quarter in seconds.start * 4..seconds.end * 4 {
         estimator.update(&packets(quarter * 26, 26, |number| number % every == 0), delay_bps, false);
@@ -114,7 +115,7 @@ fn without_losses_the_delay_decides() {
     assert!((found - 2e6).abs() < 1e-6 && estimator.state() == LossState::Delay, "{found}");
 }
 
-/// 2 % of random loss at any rate: inherent loss.
+/// A loss of 2 % at any rate is inherent loss, so the rate must not fall.
 #[test]
 fn losses_that_do_not_depend_on_the_rate_leave_it() {
     let mut estimator = estimator();
@@ -123,7 +124,7 @@ fn losses_that_do_not_depend_on_the_rate_leave_it() {
     assert!(found > 0.97e6, "{found}");
 }
 
-/// 20 % of loss: at most 100 kbit/s over 0.15, and at least the delivery rate.
+/// At 20 % of loss, the rate is at most 100 kbit/s / 0.15 = 667 kbit/s, and at least the delivery rate.
 #[test]
 fn heavy_losses_bring_the_rate_to_its_bounds() {
     let mut estimator = estimator();
@@ -131,7 +132,7 @@ fn heavy_losses_bring_the_rate_to_its_bounds() {
     let found = run(&mut estimator, 0..20, 5, 2e6);
     assert!((400e3..=670e3).contains(&found), "{found}");
     assert_ne!(estimator.state(), LossState::Delay);
-    // 30 s without losses: back to the rate that the delay allows, as far as the delivery rate follows.
+    // After 40 s without losses, the rate is again the one that the delay allows, because the delivery rate follows.
     let mut found = found;
     for second in 20..60 {
         estimator.set_acked(found);

@@ -27,9 +27,9 @@ fn close(found: &[f64], expected: &[f64]) {
 #[test]
 fn two_paths_away_from_their_limits_follow_the_closed_form() {
     let paths = [term(40.0, 10.0, 3.0), term(60.0, 30.0, 3.0)];
-    // L = (4 + 3 + 2 + 3)/(100 + 100/3) = 0.09; Δa = (0.09 - 0.04 - 0.03)/0.02 = 1, and -1 for the other.
+    // L = (4 + 3 + 2 + 3)/(100 + 100/3) = 0.09; Δa = (0.09 - 0.04 - 0.03)/0.02 = 1, and -1 for the other path.
     close(&rates(&paths, 6.0), &[4.0, 2.0]);
-    // With a total that grows by D = 2, L grows by 2·2/(133.33) = 0.03: by 1.5 and 0.5 more.
+    // With a total that grows by D = 2, L grows by 2·2/(133.33) = 0.03: the rates are 1.5 and 0.5 higher.
     close(&rates(&paths, 8.0), &[5.5, 2.5]);
 }
 
@@ -57,7 +57,7 @@ fn a_cap_that_cannot_hold_gives_way_by_the_least_that_will_do() {
     let path = |rate, cap, max| Term { max, cap, ..term(10.0, 1.0, rate) };
     // The third path died with 3 Mbit/s: the others take over 1.5 each, whatever their delay.
     close(&rates(&[path(1.0, 0.5, 9.0), path(2.0, 0.5, 9.0), path(3.0, 0.5, 0.0)], 6.0), &[2.5, 3.5, 0.0]);
-    // One of them is limited to 2 Mbit/s.
+    // One of the two other paths is limited to 2 Mbit/s.
     close(&rates(&[path(1.0, 0.5, 2.0), path(2.0, 0.5, 9.0), path(3.0, 0.5, 0.0)], 6.0), &[2.0, 4.0, 0.0]);
     // The total falls by more than the step limits allow.
     close(&rates(&[path(3.0, 0.1, 9.0), path(2.0, 0.1, 9.0)], 2.0), &[1.5, 0.5]);
@@ -81,8 +81,8 @@ fn one_path_carries_all_and_no_path_nothing_and_nonsense_is_a_path_without_a_rep
     close(&rates(&[Term { max: f64::NAN, ..nonsense }, term(10.0, 1.0, 1.0)], f64::NAN), &[0.0, 0.0]);
 }
 
-/// Another way to the optimum: every assignment of paths to {lower limit, upper limit, free}, with the free ones by
-/// Lagrange; the best of those within the limits.
+/// Finds the optimum in another way: tries every assignment of paths to {lower limit, upper limit, free}, and solves
+/// for the free paths by Lagrange. Returns the lowest cost within the limits.
 fn by_enumeration(terms: &[Term], total: f64) -> f64 {
     let limits: Vec<(f64, f64)> =
         terms.iter().map(|t| ((t.rate - t.cap).max(t.min), (t.rate + t.cap).min(t.max))).collect();
@@ -140,7 +140,7 @@ proptest! {
 }
 
 proptest! {
-    /// Sum and limits hold for any numbers, and so does the step limit if possible.
+    /// Sum and limits hold for any numbers; the step limit holds if this is possible.
     #[test]
     fn sum_bounds_and_cap_hold(mut terms in paths(8), flat in 0usize..9, total in 0.0f64..40.0) {
         if let Some(term) = terms.get_mut(flat) {

@@ -17,17 +17,18 @@
 //! | `e^-x`, `x` | Q30 | 1, 2^37 |
 //!
 //! How the integer form differs from the float form:
-//! 1. Windows are limited to 2^20 segments (TCP's is below 2^30 bytes, RFC 7323, Sec. 2.3), and rates to 2^25
+//! 1. Windows are limited to 2^20 segments (TCP's window is below 2^30 bytes, RFC 7323, Sec. 2.3), and rates to 2^25
 //!    segments/s, 400 Gbit/s with packets of 1500 bytes. A τ above 16 s counts as 16 s.
 //! 2. Quotients are rounded down, so a window drifts down by up to 2^-20 segments per step. With steps of 500 µs or
 //!    more a converged window is less than 0.1 segments lower.
-//! 3. Steps shorter than [`LEAST_STEP_US`] are combined. Eq. 10 is exact for any step while the measurement stays, so
-//!    this only affects Eq. 18: fewer, larger increments of the same variance, applied to the window after the step of
-//!    Eq. 10, not before it.
-//! 4. `e^-x` is a polynomial of degree 11 below x = ln 2 and halved above, with an error of at most 2^-28. ε M / K is
-//!    up to 2^-19 too large: after a minute without an acknowledgement a growing window is wrong by one part in 10^4.
-//! 5. Normal numbers are sums of twelve uniform ones: none is beyond six standard deviations; in the float form one in
-//!    10^9 is.
+//! 3. Steps shorter than [`LEAST_STEP_US`] are combined. Eq. 10 is exact for any step while the measurement does not
+//!    change, so this only affects Eq. 18: fewer, larger increments of the same variance, applied to the window after
+//!    the step of Eq. 10, not before it.
+//! 4. For x below ln 2, `e^-x` is a polynomial of degree 11; for a larger x, its result is halved. The error is at most
+//!    2^-28. ε M / K is up to 2^-19 too large: after a minute without an acknowledgement a growing window is wrong by
+//!    one part in 10^4.
+//! 5. Normal numbers are sums of twelve uniform ones: all are within six standard deviations. In the float form, one in
+//!    10^9 is beyond.
 //! 6. The smallest capacity is 2^-10 segments/s; less counts as no capacity. γ is at most 1 - 2^-20, w* and w are at
 //!    least 2^-20 segments.
 //! 7. A kernel sends whole segments: the window in use is rounded down to a whole number, at least two.
@@ -46,8 +47,8 @@ pub const LONGEST_ROUND_TRIP_US: u64 = 1 << 24;
 pub const PARAMETER_ONE: u64 = 1 << 20;
 /// Largest ε and l, in Q20.
 pub const LARGEST_PARAMETER: u64 = 100 << 20;
-/// Steps are combined until they last this long, in µs. Ours: long enough that a window of two segments grows by many
-/// units of 2^-20, and short compared with a round trip.
+/// Steps are combined until they last this long, in µs. Our choice: long enough that a window of two segments grows by
+/// many units of 2^-20, and short compared with a round trip.
 pub const LEAST_STEP_US: u64 = 500;
 
 /// One, in Q30.
@@ -56,7 +57,7 @@ const ONE: u64 = 1 << 30;
 const LOW: u64 = (1 << 20) - 1;
 /// ln 2 in Q30, rounded.
 const LN_2: u64 = 744_261_118;
-/// For exponents from here on, in Q30, the result in Q30 is zero.
+/// From this exponent on, in Q30, `e^-x` is zero in Q30.
 const LARGEST_EXPONENT: u64 = 31 << 30;
 /// 1/11, 1/10 and so on to 1/2, in Q30, rounded.
 const INVERSES: [u64; 10] = [
@@ -117,7 +118,7 @@ impl FixedLaw {
         let others = (capacity - available) * min_round_trip_us;
         // The product with γ in two parts of at most 2^60.
         let heeded = (others >> 20) * self.gamma() + (((others & LOW) * self.gamma()) >> 20);
-        // Q10 · µs to Q20 · s: 2^10 / 10^6 = 16 / 15625.
+        // From Q10 · µs to Q20 · s: a factor of 2^10 / 10^6 = 16 / 15625.
         Some(((capacity * min_round_trip_us - heeded) * 16 / 15_625).clamp(1, LARGEST_WINDOW))
     }
 
@@ -127,9 +128,9 @@ impl FixedLaw {
         epsilon - ((epsilon * self.gamma()) >> 20) * (path.capacity - path.available) / path.capacity
     }
 
-    /// The window, in Q20 segments, `elapsed_us` after it was `window`; `None` without a path or a window.
+    /// The window, in Q20 segments, that `window` becomes after `elapsed_us` µs; `None` without a path or a window.
     ///
-    /// It lies between `window` and [`converged`](Self::converged).
+    /// The result lies between `window` and [`converged`](Self::converged).
     pub fn window(&self, window: u64, path: &FixedPath, elapsed_us: u32) -> Option<u64> {
         let (path, converged) = (path.checked()?, self.converged(path)?);
         if window == 0 {
@@ -194,7 +195,8 @@ impl FixedNoise {
         self.moments = Some((toward(mean, sample, 3), toward(deviation, error, 2)));
     }
 
-    /// γ(t) in Q20, from γ and l in Q20: `γ / (1 + l σ / μ)`, computed as `γ μ / (μ + l σ)`. If the mean is zero, γ.
+    /// γ(t) in Q20, from γ and l in Q20: `γ / (1 + l σ / μ)`, computed as `γ μ / (μ + l σ)`. Returns γ if the mean is
+    /// zero.
     pub fn gamma(&self, gamma: u64, weight: u64) -> u64 {
         let gamma = gamma.min(PARAMETER_ONE - 1);
         let Some((mean, deviation)) = self.moments.filter(|(mean, _)| *mean > 0) else { return gamma };
@@ -223,9 +225,9 @@ const LONGEST_STEP_US: u64 = 1_000_000;
 pub fn oscillated(window: u64, strength: u64, elapsed_us: u64, random: [u32; 6]) -> u64 {
     let window = window.min(LARGEST_WINDOW);
     let sum: u64 = random.iter().map(|bits| u64::from(bits & 0xFFFF) + u64::from(bits >> 16)).sum();
-    // Twelve times the mean of 0 to 2^16 - 1.
+    // Distance from the mean; one standard deviation is 2^16.
     let normal = sum.abs_diff(MEAN_SUM);
-    // Q20 · √s: √µs in Q10, and 2^10 / 1000 = 128 / 125.
+    // From √µs in Q10 to √s in Q20: a factor of 2^10 / 1000 = 128 / 125.
     let deviation = square_root(elapsed_us.min(LONGEST_STEP_US) << 20) * 128 / 125;
     let share = ((((strength.min(PARAMETER_ONE) * deviation) >> 20) * normal) >> 16).min(PARAMETER_ONE / 2);
     let step = (window * share) >> 20;

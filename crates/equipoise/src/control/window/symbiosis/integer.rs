@@ -13,7 +13,7 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 ///
 /// Source and readings are those of `Symbiosis` and of [`Oscillating`](crate::control::window::Oscillating), which is
 /// built in here. [`fixed`](super::fixed) lists how integers differ. Before the first measurement it uses the same
-/// [`Reno`]; that a kernel's own Reno counts whole segments makes no difference.
+/// [`Reno`]. A kernel's own Reno counts whole segments, but this makes no difference.
 #[derive(Clone, Debug)]
 pub struct FixedSymbiosis {
     law: FixedLaw,
@@ -29,13 +29,14 @@ pub struct FixedSymbiosis {
     random: Pcg64Mcg,
 }
 
-/// The stream of random numbers, independent of other uses of the seed. Ours: "fixd" in ASCII.
+/// The stream of random numbers, independent of other uses of the seed. Our choice: "fixd" in ASCII.
 const STREAM: u64 = 0x6669_7864;
-/// Minimum window of the law, in segments: a single segment would wait for the receiver's timer. Ours.
+/// Minimum window of the law, in segments. Our choice: a single segment would wait for the receiver's delayed
+/// acknowledgement.
 const LEAST_WINDOW: f64 = 2.0;
 
 impl FixedSymbiosis {
-    /// Starts as Reno, in slow start; oscillates with strength m, drawn from `seed`.
+    /// Starts as Reno, in slow start; oscillates with strength m, by random numbers from `seed`.
     ///
     /// A parameter that is negative or NaN counts as zero.
     pub fn new(config: SymbiosisConfig, oscillation: f64, seed: u64) -> Self {
@@ -165,7 +166,7 @@ mod tests {
         At::from_nanos(us * 1000)
     }
 
-    /// A path that changes every second, an acknowledgement every 100 µs, and a loss in between.
+    /// The path changes every second, an acknowledgement arrives every 100 µs, and there is one loss.
     #[test]
     fn it_keeps_within_rounding_to_whole_segments_of_the_float_form() {
         let (mut fixed, mut float) = (FixedSymbiosis::new(FROM_100, 0.0, 1), Symbiosis::new(FROM_100));

@@ -1,4 +1,4 @@
-/// The bare law: how a window develops over time on a path whose bandwidth is known.
+/// The basic law: how a window develops over time on a path whose bandwidth is known.
 ///
 /// Source: Kodama 2009, Eq. 9, 10, the Lotka-Volterra model of competing species solved for a window:
 ///
@@ -18,8 +18,8 @@
 /// | `γ` | weight of cross traffic | 1 |
 /// | `ε` | speed of convergence | 1/s |
 ///
-/// Divided by f, Eq. 10 is `w = w₀ / (e + (1 - e) w₀ / w*)` with `e = 1 / f`. It is computed in this form, because f
-/// overflows but e is between 0 and 1 for any t.
+/// With numerator and denominator divided by f, Eq. 10 becomes `w = w₀ / (e + (1 - e) w₀ / w*)` with `e = 1 / f`. The
+/// code computes this form, because f overflows but e is between 0 and 1 for any t.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
     /// γ, from 0 to below 1. A larger value leaves a shorter queue and depends more on the measurement of A; a smaller
@@ -41,11 +41,11 @@ pub struct Path {
 }
 
 impl Law {
-    /// The window `elapsed_s` after it was `window`.
+    /// The window that `window` becomes after `elapsed_s` seconds.
     ///
-    /// It is between `window` and [`converged`](Self::converged). A negative time counts as zero, an infinite one as
-    /// convergence. `None` if `converged` is `None`, and if the window is not above zero, ε is negative, or any of
-    /// window, ε and time is NaN.
+    /// The result is between `window` and [`converged`](Self::converged). A negative time counts as zero; after an
+    /// infinite time, the window has converged. `None` if `converged` is `None`, and if the window is not above zero, ε
+    /// is negative, or any of window, ε and time is NaN.
     pub fn window(&self, window: f64, path: &Path, elapsed_s: f64) -> Option<f64> {
         let converged = self.converged(path)?;
         let growth_per_s = self.epsilon_per_s * (converged / (path.capacity * path.min_round_trip_s));
@@ -54,7 +54,7 @@ impl Law {
             return None;
         }
         let exponent = if elapsed_s > 0.0 { growth_per_s * elapsed_s } else { 0.0 };
-        // No growth for an infinite time is no growth.
+        // Zero growth for an infinite time, 0 · ∞, yields NaN, but means no growth.
         let exponent = if exponent.is_nan() { 0.0 } else { exponent };
         let (remains, gone) = (libm::exp(-exponent), -libm::expm1(-exponent));
         if gone <= 0.0 {
@@ -62,14 +62,14 @@ impl Law {
         }
         // Eq. 10. If the quotient of the windows overflows, the clamp below yields the same result.
         let next = window / (remains + gone * (window / converged));
-        // Rounding must not move it beyond the fixed point.
+        // Rounding must not move the window beyond the fixed point.
         Some(next.clamp(window.min(converged), window.max(converged)))
     }
 
     /// w*, the equilibrium window of the law: `{γ A + (1 - γ) K} τ` (Kodama 2009, Sec. 3.1).
     ///
     /// A is clamped to the range 0 to K. `None` if a capacity or round-trip time is not above zero, if γ is not in 0 to
-    /// below 1 (with one, a species would die out), if any of them is not finite, or if the window overflows.
+    /// below 1 (with γ = 1, a species would die out), if any of them is not finite, or if the window overflows.
     pub fn converged(&self, path: &Path) -> Option<f64> {
         let Path { capacity, available, min_round_trip_s } = *path;
         let positive = capacity > 0.0 && min_round_trip_s > 0.0 && (0.0..1.0).contains(&self.gamma);
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     const LAW: Law = Law { gamma: 0.95, epsilon_per_s: 1.95 };
-    /// 150 Mbit/s with packets of 1500 bytes, a fifth of it taken, 120 ms.
+    /// 150 Mbit/s with packets of 1500 bytes, of which cross traffic takes a fifth, and a round-trip time of 120 ms.
     const PATH: Path = Path { capacity: 12_500.0, available: 10_000.0, min_round_trip_s: 0.12 };
 
     #[test]
@@ -190,14 +190,16 @@ mod tests {
             prop_assert!((LAW.window(end, &path, t).unwrap() / end - 1.0).abs() < 1e-12);
         }
 
-        /// n flows that each measure what the others leave are in equilibrium where n equal species of Eq. 7 are.
+        /// If each of n equal flows measures the bandwidth that the others leave, all are at the equilibrium of Eq. 7
+        /// for n equal species.
         #[test]
         fn equal_flows_rest_at_the_equilibrium_of_equal_species(flows in 1u32..50, gamma in 0.01f64..0.99) {
             let (law, n) = (Law { gamma, ..LAW }, f64::from(flows));
             // Eq. 7 in equilibrium for n equal species: N = K / (1 + γ (n - 1)).
             let each = 12_500.0 / (1.0 + gamma * (n - 1.0));
             let path = Path { available: 12_500.0 - (n - 1.0) * each, ..PATH };
-            // With many flows, the others alone take more than K, and nothing is available: they fill the buffer.
+            // With many flows, the other flows alone take more than K. Then nothing is available, and the flows fill
+            // the buffer.
             if path.available >= 0.0 {
                 prop_assert!((law.converged(&path).unwrap() / (each * 0.12) - 1.0).abs() < 1e-9);
             }

@@ -1,11 +1,11 @@
-//! TCP Symbiosis: a window from measurements of the path, like the populations of competing species.
+//! TCP Symbiosis: computes the window from measurements of the path, by a model of competing species.
 //!
-//! Each flow is a species, the bottleneck its food. A flow that knows the capacity and the bandwidth that other flows
-//! leave follows the growth law of such species, to a window at which all flows survive. It needs no packet loss to
-//! find it.
+//! Each flow is a species, and the bottleneck is its food. A flow measures the capacity, and the bandwidth that other
+//! flows leave. Its window follows the growth law of competing species, and converges to a value at which all flows
+//! survive. The flow needs no packet loss to find this window.
 //!
 //! Source: Kodama 2009, Sec. 2.2.2 (the law, [`Law`]) and Sec. 3.2 (γ under noise, [`NoiseAwareness`]). The oscillation
-//! of Sec. 4 is [`Oscillating`](super::Oscillating), around this law or another.
+//! of Sec. 4 is [`Oscillating`](super::Oscillating), which works with any law.
 
 pub mod fixed;
 mod integer;
@@ -20,13 +20,14 @@ use crate::units::{Instant, SenderClock, Size};
 
 /// Reno until the path's bandwidth is measured, [`Law`] afterwards.
 ///
-/// Source: Kodama 2009, Sec. 2.2.2: Eq. 10 on every acknowledgement, with the time between the last two of them as t;
-/// half the window after a loss, like Reno; after a timeout, one segment, slow start, and the measurement is discarded.
+/// Source: Kodama 2009, Sec. 2.2.2: every acknowledgement applies Eq. 10, and t is the time since the last
+/// acknowledgement. A loss halves the window, as in Reno. A timeout sets it to one segment, begins slow start, and
+/// discards the measurement.
 ///
-/// Readings, where the text is silent:
-/// - Loss recovery belongs to the transport, which passes no acknowledgements to the law meanwhile. After recovery, as
-///   after an idle time, t restarts: the first acknowledgement only starts the clock, so that a long interval does
-///   not cause a jump.
+/// Readings of what the text does not say:
+/// - Loss recovery belongs to the transport, which passes no acknowledgements to the law during recovery. After
+///   recovery, as after an idle time, t restarts: the first acknowledgement only starts the clock, so that a long
+///   interval does not cause a jump.
 /// - While the sender is limited by the application or the receiver, Eq. 10 may lower the window but not raise it (as
 ///   in RFC 9438, Sec. 5.8 for other laws).
 /// - "Half the window" is half of the data in flight, at least two segments (RFC 5681, Eq. 4). Eq. 10 continues from

@@ -24,7 +24,7 @@ pub(super) fn estimate(capacity_bps: u64, available_bps: u64) -> BandwidthEstima
     }
 }
 
-/// 12500 and 10000 packets of 1500 bytes per second.
+/// A capacity of 12500 and an available bandwidth of 10000 packets/s, with packets of 1500 bytes.
 fn golden() -> BandwidthEstimate {
     estimate(150_000_000, 120_000_000)
 }
@@ -141,8 +141,9 @@ fn an_unused_window_may_fall_and_does_not_rise() {
     assert!((symbiosis.window() - 10.0).abs() < 0.1, "{}", symbiosis.window());
 }
 
-/// Two flows that each measure what the other leaves, at 100 Mbit/s and 120 ms as in Kodama 2009, Fig. 3; measured
-/// every 360 ms, acknowledged every 10 ms. Returns the windows after `seconds`.
+/// Two flows share 100 Mbit/s with a round-trip time of 120 ms, as in Kodama 2009, Fig. 3. Each flow measures the
+/// bandwidth that the other one leaves, every 360 ms, and has an acknowledgement every 10 ms. Returns the windows after
+/// `seconds`.
 fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
     let flow = |initial_window| Symbiosis::new(SymbiosisConfig { noise_weight, initial_window, ..CONFIG });
     let mut flows = [flow(1000.0), flow(10.0)];

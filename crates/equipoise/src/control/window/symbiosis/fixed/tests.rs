@@ -85,7 +85,7 @@ fn the_oscillation_has_the_deviation_of_the_time_that_passed() {
 }
 
 prop_compose! {
-    /// Rates and times by their order of magnitude, so that small ones occur as well as large ones.
+    /// Rates and times by their order of magnitude, so that small values occur as often as large values.
     fn paths()(capacity in 10u32..=35, low in any::<u64>(), share in 0u64..=1024, tau in 0u32..=24, rest in any::<u64>()) -> FixedPath {
         let capacity = (1 << capacity | low & ((1 << capacity) - 1)).min(LARGEST_RATE);
         let min_round_trip_us = (1 << tau | rest & ((1 << tau) - 1)).min(LONGEST_ROUND_TRIP_US);
@@ -96,8 +96,8 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, max_global_rejects: 40_000, ..ProptestConfig::default() })]
 
-    /// Over the whole range of K, A, τ, w, γ and ε, and of t from a step to two minutes: within a thousandth of the float form and
-    /// 10^-4 of a segment.
+    /// Over the whole range of K, A, τ, w, γ and ε, and of t from a step to two minutes: the integer form differs from
+    /// the float form by at most a thousandth plus 10^-4 segments.
     #[test]
     fn it_stays_close_to_the_float_form(path in paths(), window in 20u32..40, low in any::<u64>(), time in 9u32..27, rest in any::<u32>(), gamma in 0u64..PARAMETER_ONE, epsilon in 10_486..=LARGEST_PARAMETER) {
         let fixed = FixedLaw { gamma, epsilon_per_s: epsilon };
@@ -115,7 +115,7 @@ proptest! {
         prop_assert!((next - exact).abs() <= 1e-3 * exact + 1e-4, "{next} {exact}");
     }
 
-    /// No overflow (tests check for it), and never beyond the fixed point.
+    /// No input causes an overflow (tests check for it), or moves the window beyond the converged window.
     #[test]
     fn any_input_gives_a_window_between_the_old_one_and_the_converged_one(
         (gamma, epsilon_per_s, window) in any::<(u64, u64, u64)>(),
