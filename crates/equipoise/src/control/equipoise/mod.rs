@@ -20,7 +20,7 @@ use media::MediaRate;
 use path::{Path, Seen};
 use probing::Probing;
 use rival::{RivalMode, Verdict};
-use standing::{Recently, Standing, StandingQueue};
+use standing::{Standing, StandingQueue};
 use target::DelayTarget;
 
 use super::{
@@ -149,6 +149,8 @@ const SILENT_SHARE: f64 = 0.2;
 const AFTER_SILENCE: f64 = 0.7;
 /// A flow counts as new after this time without a report, in s.
 const NEW_AFTER_S: f64 = 2.0;
+/// In competition with a rival, the rate starts at no less than this share of the rate before.
+const HALF: f64 = 0.5;
 /// A share of marks below the first constant, on packets that did not wait, is ignored. A larger one limits the rate to
 /// the given number of marks per round trip, counted in segments of the given size in bits. Round trips shorter than
 /// the last constant, in s, count as that long (RFC 9331, Sec. 4.3).
@@ -225,12 +227,7 @@ impl Equipoise {
             return;
         }
         let since_s = self.left.as_ref().map_or(f64::INFINITY, |(at_s, _)| seen.now_s - at_s);
-        let recently = Recently {
-            since_rival_s: since_s,
-            has_slowed: self.delay.has_slowed(),
-            packet_s: self.path.packet_s(self.rate_bps),
-        };
-        match self.standing.judge(seen, &self.path, recently) {
+        match self.standing.judge(seen, &self.path, since_s, self.delay.has_slowed()) {
             Standing::Nothing => {}
             Standing::LongerPath(by_s) => {
                 self.path.shift(by_s);
@@ -240,8 +237,8 @@ impl Equipoise {
             Standing::Rival(_) if !self.competes => {}
             Standing::Rival(queue_s) => {
                 let left = self.left.as_ref().filter(|_| since_s < standing::AGAIN_S).map(|(_, mode)| mode);
-                // The queue cost the rate before it was known to be a rival's.
-                let rate_bps = self.rate_bps.max(self.delay.calm_bps);
+                // A flow that takes half of this flow's rate only takes an equal share.
+                let rate_bps = self.rate_bps.max(self.delay.calm_bps * HALF);
                 self.rival = Some(RivalMode::new(seen, rate_bps, queue_s, left));
             }
         }
