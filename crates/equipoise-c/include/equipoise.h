@@ -2,8 +2,8 @@
  * Written by `cargo xtask generate`; changes made here are lost.
  *
  * Times are nanoseconds of a monotonic clock, rates bits per second, sizes bytes of IP packets. A call that can fail returns
- * EQ_OK or a negative code; eq_last_error_message says what exactly was wrong. NULL is never followed, and nothing is thrown or
- * aborted. Structures begin with struct_size, which the caller sets to their sizeof: so they can grow. */
+ * EQ_OK or a negative code; eq_last_error_message says what exactly was wrong. NULL is never dereferenced, and no call throws or
+ * aborts. Each structure begins with struct_size, which the caller sets to its sizeof, so that later versions can add fields. */
 
 #ifndef EQUIPOISE_H
 #define EQUIPOISE_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of this header as a text; eq_version is that of the library. */
+/* The version of this header as a text; eq_version returns that of the library. */
 #define EQ_VERSION_TEXT_(number) #number
 #define EQ_VERSION_TEXT(major, minor, patch) \
     EQ_VERSION_TEXT_(major) "." EQ_VERSION_TEXT_(minor) "." EQ_VERSION_TEXT_(patch)
@@ -77,7 +77,7 @@
 // A report arrived, so the status is new.
 #define EQ_EVENT_REPORT 2
 
-// There is room again.
+// The sender takes data again, after it had no room.
 #define EQ_EVENT_ROOM 4
 
 // The session is over.
@@ -156,9 +156,9 @@ typedef struct eq_parameter {
   const char *kind;
   // Its default value; NULL if it has to be given.
   const char *standard;
-  // Its smallest and its largest value; NULL for words.
+  // Its smallest value; NULL for words.
   const char *least;
-  // As least.
+  // Its largest value; NULL for words.
   const char *most;
   // Its meaning, and the effect of changing it.
   const char *meaning;
@@ -204,9 +204,9 @@ typedef struct eq_controller_status {
   uint64_t in_flight_bytes;
   // The last round-trip time; before the first measurement an assumed one.
   int64_t round_trip_ns;
-  // Reports that were applied, and reports that were refused.
+  // Number of reports that were applied.
   uint64_t reports;
-  // As reports.
+  // Number of reports that were refused.
   uint64_t refused;
   // The controller's mode, from its estimates: "delay", "rival" or "policed"; NULL if it has none. The text belongs
   // to the library.
@@ -259,9 +259,9 @@ typedef struct eq_session_status {
   uint32_t ssrc;
   // EQ_PAYLOAD_STREAM or EQ_PAYLOAD_RTP; -1 for the zeros that `equipoise send` sends as a load.
   int32_t payload;
-  // Packets received, and bytes of their IP packets.
+  // Number of packets received.
   uint64_t packets;
-  // As packets.
+  // Bytes of these packets, with their IP headers.
   uint64_t bytes;
   // Missing packets.
   uint64_t missing;
@@ -349,7 +349,7 @@ typedef struct eq_sender_summary {
 extern "C" {
 #endif // __cplusplus
 
-// The version of the linked library, as EQ_VERSION is that of the header. The text belongs to the library.
+// Returns the version of the linked library; EQ_VERSION is the version of the header. The text belongs to the library.
 const char *eq_version(void);
 
 // The name of a code, such as "EQ_E_PEER"; never NULL. The text belongs to the library.

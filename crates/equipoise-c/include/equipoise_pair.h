@@ -1,4 +1,4 @@
-/* Flow pairs for C: application data units over TCP and RTP in turn, at the rate that TCP finds on the path.
+/* Flow pairs for C: application data units that alternate between TCP and RTP, at the rate that TCP finds on the path.
  * Written by `cargo xtask generate`; changes made here are lost. */
 
 #ifndef EQUIPOISE_PAIR_H

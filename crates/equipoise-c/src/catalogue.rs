@@ -22,9 +22,9 @@ pub struct eq_parameter {
     pub kind: *const c_char,
     /// Its default value; NULL if it has to be given.
     pub standard: *const c_char,
-    /// Its smallest and its largest value; NULL for words.
+    /// Its smallest value; NULL for words.
     pub least: *const c_char,
-    /// As least.
+    /// Its largest value; NULL for words.
     pub most: *const c_char,
     /// Its meaning, and the effect of changing it.
     pub meaning: *const c_char,

@@ -9,7 +9,7 @@ pub const EQ_VERSION_MINOR: u32 = 1;
 /// Patch version of the header. It rises with fixes.
 pub const EQ_VERSION_PATCH: u32 = 0;
 
-/// The version of the linked library, as EQ_VERSION is that of the header. The text belongs to the library.
+/// Returns the version of the linked library; EQ_VERSION is the version of the header. The text belongs to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_version() -> *const c_char {
     const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {

@@ -79,7 +79,7 @@ impl SweepFolder {
         py.detach(|| self.0.put(part, content)).map_err(|error| refused(py, &error))
     }
 
-    /// Runs the missing parts of a share, I/N, of all parts.
+    /// Runs those parts of shard I/N that have no result yet. All parts are divided into N shards.
     #[pyo3(signature = (shard, *, threads=None, progress=None))]
     fn run(
         &self,

@@ -60,7 +60,8 @@ const SILENT: u64 = 3;
 const USUAL_ROUND_TRIP: Span = Span::from_millis(250);
 
 impl Guest {
-    /// Embeds `controller` in a stack that provides this feedback: [`Needs::PACKETS`] and perhaps [`Needs::ECN`].
+    /// Embeds `controller` in a stack that provides the feedback `provided`: [`Needs::PACKETS`], and also [`Needs::ECN`]
+    /// if the stack reads ECN marks.
     ///
     /// A controller that needs interval summaries gets summaries of per-packet feedback, as configured by `intervals`.
     ///

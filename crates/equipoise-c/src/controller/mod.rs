@@ -94,9 +94,9 @@ pub struct eq_controller_status {
     pub in_flight_bytes: u64,
     /// The last round-trip time; before the first measurement an assumed one.
     pub round_trip_ns: i64,
-    /// Reports that were applied, and reports that were refused.
+    /// Number of reports that were applied.
     pub reports: u64,
-    /// As reports.
+    /// Number of reports that were refused.
     pub refused: u64,
     /// The controller's mode, from its estimates: "delay", "rival" or "policed"; NULL if it has none. The text belongs
     /// to the library.

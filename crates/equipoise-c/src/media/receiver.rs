@@ -89,9 +89,9 @@ pub struct eq_session_status {
     pub ssrc: u32,
     /// EQ_PAYLOAD_STREAM or EQ_PAYLOAD_RTP; -1 for the zeros that `equipoise send` sends as a load.
     pub payload: i32,
-    /// Packets received, and bytes of their IP packets.
+    /// Number of packets received.
     pub packets: u64,
-    /// As packets.
+    /// Bytes of these packets, with their IP headers.
     pub bytes: u64,
     /// Missing packets.
     pub missing: u64,

@@ -26,7 +26,7 @@ use crate::time::span_or;
 pub const EQ_EVENT_RATE: u32 = 1;
 /// A report arrived, so the status is new.
 pub const EQ_EVENT_REPORT: u32 = 2;
-/// There is room again.
+/// The sender takes data again, after it had no room.
 pub const EQ_EVENT_ROOM: u32 = 4;
 /// The session is over.
 pub const EQ_EVENT_END: u32 = 8;

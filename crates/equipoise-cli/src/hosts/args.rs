@@ -27,7 +27,7 @@ pub(crate) struct Ends {
     /// Seconds between two printed lines
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     pub(crate) interval: Span,
-    /// Write the results as lines of JSON, one for each interval and one for the total; without FILE to standard output
+    /// Write the results as lines of JSON, one for each interval and one for the total, to FILE, or to standard output if no FILE is given
     #[arg(short = 'J', long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
     /// Write a report as one HTML file

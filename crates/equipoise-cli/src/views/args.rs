@@ -17,7 +17,7 @@ pub(crate) struct Viewing {
     /// Serve metrics for Prometheus in the `OpenMetrics` format, at /metrics of an address such as 9100 or 127.0.0.1:9100
     #[arg(long, value_name = "ADDRESS", value_parser = place)]
     pub(crate) metrics: Option<String>,
-    /// Write the events of the run as lines of JSON while it runs, in the same format for all commands; without FILE to standard output
+    /// Write the events of the run as lines of JSON while it runs, to FILE, or to standard output if no FILE is given; the format is the same for all commands
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) json_stream: Option<PathBuf>,
 }

@@ -242,7 +242,7 @@ pub enum Problem {
     /// The name is empty or too long for a table.
     #[error("a name has 1 to {most} characters")]
     NameLength {
-        /// The most characters.
+        /// The maximum number of characters.
         most: usize,
     },
     /// A path uses a link that does not exist.
@@ -276,7 +276,7 @@ pub enum Problem {
     /// No congestion control of the kernel can have this name.
     #[error("a congestion control's name has 1 to {most} characters, such as \"cubic\"")]
     KernelName {
-        /// The most characters.
+        /// The maximum number of characters.
         most: usize,
     },
     /// A connection ends before it starts.

@@ -43,7 +43,7 @@ pub enum MediaProblem {
         /// The reason.
         why: String,
     },
-    /// The number of a transient's frames is invalid.
+    /// The number of frames in a transient burst is invalid.
     #[error("must be a whole number from 2 to 1000")]
     BurstFrames,
     /// Only a session over one path can be paused.

@@ -42,7 +42,7 @@ pub struct EmulatorConfig {
     pub links: Vec<PipeConfig>,
     /// Seed of all random events on the links.
     pub seed: u64,
-    /// The routes over them.
+    /// The routes over the links.
     pub routes: Vec<Route>,
     /// Time between two samples of the links' counters; `None` for no samples.
     pub sample_interval: Option<Span>,

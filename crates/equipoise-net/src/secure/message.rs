@@ -14,7 +14,7 @@ use super::{Nonce, Wanted};
 pub(crate) enum Message<'a> {
     /// Requests a session; carries records once the sender has a cookie.
     Open(Open, &'a [u8]),
-    /// The sender has to prove its address.
+    /// The answer to an Open without a valid cookie: the sender of the Open has to prove its address.
     Retry {
         /// The sender's random number for this attempt.
         number: Nonce,

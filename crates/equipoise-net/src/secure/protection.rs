@@ -206,9 +206,9 @@ mod tests {
         }
     }
 
-    /// After a session is reopened, packets under the earlier keys still arrive, and anybody who knows its SSRC can
-    /// forge packets. If this fails, one such packet with a high number makes valid packets with lower numbers look
-    /// like replays.
+    /// A packet that is not authentic must not move the replay window. Such packets arrive under the earlier keys after
+    /// a session is reopened, and anybody who knows the session's SSRC can forge them. If one with a high number moved
+    /// the window, valid packets with lower numbers would be rejected as replays.
     #[test]
     fn what_is_not_authentic_moves_no_window() {
         let (mut sender, mut receiver) = ends();

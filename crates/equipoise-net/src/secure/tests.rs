@@ -426,9 +426,8 @@ fn nothing_is_said_again_without_a_pause() {
         now = now + Span::from_millis(1);
     }
     assert!(said < 60, "{said} messages in 10 s");
-    // A faulty peer that has the key.
+    // The receiver has the key but is faulty: only its datagrams of `LENGTH` bytes arrive, and no records.
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, |is_up: bool, bytes: &[u8]| {
-        // The receiver's records never arrive.
         if is_up || bytes.len() == LENGTH { straight(is_up, bytes) } else { Vec::new() }
     });
     ends.run(Span::from_secs(30));

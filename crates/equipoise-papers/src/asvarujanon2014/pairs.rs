@@ -71,7 +71,7 @@ pub enum PairsError {
         /// The error of the system.
         source: io::Error,
     },
-    /// A line of a file is not a second and a number of bytes.
+    /// A line of a file does not have the form `SECOND,BYTES`.
     #[error("{file}, line {line}: `{text}` is not `SECOND,BYTES`, the bytes that went through in that second")]
     Line {
         /// Path of the file.

@@ -124,7 +124,8 @@ impl Outcome {
         mean(self.delays_s.iter().copied().skip(BEFORE + 3)) * 1e3
     }
 
-    /// Number of the interval in which a runaway begins; `None` without a runaway.
+    /// Index of the first of `RUNAWAY` successive intervals whose delays are above twice the target; `None` if there
+    /// are none.
     pub(super) fn runs_away_at(&self) -> Option<usize> {
         let far = |delay: &f64| *delay > 2.0 * TARGET_S;
         self.delays_s.windows(RUNAWAY).position(|window| window.iter().all(far))

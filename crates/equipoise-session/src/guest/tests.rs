@@ -164,7 +164,8 @@ fn our_own_law_uses_a_link_as_a_guest_too() {
     assert!((3.4e6..4.1e6).contains(&told.rate(10, 40)), "{}", told.rate(10, 40));
 }
 
-/// Ten packets of 1000 bytes, sent 20 ms and arriving 40 ms apart, prove 0.2 Mbit/s.
+/// Packets of 1000 bytes are sent every 20 ms and arrive every 40 ms. The ten that follow the first one arrive within
+/// 400 ms, which proves a rate of 0.2 Mbit/s.
 #[test]
 fn a_proof_is_what_arrived_over_the_time_in_which_it_did() {
     let mut tally = Tally::default();

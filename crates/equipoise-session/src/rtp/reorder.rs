@@ -170,7 +170,7 @@ impl ReorderBuffer {
         }
     }
 
-    /// Releases everything.
+    /// Releases all early packets for delivery, without waiting for those that are missing.
     pub(crate) fn flush(&mut self) {
         while !self.early.is_empty() {
             self.pop_first();

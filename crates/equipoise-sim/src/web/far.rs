@@ -54,7 +54,7 @@ impl WebFar {
         self.received
     }
 
-    /// The fetches completed since the last call, in order of completion; they are kept until then.
+    /// Takes the fetches completed since the last call, in order of completion. They are kept until the next call.
     pub fn take_fetched(&mut self) -> Vec<Fetched> {
         std::mem::take(&mut self.fetched)
     }

@@ -10,7 +10,7 @@ use crate::support::{PACKET, PROPAGATION, Seen, at, constant, link, mbps, single
 
 #[test]
 fn an_overload_loses_just_its_excess() {
-    // 20 Mbit/s into 15: a quarter is lost when the queue of 100 packets is full.
+    // 20 Mbit/s enter a link of 15 Mbit/s. Once the queue of 100 packets is full, a quarter of the packets is lost.
     let overload = Schedule::constant(mbps(20.0));
     let (seen, world) = single(Traffic::Constant, overload, link(Schedule::constant(mbps(15.0)), 100), 1, 40.0);
     let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");

@@ -1,6 +1,7 @@
 /// Packets between loss events, and their weighted mean.
 ///
-/// Source: RFC 5348, Sec. 5.4: the last eight intervals; the weights of the older four decrease.
+/// Source: RFC 5348, Sec. 5.4. The average is over the last eight closed intervals; the weights of the older four
+/// decrease.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LossIntervals {
     /// The newest first. The first interval is still open.

@@ -264,7 +264,8 @@ impl Stream {
         }
     }
 
-    /// Returns the entry for a time: the last entry or a new one; `None` if the limit of entries is reached.
+    /// Returns the entry of the second in which `at_ns` is: a new one if that second is later than the last entry's,
+    /// otherwise the last one. `None` if a new entry is needed and the limit of entries is reached.
     fn second(&mut self, at_ns: i64, room: &mut Room) -> Option<&mut Counted> {
         let number = at_ns.div_euclid(1_000_000_000);
         if self.seconds.last().is_none_or(|last| last.number < number) {

@@ -120,7 +120,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         twice
     }
 
-    /// Enters a packet at `now` that only takes the propagation delay: no rate limit, no loss, no jitter.
+    /// Enters a packet at `now`. The packet has only the propagation delay: no rate limit, no loss, no jitter.
     ///
     /// For packets that are not part of the traffic, such as ARP.
     pub fn bypass(&mut self, now: Instant<C>, size: Size, packet: P) {

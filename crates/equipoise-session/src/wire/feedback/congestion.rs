@@ -63,7 +63,8 @@ const BLOCK_HEAD: usize = 8;
 const TIMESTAMP_LEN: usize = 4;
 
 impl<'a> CongestionFeedback<'a> {
-    /// Maximum number of packets in one report on a stream: a quarter of the sequence numbers.
+    /// Maximum number of packets that one report covers for one stream: a quarter of the sequence number space (RFC 8888,
+    /// Sec. 3.1).
     pub const MAX_REPORTS: u16 = 16_384;
 
     /// Parses the packet after its RTCP header.
