@@ -33,14 +33,13 @@ impl<'a> Digits<'a> {
 
 /// A value with decimals down to a hundred-thousandth of the axis' length.
 fn written(axis: &Axis, value: f64) -> String {
-    /// Decimals for an axis of length 1, and the maximum number written.
+    /// Decimals for an axis of length 1.
     const DECIMALS: f64 = 5.0;
-    const MOST_DECIMALS: f64 = 15.0;
     /// Largest distance of a point from the axis, in axis lengths: browsers cannot draw points that are farther away.
     const FAR: f64 = 1e3;
     let length = axis.max - axis.min;
     let value = value.clamp(axis.min - FAR * length, axis.max + FAR * length);
-    let decimals = (DECIMALS - length.log10().floor()).clamp(0.0, MOST_DECIMALS) as usize;
+    let decimals = (DECIMALS - length.log10().floor()).max(0.0) as usize;
     let text = format!("{value:.decimals$}");
     let text = if decimals == 0 { &text } else { text.trim_end_matches('0').trim_end_matches('.') };
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
@@ -137,6 +136,7 @@ mod tests {
         assert_eq!(written(40.0, 20.5), "20.5");
         assert_eq!(written(50.0, 7.841_234_56), "7.8412");
         assert_eq!(written(1e-6, 1.234_567_89e-7), "0.00000012346");
+        assert_eq!(written(1e-17, 1.234_567_89e-18), "0.0000000000000000012346");
         assert_eq!(written(2e7, 1_234_567.8), "1234568");
         assert_eq!(written(1000.0, 100.0), "100");
         assert_eq!(written(1.0, 1e9), "1001", "beyond all that can be drawn");
