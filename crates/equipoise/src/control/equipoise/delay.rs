@@ -67,6 +67,9 @@ const STARTING: f64 = 1.2;
 const RETURN_GROWTH: f64 = 10.0;
 const RETURN_PACE: f64 = 1.0;
 const RETURNS_BELOW: f64 = 0.8;
+/// Growth per loop delay is limited to this while the capacity is not known: trains are then of so few packets that
+/// flows of other senders hardly show in them.
+const GROWTH_BY_FEW: f64 = 0.6;
 /// Time constant with which the known rate decays, in s; trains that arrive at less than this share of their sending
 /// rate were spread out.
 const KNOWN_S: f64 = 10.0;
@@ -75,6 +78,10 @@ const SPREAD: f64 = 0.85;
 const MOST_HEADROOM: f64 = 0.5;
 /// Time constant with which the base follows the rate of service, in s.
 const ANCHOR_S: f64 = 0.12;
+/// Rough delays make a rate of service uncertain by this many times their roughness, over the time that was measured,
+/// and by no more than the second value. A smaller difference is not followed: flows would drift apart by chance.
+const UNCERTAIN: f64 = 12.0;
+const MOST_UNCERTAIN: f64 = 0.3;
 /// A queue that exceeds the target by more than this, in s, is an overshoot. It is drained by lowering the rate in
 /// proportion to the excess, to no less than this share.
 const OVERSHOOT_S: f64 = 0.040;
@@ -231,7 +238,8 @@ impl DelayMode {
         }
         let clear = own_error_s.max(0.0) / target_s;
         let starting = if self.has_queued { 1.0 } else { STARTING };
-        let growth_s = if self.returns() { RETURN_GROWTH } else { GROWTH };
+        let most_s = if situation.weighted_bps.is_some() { f64::INFINITY } else { GROWTH_BY_FEW / loop_s };
+        let growth_s = if self.returns() { RETURN_GROWTH } else { GROWTH }.min(most_s);
         let logistic = seen
             .trains
             .map_or(BLIND_GROWTH, |trains| growth_s * (1.0 - rate_bps / trains.arrived_bps).clamp(0.0, MOST_HEADROOM));
@@ -251,6 +259,8 @@ impl DelayMode {
             let by_own = distance.max(libm::log(service.served_bps / service.sent_bps)).min(0.0);
             distance = f64::midpoint(distance, by_own);
         }
+        let uncertain = (UNCERTAIN * seen.roughness_s / service.lasted_s).min(MOST_UNCERTAIN);
+        distance = distance.signum() * (distance.abs() - uncertain).max(0.0);
         self.base_bps *= libm::exp((seen.elapsed_s / ANCHOR_S).min(0.5) * distance.clamp(-1.0, 0.3));
         // The burst that filled the queue is over: return to the rate before it.
         let is_back = self.base_bps < 0.9 * self.calm_bps
@@ -317,6 +327,20 @@ mod tests {
             *swing = swing.max(queue.abs());
         }
         swings[1] / swings[0]
+    }
+
+    /// If it fails, jitter moves the base of each flow by chance, or a slower link is not followed on a rough path.
+    #[test]
+    fn a_rate_of_service_is_followed_as_far_as_it_is_certain() {
+        let base_after = |roughness_s: f64, served_bps: f64| {
+            let mut mode = DelayMode::new(1e6);
+            let seen = Seen { elapsed_s: 0.05, roughness_s, ..Seen::default() };
+            mode.follow(&seen, Service { served_bps, sent_bps: 1e6, lasted_s: 0.2 });
+            mode.base_bps
+        };
+        assert!(base_after(0.0001, 0.9e6) < 0.97e6);
+        assert!((base_after(0.003, 0.9e6) - 1e6).abs() < 1.0, "within the noise");
+        assert!(base_after(0.003, 0.5e6) < 0.85e6 && base_after(1.0, 0.5e6) < 0.9e6, "half of the rate is no noise");
     }
 
     /// The loop's gain is 1 at `ω⁴ = PROPORTIONAL² ω² + INTEGRAL²`: the unpredicted part of the loop's delay may be up

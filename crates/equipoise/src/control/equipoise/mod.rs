@@ -20,7 +20,7 @@ use media::MediaRate;
 use path::{Path, Seen};
 use probing::Probing;
 use rival::{RivalMode, Verdict};
-use standing::{Standing, StandingQueue};
+use standing::{Recently, Standing, StandingQueue};
 use target::DelayTarget;
 
 use super::{
@@ -41,14 +41,16 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
-/// x = clamp(ln(p C/r), 0, 1.8); z follows (dq - T)/1.8 ms within 3 s        own share, by rate and by queue
+/// x = clamp(ln(p C/r), 0, 1.8)                                               own share, by the rate
+/// z follows clamp((dq - T)/1.8 ms, -1, 2.8) within 3 s                       own share, by the queue
+/// h = ln(R/B), moved towards 0 by min(0.3, 12 n/L)                           what R says of B beyond its error
 /// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown    predicted queue
 /// e = T - q - T max(0, 2 m - 1)
 /// f = e + 1.8 ms · x
-/// B ← B exp(dt 0.4 min(1, x/ln 2) (x - z))               where C is known
-/// B ← B exp(dt (f/(0.9 D²) + w (e+/T)² G (1 - r/A)))   f > 0, and what is granted is used
-///   ← B exp(dt max(f, -T)/(0.9 D²))                     otherwise
-///   ← B (R/B)^(dt / 0.12 s)                              where R is known
+/// B ← B exp(dt 0.6 min(1, x/ln 2) (x - clamp(z, 0, 1.8)))   where C is known
+/// B ← B exp(dt (f/(0.9 D²) + w (e+/T)² G (1 - r/A)))      f > 0, and what is granted is used
+///   ← B exp(dt max(f, -T)/(0.9 D²))                        otherwise
+///   ← B exp(h dt/0.12 s)                                    where R is known
 /// r = B min(1.1, exp(1.4 min(f, T)/D))
 ///   ≤ R (1 - (q - T)/0.7 s)                             dl > T + 40 ms: overshoot
 /// ```
@@ -58,6 +60,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `dq`, `dl` | smallest delay above the base in a report, and that of its last packet | s |
 /// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
 /// | `R` | rate of service of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
+/// | `L` | time over which `R` was measured | s |
+/// | `G` | growth: 5, and 10 back to a known rate; at most 0.6/D where `C` is not known | 1/s |
 /// | `C` | capacity of the bottleneck ([`Capacity`](crate::measure::packets::Capacity)) | bit/s |
 /// | `A` | rate of packet trains ([`Trains`](crate::measure::packets::Trains)) | bit/s |
 /// | `n` | roughness of delays ([`Roughness`](crate::measure::packets::Roughness)) | s |
@@ -149,8 +153,6 @@ const SILENT_SHARE: f64 = 0.2;
 const AFTER_SILENCE: f64 = 0.7;
 /// A flow counts as new after this time without a report, in s.
 const NEW_AFTER_S: f64 = 2.0;
-/// In competition with a rival, the rate starts at no less than this share of the rate before.
-const HALF: f64 = 0.5;
 /// A share of marks below the first constant, on packets that did not wait, is ignored. A larger one limits the rate to
 /// the given number of marks per round trip, counted in segments of the given size in bits. Round trips shorter than
 /// the last constant, in s, count as that long (RFC 9331, Sec. 4.3).
@@ -227,7 +229,12 @@ impl Equipoise {
             return;
         }
         let since_s = self.left.as_ref().map_or(f64::INFINITY, |(at_s, _)| seen.now_s - at_s);
-        match self.standing.judge(seen, &self.path, since_s, self.delay.has_slowed()) {
+        let recently = Recently {
+            since_rival_s: since_s,
+            has_slowed: self.delay.has_slowed(),
+            packet_s: self.path.packet_s(self.rate_bps),
+        };
+        match self.standing.judge(seen, &self.path, recently) {
             Standing::Nothing => {}
             Standing::LongerPath(by_s) => {
                 self.path.shift(by_s);
@@ -237,8 +244,8 @@ impl Equipoise {
             Standing::Rival(_) if !self.competes => {}
             Standing::Rival(queue_s) => {
                 let left = self.left.as_ref().filter(|_| since_s < standing::AGAIN_S).map(|(_, mode)| mode);
-                // A flow that takes half of this flow's rate only takes an equal share.
-                let rate_bps = self.rate_bps.max(self.delay.calm_bps * HALF);
+                // The queue cost the rate before it was known to be a rival's.
+                let rate_bps = self.rate_bps.max(self.delay.calm_bps);
                 self.rival = Some(RivalMode::new(seen, rate_bps, queue_s, left));
             }
         }

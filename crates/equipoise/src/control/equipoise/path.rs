@@ -97,6 +97,8 @@ const HELD_ABOVE_S: f64 = 0.050;
 const GAPS: f64 = 2.5;
 const GAP_S: f64 = 0.3;
 const MOST_GRANTED: usize = 512;
+/// Size of a large packet, in bits.
+const LARGE_BITS: f64 = 9600.0;
 
 /// The contents of one report.
 #[derive(Clone, Copy, Debug, Default)]
@@ -312,6 +314,12 @@ impl Path {
     /// The queueing delay of the last packet that was reported, in s.
     pub(super) const fn last_over_s(&self) -> f64 {
         self.last_over_s
+    }
+
+    /// The time that the bottleneck takes for a large packet, in s. Without packets of several sizes, the bottleneck is
+    /// assumed to be as slow as the own rate.
+    pub(super) fn packet_s(&self, rate_bps: f64) -> f64 {
+        self.base.packet_s().unwrap_or(LARGE_BITS / rate_bps.max(1.0))
     }
 
     /// The path became longer by `by_s`.

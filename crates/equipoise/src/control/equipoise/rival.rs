@@ -65,11 +65,11 @@ const ALONE: f64 = 0.92;
 /// The interval between tests is the larger of the first value, in s, and the second, in round trips. A falling queue
 /// may start a test after the third value, a share of the interval.
 const TEST_EVERY_S: f64 = 3.0;
-const TEST_EVERY_ROUND_TRIPS: f64 = 3.0;
+const TEST_EVERY_ROUND_TRIPS: f64 = 4.0;
 const TEST_SOONER: f64 = 0.6;
 /// Each test that finds a rival increases the interval by the first share, up to the second.
-const RARER: f64 = 0.5;
-const MOST_RARER: f64 = 2.0;
+const RARER: f64 = 1.5;
+const MOST_RARER: f64 = 6.0;
 /// A queue that stays within the target for this time, in s, contains no rival.
 const SHORT_S: f64 = 1.2;
 

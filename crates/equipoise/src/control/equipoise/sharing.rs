@@ -7,8 +7,9 @@ use super::path::Seen;
 ///
 /// ```text
 /// x = clamp(ln(p C/r), 0, 1.8)                        by the own rate; ln N in equilibrium
-/// z ← z + dt/(3 s) (clamp((dq - T)/s, 0, 1.8) - z)    by the queue
-/// B ← B exp(dt k u min(1, x/ln 2) (x - z))            and the queue's target becomes T + s x
+/// z ← z + dt/(3 s) (clamp((dq - T)/s, -1, 2.8) - z)   by the queue
+/// B ← B exp(dt k u min(1, x/ln 2) (x - clamp(z, 0, 1.8)))
+///                                                     and the queue's target becomes T + s x
 /// ```
 ///
 /// The target `T + s x` is the same for all flows of equal rate, and `s ln N` longer than without sharing. The queue
@@ -35,10 +36,13 @@ pub(super) struct Share {
 const LONGER_S: f64 = 1.8e-3;
 /// ln 6: the largest number of flows that is distinguished is six.
 const MOST: f64 = 1.8;
-/// `k`, in 1/s, for two equal flows and more. With 0.5, flows of unequal round trips are further apart than 1.15.
-const PULL: f64 = 0.4;
+/// `k`, in 1/s, for two equal flows and more. With 1, queues of several flows miss their bars.
+const PULL: f64 = 0.6;
 /// Time constant of `z`, in s: longer than the longest loop delay, so that the two do not oscillate.
 const OTHERS_S: f64 = 3.0;
+/// A single report counts for so much beyond the range of `x`. Without it, the mean of a queue that varies would lie
+/// nearer to the middle of the range than the queue does, and flows of unequal round trips would be further apart.
+const BEYOND: f64 = 1.0;
 /// Limit of `x - z`.
 const MOST_APART: f64 = 1.5;
 
@@ -49,12 +53,12 @@ impl Sharing {
 
     /// Applies a report. `weighted_bps` is `p C`, `rate_bps` the own rate, and `target_s` the target without sharing.
     pub(super) fn step(&mut self, seen: &Seen, weighted_bps: Option<f64>, (rate_bps, target_s): (f64, f64)) -> Share {
-        let told = ((seen.least_s - target_s) / LONGER_S).clamp(0.0, MOST);
+        let told = ((seen.least_s - target_s) / LONGER_S).clamp(-BEYOND, MOST + BEYOND);
         self.others += (seen.elapsed_s / OTHERS_S).min(1.0) * (told - self.others);
         let Some(weighted_bps) = weighted_bps else { return Share::default() };
         let own = libm::log(weighted_bps / rate_bps.max(1.0)).clamp(0.0, MOST);
         let shared = (own / core::f64::consts::LN_2).min(1.0);
-        let apart = (own - self.others).clamp(-MOST_APART, MOST_APART);
+        let apart = (own - self.others.clamp(0.0, MOST)).clamp(-MOST_APART, MOST_APART);
         // A rate that is not used is not the flow's share.
         let is_used = rate_bps <= 1.5 * seen.received_bps + 20e3;
         let pull = if is_used { seen.elapsed_s * PULL * shared * seen.usage * apart } else { 0.0 };
@@ -98,6 +102,17 @@ mod tests {
             assert!(equal.pull.abs() < 1e-6 && (equal.longer_s - (queue_s - 0.002)).abs() < 1e-12, "{equal:?}");
             assert!(of(4e6 / flows).pull > 0.002 && of(7.5e6 / flows).pull < -0.0005, "{flows}");
         }
+    }
+
+    /// If it fails, flows of unequal round trips have unequal rates on links whose queue varies.
+    #[test]
+    fn a_queue_that_varies_counts_as_its_mean() {
+        let (mut sharing, mean_s) = (Sharing::new(), 0.002 + LONGER_S * 1.6);
+        for report in 0..2000 {
+            let swing_s = if report % 2 == 0 { LONGER_S } else { -LONGER_S };
+            sharing.step(&seen(mean_s + swing_s), None, (1e6, 0.002));
+        }
+        assert!((sharing.others - 1.6).abs() < 0.02, "{}", sharing.others);
     }
 
     /// If it fails, a report can make the rate any number.

@@ -39,6 +39,17 @@ struct Noted {
     target: f64,
 }
 
+/// What happened lately.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recently {
+    /// The time since the last rival left, in s.
+    pub(super) since_rival_s: f64,
+    /// Whether the rate of service fell.
+    pub(super) has_slowed: bool,
+    /// The time that the bottleneck takes for a large packet, in s.
+    pub(super) packet_s: f64,
+}
+
 /// The cause of a standing queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Standing {
@@ -57,11 +68,19 @@ const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
+/// On a slow link, flows that hold a delay cause a queue of some packets, which takes as long as a loss-based flow's
+/// queue on a wider link. But every 4 s they lower their rates until the queue is empty. So a queue shorter than this
+/// number of large packets, and than the second value, in s, must stand for the third value, in s.
+const PACKETS: f64 = 4.0;
+const MOST_PACKETS_S: f64 = 0.120;
+const STANDS_IF_SHORT_S: f64 = 5.0;
 /// The minimum length of the queue, in s, and its minimum excess over the smallest target, in s.
 const LEAST_STANDING_S: f64 = 0.035;
 const ABOVE_TARGET_S: f64 = 0.010;
 /// The share of the queue at the beginning that must remain at the end.
 const STILL_THERE: f64 = 0.7;
+/// A queue below this share of its longest within the last second drains, even if it is still long.
+const DRAINS: f64 = 0.8;
 /// Delays within these ranges, in s, do not vary: of single packets; of single packets on a path whose roughness is
 /// below the third value; and of the reports' minima.
 const EVEN_S: f64 = 0.006;
@@ -71,7 +90,7 @@ const EVEN_MINIMA_S: f64 = 0.005;
 /// The time over which single packets are compared, and for which losses are remembered, in s.
 const EVEN_OVER_S: f64 = 0.8;
 const LOSSES_S: f64 = 1.2;
-const HISTORY_S: f64 = 4.0;
+const HISTORY_S: f64 = 5.5;
 const MOST_REPORTS: usize = 512;
 
 impl StandingQueue {
@@ -91,9 +110,9 @@ impl StandingQueue {
         }
     }
 
-    /// The cause of a standing queue now; `since_rival_s` is the time since the last rival left, and `has_slowed` is
-    /// whether the rate of service fell recently.
-    pub(super) fn judge(&self, seen: &Seen, path: &Path, since_rival_s: f64, has_slowed: bool) -> Standing {
+    /// The cause of a standing queue now.
+    pub(super) fn judge(&self, seen: &Seen, path: &Path, recently: Recently) -> Standing {
+        let Recently { since_rival_s, has_slowed, packet_s } = recently;
         if self.full.is_filled(seen.now_s, since_rival_s) {
             return Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1);
         }
@@ -102,21 +121,29 @@ impl StandingQueue {
             true => STANDS_BEHIND_FALL_S,
             false => STANDS_S,
         };
-        if self.history.front().is_none_or(|it| it.at > seen.now_s - over_s) {
-            return Standing::Nothing;
-        }
         let target_s = self.history.iter().map(|it| it.target).fold(f64::INFINITY, f64::min);
-        let (standing_s, _) = self.extremes(seen.now_s, over_s, 0.0);
-        let (lately_s, _) = self.extremes(seen.now_s, 0.5, 0.0);
-        let (_, before_s) = self.extremes(seen.now_s, over_s, over_s - 0.4);
-        if standing_s <= (target_s + ABOVE_TARGET_S).max(LEAST_STANDING_S) || lately_s <= STILL_THERE * before_s {
+        let least_s = (target_s + ABOVE_TARGET_S).max(LEAST_STANDING_S);
+        let long_s = least_s.max((PACKETS * packet_s).min(MOST_PACKETS_S));
+        if !self.stands(seen.now_s, over_s, long_s) && !self.stands(seen.now_s, over_s.max(STANDS_IF_SHORT_S), least_s)
+        {
             return Standing::Nothing;
         }
         let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
         if !is_lossy && self.is_even(seen, path) {
-            return Standing::LongerPath(standing_s);
+            return Standing::LongerPath(self.extremes(seen.now_s, over_s, 0.0).0);
         }
         Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1)
+    }
+
+    /// Whether the queue was never shorter than `least_s` for `over_s`, and does not drain.
+    fn stands(&self, now_s: f64, over_s: f64, least_s: f64) -> bool {
+        let (standing_s, _) = self.extremes(now_s, over_s, 0.0);
+        let (lately_s, _) = self.extremes(now_s, 0.5, 0.0);
+        let (_, before_s) = self.extremes(now_s, over_s, over_s - 0.4);
+        let (_, longest_s) = self.extremes(now_s, 1.0, 0.0);
+        let drains = self.history.back().is_none_or(|it| it.least < DRAINS * longest_s);
+        let is_known = self.history.front().is_some_and(|it| it.at <= now_s - over_s);
+        is_known && !drains && standing_s > least_s && lately_s > STILL_THERE * before_s
     }
 
     fn is_even(&self, seen: &Seen, path: &Path) -> bool {
@@ -186,5 +213,27 @@ impl FullQueue {
         let is_twice = within(self.episodes_s[0], EPISODE_S) && within(self.episodes_s[1], FULL_AGAIN_S);
         let rate = |(packets, lost): (f64, f64)| lost / packets.max(1.0);
         (is_again || is_twice) && rate(self.long) > MORE_OFTEN * rate(self.short)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, flows that hold a delay on a slow link take each other for rivals, or a rival is never found there.
+    #[test]
+    fn a_queue_of_few_packets_must_stand_for_longer() {
+        let stands_after_s = |packet_s: f64| {
+            let mut standing = StandingQueue::default();
+            (1..100).map(f64::from).find_map(|report| {
+                let seen = Seen { now_s: 0.1 * report, elapsed_s: 0.1, least_s: 0.060, ..Seen::default() };
+                standing.push(&seen, 0.010);
+                let recently = Recently { since_rival_s: f64::INFINITY, has_slowed: false, packet_s };
+                (standing.judge(&seen, &Path::new(), recently) != Standing::Nothing).then_some(seen.now_s)
+            })
+        };
+        let [wide, slow] = [0.005, 0.020].map(|packet_s| stands_after_s(packet_s).expect("it stands"));
+        assert!(wide > STANDS_S && wide < STANDS_S + 0.25, "{wide}");
+        assert!(slow > STANDS_IF_SHORT_S && slow < STANDS_IF_SHORT_S + 0.25, "{slow}");
     }
 }

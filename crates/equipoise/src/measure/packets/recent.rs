@@ -15,6 +15,8 @@ pub struct Service {
     pub served_bps: f64,
     /// The rate at which the same packets left the sender, in bit/s.
     pub sent_bps: f64,
+    /// The time within which they arrived, in s.
+    pub lasted_s: f64,
 }
 
 impl Recent {
@@ -96,7 +98,7 @@ impl Recent {
             0.0
         };
         let bits = run.bits - first.bits;
-        Some(Service { served_bps: bits / (arriving - paused).max(1e-3), sent_bps: bits / leaving })
+        Some(Service { served_bps: bits / (arriving - paused).max(1e-3), sent_bps: bits / leaving, lasted_s: arriving })
     }
 }
 
