@@ -2,8 +2,8 @@ use super::{Equipoise, LEAST_WINDOW_BITS};
 use crate::units::{Instant, Rate, SenderClock, Size};
 
 impl Equipoise {
-    /// Continues from a rate that flows of one bottleneck agreed upon: the state that determines the rate is scaled
-    /// with it.
+    /// Continues from `rate`, which was decided for all flows of a bottleneck together. All state that determines the
+    /// rate is scaled by the same factor, so that the next report does not undo the change.
     pub(super) fn go_on_from(&mut self, now: Instant<SenderClock>, rate: Rate) {
         let before_bps = self.rate_bps.max(1.0);
         self.rate_bps = self.limits.clamp(rate.as_bps_f64()).0.as_bps_f64();

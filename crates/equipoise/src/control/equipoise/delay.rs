@@ -3,29 +3,31 @@ use super::sharing::Sharing;
 use crate::control::Reason;
 use crate::measure::packets::Service;
 
-/// The mode that holds the delay at its target.
+/// The mode that holds the queueing delay at its target.
 #[derive(Clone, Debug)]
 pub(super) struct DelayMode {
-    /// `B`, the base rate.
+    /// `B`, the base rate, in bit/s.
     pub(super) base_bps: f64,
-    /// The highest recent `B` with a short queue; it decays.
+    /// The highest recent `B` at which the queue was short, in bit/s. It decays with time.
     known_bps: f64,
-    /// `B` when the queue was last short, and the time of that, in s.
+    /// `B` when the queue was last shorter than two targets, in bit/s, and the time of that, in s.
     pub(super) calm_bps: f64,
     pub(super) calm_s: f64,
     /// Whether a queue has been seen since the start.
     has_queued: bool,
+    /// Whether the queue was so long at the last report that the base delay must be held.
     is_queued: bool,
-    /// The time since which the path has been clear, and the time when its queue was last empty, in s.
+    /// `busy_s` is the time since which the path has been clear, and `empty_s` the time when the queue was last empty
+    /// or a dip ended, in s.
     busy_s: f64,
     empty_s: f64,
-    /// The time until which the rate is lowered so that all flows measure the empty path.
+    /// During a dip, the time until which the rate is lowered so that all flows measure the empty path, in s.
     dips_until_s: Option<f64>,
     slower: Option<Slower>,
     sharing: Sharing,
 }
 
-/// The bottleneck has become slower.
+/// A fall of the bottleneck's rate: the time when it was noticed, in s, and the rates before and after it, in bit/s.
 #[derive(Clone, Copy, Debug)]
 struct Slower {
     at_s: f64,
@@ -38,64 +40,68 @@ struct Slower {
 pub(super) struct Situation {
     /// `T`, in s.
     pub(super) target_s: f64,
-    /// `D`, from a decision to the report on it, in s.
+    /// `D`, the time from a decision to the report on it, in s.
     pub(super) loop_s: f64,
     pub(super) service: Option<Service>,
-    /// `p C`, the measured capacity of the bottleneck times the priority.
+    /// `p C`, the measured capacity of the bottleneck times the priority, in bit/s.
     pub(super) weighted_bps: Option<f64>,
-    /// The current rate.
+    /// The current rate, and the limits of the rate, in bit/s.
     pub(super) rate_bps: f64,
     pub(super) min_bps: f64,
     pub(super) max_bps: f64,
-    /// Another flow fills the queue, so that the mode must not dip.
+    /// Whether a rival fills the queue. Then the flow neither dips nor is pulled to an equal share.
     pub(super) has_rival: bool,
 }
 
-/// `g D²`: the integrator's gain per loop delay. Ours: the highest that neither overshoots nor oscillates together with
-/// the proportional part.
+/// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The value is ours: the highest one that,
+/// together with the proportional part, causes neither overshoot nor oscillation.
 const INTEGRAL: f64 = 1.0 / 0.9;
-/// The proportional part's gain per loop delay, and its highest factor.
+/// The proportional part multiplies the base rate by `exp(PROPORTIONAL f/D)`, where `f` is the error of the queue, but
+/// by no more than `MOST_PROPORTIONAL`.
 const PROPORTIONAL: f64 = 1.4;
 const MOST_PROPORTIONAL: f64 = 1.1;
-/// Logistic growth towards the rate of packet trains, in 1/s; growth without a measured train; and the factor on both
-/// before the first queue.
+/// `GROWTH` is the logistic growth towards the rate of packet trains, and `BLIND_GROWTH` the growth while no trains are
+/// measured, in 1/s. Both are multiplied by `STARTING` before the first queue.
 const GROWTH: f64 = 5.0;
 const BLIND_GROWTH: f64 = 0.6;
 const STARTING: f64 = 1.2;
-/// Recovery to a rate that was known to be free: growth in 1/s; the pace of trains as a share of that rate; and the
-/// share below which the flow is in recovery.
+/// A flow whose base rate is below `RETURNS_BELOW` of its known rate is in recovery to that rate. In recovery it grows
+/// by `RETURN_GROWTH`, in 1/s, and its packets are paced at `RETURN_PACE` times the known rate.
 const RETURN_GROWTH: f64 = 10.0;
 const RETURN_PACE: f64 = 1.0;
 const RETURNS_BELOW: f64 = 0.8;
-/// Growth per loop delay is limited to this while the capacity is not known: trains are then of so few packets that
-/// flows of other senders hardly show in them.
+/// Upper limit of the growth towards the rate of trains, per loop delay, while the capacity is not known. Trains then
+/// have so few packets that the traffic of other senders hardly spreads them.
 const GROWTH_BY_FEW: f64 = 0.6;
-/// Time constant with which the known rate decays, in s; trains that arrive at less than this share of their sending
-/// rate were spread out.
+/// The known rate decays with the time constant `KNOWN_S`, in s. Trains that arrive at less than `SPREAD` of their
+/// sending rate were spread out by the path.
 const KNOWN_S: f64 = 10.0;
 const SPREAD: f64 = 0.85;
-/// The highest share of headroom that counts.
+/// Upper limit of the headroom, which is the share of the rate of trains that is not used yet.
 const MOST_HEADROOM: f64 = 0.5;
-/// Time constant with which the base follows the rate of service, in s.
+/// Time constant with which the base rate follows the rate of service, in s.
 const ANCHOR_S: f64 = 0.12;
-/// Rough delays make a rate of service uncertain by this many times their roughness, over the time that was measured,
-/// and by no more than the second value. A smaller difference is not followed: flows would drift apart by chance.
+/// The error of a measured rate of service, as a share of it, is `UNCERTAIN` times the roughness of the delays divided
+/// by the duration of the measurement, but no more than `MOST_UNCERTAIN`. The base rate follows a difference only as
+/// far as it exceeds this error, because flows would otherwise drift apart by chance.
 const UNCERTAIN: f64 = 12.0;
 const MOST_UNCERTAIN: f64 = 0.3;
-/// A queue that exceeds the target by more than this, in s, is an overshoot. It is drained by lowering the rate in
-/// proportion to the excess, to no less than this share.
+/// A queue that exceeds the target by more than `OVERSHOOT_S`, in s, is an overshoot. To drain it, the rate is lowered
+/// below the rate of service in proportion to the excess, but not below `LEAST_SHARE` of the rate of service.
 const OVERSHOOT_S: f64 = 0.040;
 const LEAST_SHARE: f64 = 0.3;
 /// The time in which an overshoot is drained, in s.
 const DRAINED_S: f64 = 0.7;
-/// If the queue was not seen empty for this time, in s, the flow dips; a queue up to this delay, in s, counts as empty;
-/// the dip's factor on the rate.
+/// If the queue was not seen empty for `EMPTY_EVERY_S`, in s, the flow dips: for a short time its rate is multiplied by
+/// `DIP`. A queueing delay of at most `EMPTY_S`, in s, counts as empty.
 const EMPTY_EVERY_S: f64 = 4.0;
 const EMPTY_S: f64 = 0.003;
 const DIP: f64 = 0.7;
-/// A share of marks above this lowers the target.
+/// A smoothed share of marks above this lowers the target.
 const MARKED: f64 = 0.5;
-/// The time for which a change of the bottleneck's rate is observed, in s, and the ratio below which it counts.
+/// The bottleneck has become slower if its rate of service is below `SLOWER` times the base rate of the last short
+/// queue. The fall is reported `SLOWER_SETTLES_S` after it was noticed, in s, when the queue that it caused has usually
+/// drained.
 const SLOWER_SETTLES_S: f64 = 3.0;
 const SLOWER: f64 = 0.75;
 
@@ -116,14 +122,14 @@ impl DelayMode {
         }
     }
 
-    /// Scales the rates in the state, after the rate was decided elsewhere.
+    /// Multiplies the rates in the state by `scale`, after a decision outside of this mode changed the rate.
     pub(super) fn scale(&mut self, scale: f64) {
         self.base_bps *= scale;
         self.known_bps *= scale;
         self.calm_bps *= scale;
     }
 
-    /// Whether the last report showed a queue so long that the base must be held.
+    /// Whether the last report showed a queue so long that the base delay must be held.
     pub(super) const fn is_queued(&self) -> bool {
         self.is_queued
     }
@@ -133,7 +139,8 @@ impl DelayMode {
         self.has_queued
     }
 
-    /// `q`, the queue once all data in flight has arrived (a Smith predictor), in s.
+    /// `q`, the prediction of the queue from all data in flight (a Smith predictor), in s. While the rate of service is
+    /// unknown, the smallest delay of the report is used instead.
     fn predicted_s(seen: &Seen, service: Option<Service>) -> f64 {
         service.map_or(seen.least_s, |service| {
             (seen.in_flight_bits / service.served_bps - seen.least_round_trip_s).clamp(0.0, seen.least_s.max(0.0) + 0.1)
@@ -145,8 +152,8 @@ impl DelayMode {
         now_s - self.busy_s
     }
 
-    /// Lets the known rate decay. If packet trains arrive spread out, it falls at once to the rate at which they
-    /// arrive.
+    /// Lets the known rate decay. If packet trains arrive spread out, the known rate falls at once to their arrival
+    /// rate. It never falls below the base rate of the last short queue.
     fn recall(&mut self, seen: &Seen) {
         self.known_bps *= libm::exp(-seen.elapsed_s / KNOWN_S);
         if let Some(trains) = seen.trains
@@ -157,29 +164,30 @@ impl DelayMode {
         self.known_bps = self.known_bps.max(self.calm_bps);
     }
 
-    /// Whether the rate is recovering to what it was before a burst of cross traffic.
+    /// Whether the rate is far below its earlier value and recovers to it, as after a burst of cross traffic.
     fn returns(&self) -> bool {
         self.base_bps < RETURNS_BELOW * self.known_bps
     }
 
-    /// The pace of packets during recovery, so that trains measure whether the path is as before; zero outside of
-    /// recovery.
+    /// The pace of packets during recovery, in bit/s; zero outside of recovery. Trains at this pace measure whether the
+    /// path carries the earlier rate again.
     pub(super) fn return_bps(&self) -> f64 {
         if self.returns() { RETURN_PACE * self.known_bps } else { 0.0 }
     }
 
-    /// Whether the rate of service has fallen within the last seconds.
+    /// Whether the rate of service fell a short time ago and [`Self::take_slower`] has not returned the fall yet.
     pub(super) const fn has_slowed(&self) -> bool {
         self.slower.is_some()
     }
 
-    /// Returns the bottleneck's rates before and after it became slower, once, when the queue has drained.
+    /// Returns the bottleneck's rates before and after a fall, in bit/s, once, 3 s after the fall was noticed. By then
+    /// the queue that the fall caused has usually drained.
     pub(super) fn take_slower(&mut self, now_s: f64) -> Option<(f64, f64)> {
         let slower = self.slower.take_if(|it| now_s - it.at_s > SLOWER_SETTLES_S)?;
         Some((slower.before_bps, slower.now_bps))
     }
 
-    /// The rate after a report.
+    /// Applies a report: returns the new rate, in bit/s, and the reason for it.
     pub(super) fn step(&mut self, seen: &Seen, situation: &Situation) -> (f64, Reason) {
         let Situation { target_s, loop_s, service, min_bps, max_bps, .. } = *situation;
         self.is_queued = Path::holds_base(seen.least_s);
@@ -227,8 +235,9 @@ impl DelayMode {
         (rate_bps, reason)
     }
 
-    /// Integrates the error of the target without and with sharing. Sharing makes no path clear, so that trains count by
-    /// the former.
+    /// Integrates the error of the queue, and lets the base rate grow. `error_s` includes the addition to the target by
+    /// sharing, `own_error_s` does not. Growth towards the rate of trains uses `own_error_s`, because a target that is
+    /// longer by sharing does not mean that the path is clear.
     fn integrate(&mut self, seen: &Seen, situation: &Situation, (own_error_s, error_s): (f64, f64)) -> Reason {
         let Situation { target_s, loop_s, rate_bps, .. } = *situation;
         let gain = INTEGRAL / (loop_s * loop_s);
@@ -252,7 +261,7 @@ impl DelayMode {
         Reason::Law
     }
 
-    /// Moves the base towards the rate of service.
+    /// Moves the base rate towards the rate of service.
     fn follow(&mut self, seen: &Seen, service: Service) {
         let mut distance = libm::log(service.served_bps / self.base_bps);
         if distance < 0.0 && service.sent_bps < self.base_bps {
@@ -262,7 +271,7 @@ impl DelayMode {
         let uncertain = (UNCERTAIN * seen.roughness_s / service.lasted_s).min(MOST_UNCERTAIN);
         distance = distance.signum() * (distance.abs() - uncertain).max(0.0);
         self.base_bps *= libm::exp((seen.elapsed_s / ANCHOR_S).min(0.5) * distance.clamp(-1.0, 0.3));
-        // The burst that filled the queue is over: return to the rate before it.
+        // The burst that filled the queue is over: the base rate returns to nearly its value before the burst.
         let is_back = self.base_bps < 0.9 * self.calm_bps
             && service.served_bps > 0.8 * self.calm_bps
             && seen.trains.is_some_and(|trains| trains.arrived_bps > 0.9 * self.calm_bps)
@@ -273,7 +282,8 @@ impl DelayMode {
         }
     }
 
-    /// The queue is far above its target: returns the rate that drains it.
+    /// Returns the rate that drains a queue far above its target, in bit/s, and notes whether the bottleneck has become
+    /// slower.
     fn overshot(&mut self, seen: &Seen, service: Service, target_s: f64) -> f64 {
         match &mut self.slower {
             None if service.served_bps < SLOWER * self.calm_bps => {
@@ -291,7 +301,7 @@ impl DelayMode {
         service.served_bps * (1.0 - (ahead_s - target_s).max(0.0) / DRAINED_S).clamp(LEAST_SHARE, 1.0)
     }
 
-    /// Whether the rate is lowered so that the queue empties once and the base is measured.
+    /// Whether the rate is lowered so that the queue empties once and the base delay is measured.
     fn dips(&mut self, now_s: f64, loop_s: f64) -> bool {
         if let Some(until_s) = self.dips_until_s {
             if now_s > until_s {
@@ -311,8 +321,9 @@ mod tests {
 
     use super::*;
 
-    /// The loop, linearised around its equilibrium, in units of `D`: `b' = -INTEGRAL q(t - θ)`,
-    /// `q' = b - PROPORTIONAL q(t - θ)`. Returns the swing after 60 `D` divided by the initial one.
+    /// The control loop, linearised around its equilibrium, with time in units of `D`: `b' = -INTEGRAL q(t - θ)`,
+    /// `q' = b - PROPORTIONAL q(t - θ)`, where θ is `unseen`, the part of the loop delay that is not predicted. Returns
+    /// the largest queue between 50 and 60 `D` divided by the largest one before.
     fn swing_left(unseen: f64) -> f64 {
         let step = 1e-3;
         let late = (unseen / step) as usize;
@@ -329,7 +340,8 @@ mod tests {
         swings[1] / swings[0]
     }
 
-    /// If it fails, jitter moves the base of each flow by chance, or a slower link is not followed on a rough path.
+    /// If it fails, jitter moves the base rate of each flow by chance, or a slower link with rough delays is not
+    /// followed.
     #[test]
     fn a_rate_of_service_is_followed_as_far_as_it_is_certain() {
         let base_after = |roughness_s: f64, served_bps: f64| {
@@ -343,8 +355,8 @@ mod tests {
         assert!(base_after(0.003, 0.5e6) < 0.85e6 && base_after(1.0, 0.5e6) < 0.9e6, "half of the rate is no noise");
     }
 
-    /// The loop's gain is 1 at `ω⁴ = PROPORTIONAL² ω² + INTEGRAL²`: the unpredicted part of the loop's delay may be up
-    /// to atan(PROPORTIONAL ω / INTEGRAL)/ω.
+    /// The loop's gain is 1 at the frequency ω with `ω⁴ = PROPORTIONAL² ω² + INTEGRAL²`. By the phase margin there, the
+    /// loop is stable if the part of its delay that is not predicted is below atan(PROPORTIONAL ω / INTEGRAL)/ω.
     #[test]
     fn the_loop_is_stable_as_long_as_seven_tenths_of_it_are_unseen_at_the_most() {
         let (square, constant) = (PROPORTIONAL * PROPORTIONAL, INTEGRAL * INTEGRAL);

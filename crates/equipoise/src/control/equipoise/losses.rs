@@ -1,24 +1,28 @@
 use super::path::Seen;
 use alloc::collections::VecDeque;
 
-/// Losses without a queue: on a link that is lossy at any rate, or by a policer, which drops the excess above its rate.
+/// Handles losses without a queue. They are caused by a link that loses packets at any rate, or by a policer, which
+/// drops the traffic above its own rate.
 ///
-/// A test tells the two apart: if the rate is a tenth lower, a policer loses nothing, and a lossy link as much as
-/// before. The inherent losses of a link are tolerated. The rate stays below that of a policer, and higher rates are
-/// tried from time to time.
+/// A test tells the two apart: if the sender's rate is a tenth lower than the arrival rate, a policer drops nothing,
+/// but a lossy link loses the same share as before. The inherent losses of a link are tolerated. If there is a policer,
+/// the rate is limited to slightly less than the policer's rate, and the limit rises slowly to try higher rates.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
-    /// (when, lost, arrived) of reports: all losses, and those without a queue.
+    /// The time of each report, in s, and the number of packets lost and arrived. `all` counts all losses, `unqueued`
+    /// only those without a queue.
     all: VecDeque<(f64, f64, f64)>,
     unqueued: VecDeque<(f64, f64, f64)>,
-    /// `p_inh`, the share that is lost at any rate; and a slow mean.
+    /// `inherent` is the share of packets that the link loses at any rate. `mean` is the slow mean of the share that is
+    /// lost without a queue.
     inherent: f64,
     mean: f64,
+    /// The time when a long queue or a gap in the reports last explained losses, in s.
     queued_s: f64,
     /// The time since which losses exceed the inherent ones of the link, in s.
     lossy_s: Option<f64>,
     state: State,
-    /// The fate of packets since a test or a verdict began.
+    /// The number of packets lost and arrived, of those sent after `since_s`, in s: since a test or a verdict began.
     lost: f64,
     arrived: f64,
     since_s: f64,
@@ -31,40 +35,44 @@ enum State {
     Policed { since_s: f64, share: f64, received_bps: f64, cap_bps: f64 },
 }
 
-/// Losses are counted over these times, in s, and need at least this number of packets.
+/// All losses are counted over `ALL_S`, and losses without a queue over `UNQUEUED_S`, in s. The latter start a test or
+/// lower a limit only if at least `LEAST_PACKETS` packets were counted.
 const ALL_S: f64 = 1.2;
 const UNQUEUED_S: f64 = 1.5;
 const LEAST_PACKETS: f64 = 50.0;
-/// A queueing delay of at least the larger of the target and `LONG_S`, in s, explains losses. So does one above the
-/// larger of the target and `HOT_S`, in s, within the last 1.5 s.
+/// A queue explains losses if the queueing delay is now at least the larger of the target and `LONG_S`, in s, or if
+/// within the last 1.5 s it was above the larger of the target and `HOT_S`, in s.
 const LONG_S: f64 = 0.015;
 const HOT_S: f64 = 0.040;
-/// Losses must last this long, in s, before a test: a policer's token bucket is empty by then, so that the arrival rate
-/// is the policer's.
+/// Losses must last this long, in s, before a test begins. A policer's token bucket is empty by then, so that the
+/// arrival rate is the policer's rate.
 const LOSSY_S: f64 = 0.7;
-/// A test lowers the rate to the first share of the arrival rate. It counts packets after the second value, in s, until
-/// the given number of losses is expected, or for at most the last value, in s.
+/// A test lowers the rate to `TEST` times the arrival rate. It counts the packets that are sent later than
+/// `TEST_COUNTS_S` after it began, in s. It ends when a lossy link would have lost `EXPECTED` of these packets, or
+/// after `TEST_S`, in s.
 const TEST: f64 = 0.9;
 const TEST_COUNTS_S: f64 = 0.3;
 const EXPECTED: f64 = 6.0;
 const TEST_S: f64 = 4.0;
-/// Below the first share of the expected losses it is a policer. Above the second share, counted after a verdict, the
-/// verdict was wrong.
+/// If a test finds at most `POLICED` of the expected losses, there is a policer. If the rate is below the policer's and
+/// more than `NOT_POLICED` of the expected losses occur nevertheless, that verdict was wrong.
 const POLICED: f64 = 0.3;
 const NOT_POLICED: f64 = 0.7;
-/// A policed rate starts at `CAP` of the arrival rate. After `HOLD_S` it rises by `RISES` per second, after `LATER_S`
-/// by `RISES_LATER`. The limit ends at `RELEASED` times the arrival rate.
+/// A policer's limit on the rate starts at `CAP` times the arrival rate. After `HOLD_S`, in s, the limit rises by the
+/// share `RISES` per second, and after `LATER_S`, in s, by `RISES_LATER` per second. The limit ends when it exceeds
+/// `RELEASED` times that arrival rate.
 const CAP: f64 = 0.93;
 const RISES: f64 = 0.01;
 const RISES_LATER: f64 = 0.03;
 const HOLD_S: f64 = 2.0;
 const LATER_S: f64 = 25.0;
 const RELEASED: f64 = 1.3;
-/// The highest share of losses that counts as the link's own. A link that loses more is overloaded, whatever the losses
-/// look like. Random losses that media can tolerate are below it.
+/// The highest share of losses that counts as the link's inherent losses. A link that loses more is overloaded, even if
+/// the losses look random. Random losses that media can tolerate are below this share.
 const MOST_INHERENT: f64 = 0.12;
+/// Time constant of the slow mean of the losses without a queue, and of the decay of `inherent`, in s.
 const SLOW_S: f64 = 10.0;
-/// Losses with a queue count as overload above this share, in addition to 1.5 times the link's own.
+/// With a queue, a share of losses above `OVERLOAD` plus 1.5 times the link's inherent share is an overload.
 const OVERLOAD: f64 = 0.1;
 const MOST_REPORTS: usize = 256;
 
@@ -84,7 +92,7 @@ impl Losses {
         }
     }
 
-    /// The highest rate, in bit/s, while a test or a policer limits it.
+    /// The highest rate, in bit/s, while a test or a policer limits the rate; otherwise `None`.
     pub(super) const fn cap_bps(&self) -> Option<f64> {
         match self.state {
             State::Free => None,
@@ -93,14 +101,15 @@ impl Losses {
         }
     }
 
-    /// The highest rate, in bit/s, if losses exceed the link's own and a queue is present.
+    /// The highest rate, in bit/s, if many more packets are lost than by the link itself and a queue is present;
+    /// otherwise `None`.
     pub(super) fn overload_bps(&self, seen: &Seen, target_s: f64) -> Option<f64> {
         let (share, _) = shares(&self.all);
         (share > OVERLOAD + 1.5 * self.inherent && seen.least_s > target_s)
             .then(|| seen.received_bps * (1.0 - share / 2.0))
     }
 
-    /// Applies a report, with the arrival rate over the last second.
+    /// Applies a report; `now_bps` is the arrival rate over the last second, in bit/s.
     pub(super) fn push(&mut self, seen: &Seen, target_s: f64, now_bps: f64) {
         let lost = if seen.after_gap { 0.0 } else { seen.lost };
         push(&mut self.all, (seen.now_s, lost, seen.arrived), ALL_S);
@@ -111,7 +120,7 @@ impl Losses {
         let unqueued = if is_unqueued { lost } else { 0.0 };
         push(&mut self.unqueued, (seen.now_s, unqueued, seen.arrived), UNQUEUED_S);
         let (share, packets) = shares(&self.unqueued);
-        // A report covers packets that left about a round trip ago.
+        // A report covers packets that left about a round trip ago, and only those that left after `since_s` count.
         if seen.now_s - seen.latest_round_trip_s > self.since_s {
             (self.lost, self.arrived) = (self.lost + lost, self.arrived + seen.arrived);
         }
@@ -158,7 +167,8 @@ impl Losses {
                 self.state = State::Policed { since_s: seen.now_s, share: expected, received_bps, cap_bps };
                 self.count_from(seen.now_s);
             } else if self.lost > MOST_INHERENT * all && now_bps < received_bps {
-                // The arrival rate before included a policer's token bucket: repeat the test at the current one.
+                // The arrival rate before the test was above a policer's rate, because the policer's token bucket was
+                // not empty yet. Repeat the test below the current arrival rate.
                 self.state = State::Testing { since_s: seen.now_s, share: before, received_bps: now_bps };
                 self.count_from(seen.now_s + TEST_COUNTS_S);
             } else {
@@ -181,7 +191,7 @@ impl Losses {
         let is_over =
             share > 0.015 + 1.5 * self.inherent && packets >= LEAST_PACKETS && *cap_bps > 0.97 * *received_bps;
         if is_over && elapsed_s > HOLD_S {
-            // The measured rate of one second is noisy: use at most the part of the cap that was not lost.
+            // The arrival rate of one second is noisy, so at most the part of the limit that was not lost is used.
             let passed_bps = now_bps.min(*cap_bps * (1.0 - share));
             (*since_s, *received_bps, *cap_bps) = (seen.now_s, passed_bps, CAP * passed_bps);
             self.count_from(seen.now_s + TEST_COUNTS_S);
@@ -194,7 +204,7 @@ impl Losses {
         }
     }
 
-    /// The link has this share of inherent losses.
+    /// Takes `share` as the link's inherent losses, and ends a test or a limit.
     fn bear(&mut self, share: f64) {
         self.inherent = self.inherent.max(share).min(MOST_INHERENT);
         self.state = State::Free;
@@ -213,7 +223,7 @@ fn push(window: &mut VecDeque<(f64, f64, f64)>, report: (f64, f64, f64), span_s:
     }
 }
 
-/// The share of losses, and the number of packets.
+/// The share of packets that were lost, and the number of all packets.
 fn shares(window: &VecDeque<(f64, f64, f64)>) -> (f64, f64) {
     let (lost, arrived) = window.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.1, sum.1 + it.2));
     (lost / (lost + arrived).max(1.0), lost + arrived)
@@ -223,8 +233,9 @@ fn shares(window: &VecDeque<(f64, f64, f64)>) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Simulates reports each 50 ms of a sender at 1.2 Mbit/s, or at the cap, for `seconds`; `lost` maps its rate in
-    /// bit/s to the share of its packets that is lost.
+    /// Simulates a sender at 1.2 Mbit/s, or at the limit if it is lower, for `seconds`, with a report every 50 ms.
+    /// `lost` maps the sender's rate in bit/s to the share of its packets that is lost. Returns the state and the rate
+    /// at the end.
     fn after(seconds: u32, lost: fn(f64) -> f64) -> (Losses, f64) {
         let mut losses = Losses::new();
         let (mut rate_bps, mut received_bps) = (1.2e6, 1.2e6);
@@ -247,7 +258,7 @@ mod tests {
         (losses, rate_bps)
     }
 
-    /// If it fails, a lossy link is taken for a full one.
+    /// If it fails, a lossy link is taken for a congested one.
     #[test]
     fn what_is_lost_whatever_the_rate_is_borne() {
         let (losses, rate_bps) = after(20, |_| 0.05);
@@ -255,7 +266,7 @@ mod tests {
         assert!((losses.inherent - 0.05).abs() < 0.01 && rate_bps > 1.19e6, "{losses:?}");
     }
 
-    /// If it fails, media keep losing what exceeds a policer's rate.
+    /// If it fails, a media flow keeps sending above a policer's rate and loses the excess.
     #[test]
     fn the_rate_stays_below_a_policer() {
         let (losses, rate_bps) = after(20, |rate_bps| (1.0 - 1e6 / rate_bps).max(0.0));

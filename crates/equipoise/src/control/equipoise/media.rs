@@ -1,29 +1,30 @@
 use crate::control::QueuedFrame;
 
-/// The rate that is requested of an encoder, such that a backlog at the sender drains before the encoder's next change.
+/// The rate that is requested of an encoder, so that a backlog at the sender drains soon.
 ///
-/// A frame waits twice: at the sender and in the network. The media rate is lowered so that a backlog at the sender of
-/// more than half a frame drains within a quarter of a second. A step of the encoder's rate by more than a tenth costs
-/// a large frame (RFC 8593, Sec. 5.2), as a key frame of a real encoder does. The rate therefore moves steadily, except
-/// for large steps.
+/// A frame waits twice: at the sender and in the network. If the backlog at the sender is more than half a frame, the
+/// media rate is lowered so that the excess drains within a quarter of a second. A step of the encoder's rate by more
+/// than a tenth causes a large frame (RFC 8593, Sec. 5.2), like a key frame of a real encoder. The media rate therefore
+/// follows a small difference gradually; it jumps only if the difference is large.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MediaRate {
     /// The expected backlog when the next frame is captured, in bits.
     waiting_bits: f64,
-    /// Smoothed time between frames, and the time of the last one, in s.
+    /// Smoothed time between frames, and the time of the last frame, in s.
     frame_s: f64,
     framed_s: Option<f64>,
     /// The last requested rate, in bit/s, and its time, in s.
     asked: Option<(f64, f64)>,
 }
 
-/// The share of the rate that media get, and the minimum of that share after the backlog is subtracted.
+/// Media get `SHARE` of the rate; after the backlog is subtracted, they still get at least `LEAST_SHARE` of the rate.
 const SHARE: f64 = 0.99;
 const LEAST_SHARE: f64 = 0.7;
-/// A backlog of more than the first value, in frames, drains within the second, in s.
+/// The part of a backlog that exceeds `FRAMES`, in frames, drains within `GONE_S`, in s.
 const FRAMES: f64 = 0.5;
 const GONE_S: f64 = 0.25;
-/// Slope of the rate, in 1/s of its logarithm; and the ratios from which on it jumps.
+/// The media rate changes by at most `SLOPE`, in 1/s of its logarithm. It jumps instead if the ratio of the new rate to
+/// the last one is at least `JUMP_UP` or at most `JUMP_DOWN`.
 const SLOPE: f64 = 0.55;
 const JUMP_UP: f64 = 1.22;
 const JUMP_DOWN: f64 = 0.55;
@@ -43,7 +44,8 @@ impl MediaRate {
         self.waiting_bits = (joined - pace_bps * self.frame_s).max(0.0);
     }
 
-    /// The media's part of `rate_bps` at `now_s`, in bit/s; `free` if the rate may jump, as before the first queue.
+    /// The media's part of `rate_bps` at `now_s`, in bit/s. `free` says that the media rate may jump to any value, as
+    /// before the first queue.
     pub(super) fn ask(&mut self, now_s: f64, rate_bps: f64, free: bool) -> f64 {
         let excess_bits = (self.waiting_bits - FRAMES * rate_bps * self.frame_s).max(0.0);
         let wanted = (SHARE * rate_bps - excess_bits / GONE_S).max(LEAST_SHARE * rate_bps);
@@ -64,7 +66,7 @@ mod tests {
     use super::*;
     use crate::units::{Size, Span};
 
-    /// An application may pass any size. If it fails, the largest size ends the program.
+    /// An application may pass any size. If it fails, the largest possible size causes a panic.
     #[test]
     fn frames_of_any_size_are_taken() {
         let mut media = MediaRate::new();

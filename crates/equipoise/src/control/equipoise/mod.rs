@@ -1,5 +1,5 @@
-//! Our own law: holds the delay at a small target, grows towards the rate that packet trains measure, and takes TCP's
-//! rate when it competes with TCP.
+//! Our own law. It holds the queueing delay at a small target, grows towards the rate that packet trains measure, and
+//! takes TCP's rate when it competes with TCP.
 
 mod coupling;
 mod delay;
@@ -30,14 +30,14 @@ use super::{
 use crate::measure::packets::Service;
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// Our own law: one controller that combines an idea from each of five papers.
+/// Our own law: one controller that combines ideas from four papers.
 ///
-/// Source: ours. **Attractor perturbation** (Waki 2013): a small delay is held, and the fluctuation of the delay widens
-/// the target. **Symbiosis** (Kodama 2009): logistic growth towards a capacity that is measured inline, on packet
-/// trains that are sent anyway; and an occasional dip, so that all flows measure the empty path.
+/// Source: ours. **Attractor perturbation** (Waki 2013): a small delay is held, and the fluctuation of the delay raises
+/// the target. **Symbiosis** (Kodama 2009): the rate grows logistically towards a capacity that is measured inline, on
+/// packet trains that are sent anyway; an occasional dip of the rate lets all flows measure the empty path.
 /// **TQ** (Subramanya 2003): the *predicted* queue is controlled around the *measured rate of service*.
-/// **TPBA** (Tobe 1999): in competition with loss-based flows the rate is TCP's, and tests check whether that is still
-/// needed.
+/// **TPBA** (Tobe 1999): in competition with loss-based flows the rate is TCP's, and tests check whether such flows are
+/// still present.
 ///
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
@@ -71,26 +71,29 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `k`, `w` | factor of priority and newcomer; 1.2 before the first queue, 1 after it | |
 ///
 /// **Why flows are equal**: all flows of a bottleneck share one queue, and the target strictly decreases with a flow's
-/// own rate. In equilibrium all have one rate, whatever their round trips; N flows hold 5 ms · N / C\[Mbit/s\]. That pull
-/// is slow on long paths. So the flows also measure the capacity, by gauges, and the own rate is pulled until its share
-/// of the capacity and the queue indicate the same number of flows, at a speed that does not depend on the round trip.
+/// own rate. In equilibrium all flows therefore have one rate, whatever their round trips, and N flows hold a queue of
+/// 5 ms · N / C\[Mbit/s\]. This pull to equal rates is slow on long paths. So each flow also measures the capacity, by
+/// gauges. Its share of the capacity and the length of the queue each indicate a number of flows, and a second pull
+/// moves its rate until the two numbers agree. The speed of this second pull does not depend on the round trip.
 ///
-/// **Losses without a queue** come from a lossy link or a policer; a test at nine tenths of the rate tells which. **A
-/// standing queue** that persists although the own rate fell belongs to a rival or to a longer path. A constant delay
-/// means a longer path, because a rival's queue varies. **Silence**: without reports on sent packets, the rate
-/// falls with a time constant of 0.3 s. **Media** get the rate less the backlog at the sender, in steps that an encoder
-/// can follow without a large frame.
+/// **Losses without a queue** come from a lossy link or a policer; a test at nine tenths of the arrival rate tells
+/// which. **A standing queue** that persists although the flow's own rate fell belongs to a rival, or the path became
+/// longer. A constant delay means a longer path, because a rival's queue varies. **Silence**: without reports on sent
+/// packets, the rate falls with a time constant of 0.3 s. **Media** get the rate less the part that drains the backlog
+/// at the sender. The media rate usually changes in steps so small that an encoder can follow without a large frame.
 ///
-/// Degenerate cases: if feedback has no arrival times, its own time is used instead, so that the round trip takes the
-/// place of the delay. Without a round trip, 100 ms are assumed. If a clock is set back, the new delay is the base at
-/// once; if it is set forward, within 12 s.
+/// Degenerate cases: if feedback has no arrival times, the time at which the feedback arrived is used instead, so that
+/// the round trip takes the place of the delay. Without a measured round trip, 100 ms are assumed. If the receiver's
+/// clock is set back, the smaller delay becomes the base at once. If that clock is set forward, the constant additional
+/// delay counts as a longer path, or becomes the base when the earlier minima expire after 12 s.
 ///
-/// **Marks** on packets that hardly waited limit the rate to two marks per round trip. **At the start** probes look for
-/// a wide link, each three times as fast as the rate proved so far.
+/// **Marks** on packets that hardly waited limit the rate so that about two packets per round trip are marked. **At the
+/// start**, probes look for a wide link. Each probe is three times as fast as the rate that the last one has proved.
 ///
-/// Limits: a flow that starts while a queue stands takes that queue for the empty path, until the queue empties once.
-/// On rough paths, and on slow ones where packets take long, flows may not reach equal shares within half a minute. In
-/// competition with short TCP flows, a seventh of what they leave is not used, while the rate recovers from their bursts.
+/// Limits: a flow that starts while a queue stands takes the delay of that queue for the delay of the empty path, until
+/// the queue empties once. On paths with rough delays, and on slow links where a packet takes long, flows may not
+/// reach equal shares within half a minute. In competition with short TCP flows, a seventh of the capacity that they
+/// leave is not used, because the rate needs time to recover from their bursts.
 #[derive(Clone, Debug)]
 pub struct Equipoise {
     limits: RateLimits,
@@ -102,7 +105,7 @@ pub struct Equipoise {
     probing: Probing,
     standing: StandingQueue,
     rival: Option<RivalMode>,
-    /// The time when a rival was last present, in s, and the mode in competition with it.
+    /// The time when the last rival left, in s, and the state of the mode that competed with it.
     left: Option<(f64, RivalMode)>,
     media: MediaRate,
     rate_bps: f64,
@@ -128,43 +131,46 @@ pub struct EquipoiseConfig {
     pub priority: f64,
     /// The upper limit of the queueing delay target.
     pub most_queue: Span,
-    /// Whether it takes TCP's rate in competition with loss-based flows; otherwise it takes what they leave.
+    /// Whether the law takes TCP's rate in competition with loss-based flows. Otherwise it only uses the capacity that
+    /// they leave.
     pub competes: bool,
 }
 
-/// Ratio of pace to rate: while the path is not clear, once it has been clear, and below a policer.
+/// Ratio of pace to rate: `PACE` while the path is not clear. On a clear path the ratio rises to `CLEAR_PACE`, or to
+/// `POLICED_PACE` while losses limit the rate (a policer, or the test for one).
 const PACE: f64 = 1.02;
 const CLEAR_PACE: f64 = 1.35;
 const POLICED_PACE: f64 = 1.1;
-/// The highest such ratio while the rate recovers to one that was known to be free.
+/// The highest ratio of pace to rate while the rate recovers to an earlier rate that the path carried.
 const MOST_PACE: f64 = 2.5;
-/// The path starts to count as clear after the first time, and counts in full after the second one more, in s.
+/// The pace starts to rise when the path has been clear for `CLEAR_S`, and has its full ratio `CLEAR_WIDTH_S` later,
+/// in s.
 const CLEAR_S: f64 = 0.15;
 const CLEAR_WIDTH_S: f64 = 0.3;
-/// Data in flight that is allowed in addition to that of round trip, feedback interval and target, in s; and the
-/// minimum window, in bits.
+/// The window allows the data of `WINDOW_S`, in s, in addition to that of the round trip, 1.5 feedback intervals and
+/// the target delay. It is never below `LEAST_WINDOW_BITS`, in bits.
 const WINDOW_S: f64 = 0.060;
 const LEAST_WINDOW_BITS: f64 = 36_000.0;
-/// In silence: time constant of the rate's fall, in s; interval of its updates; floor of the rate as a share of the
-/// lowest rate; factor that is applied to the base rate once.
+/// In silence, the rate falls with the time constant `SILENCE_S`, in s, and is updated once per `TICK`. It never falls
+/// below `SILENT_SHARE` of the lowest rate. The base rate is multiplied by `AFTER_SILENCE` once, when silence begins.
 const SILENCE_S: f64 = 0.3;
 const TICK: Span = Span::from_millis(20);
 const SILENT_SHARE: f64 = 0.2;
 const AFTER_SILENCE: f64 = 0.7;
-/// A flow counts as new after this time without a report, in s.
+/// A flow counts as a newcomer again after this time without a report, in s.
 const NEW_AFTER_S: f64 = 2.0;
-/// A share of marks below the first constant, on packets that did not wait, is ignored. A larger one limits the rate to
-/// the given number of marks per round trip, counted in segments of the given size in bits. Round trips shorter than
-/// the last constant, in s, count as that long (RFC 9331, Sec. 4.3).
+/// If the share of marked packets among those that did not wait is above `LEAST_MARKED`, the rate is limited so that
+/// `MARKS_A_ROUND_TRIP` segments of `MARKED_SEGMENT_BITS` are marked per round trip. A round trip shorter than
+/// `LEAST_ROUND_TRIP_S`, in s, counts as that long (RFC 9331, Sec. 4.3).
 const LEAST_MARKED: f64 = 0.02;
 const MARKS_A_ROUND_TRIP: f64 = 2.0;
 const MARKED_SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_ROUND_TRIP_S: f64 = 0.025;
-/// A queue shorter than this, in s, may be a packet's own transmission time.
+/// A delay shorter than this, in s, may be a packet's own transmission time instead of a queue.
 const LEAST_QUEUE_S: f64 = 0.006;
 /// Gauges are sent while the queueing delay is below this, in s.
 const MOST_GAUGED_S: f64 = 0.020;
-/// The base is held for at most this time, in s.
+/// The base delay is held for at most this time after the queue was last short, in s.
 const HELD_S: f64 = 20.0;
 
 impl Equipoise {
@@ -244,7 +250,7 @@ impl Equipoise {
             Standing::Rival(_) if !self.competes => {}
             Standing::Rival(queue_s) => {
                 let left = self.left.as_ref().filter(|_| since_s < standing::AGAIN_S).map(|(_, mode)| mode);
-                // The queue cost the rate before it was known to be a rival's.
+                // The rival's queue lowered the rate before the rival was detected, so the earlier rate counts.
                 let rate_bps = self.rate_bps.max(self.delay.calm_bps);
                 self.rival = Some(RivalMode::new(seen, rate_bps, queue_s, left));
             }
@@ -310,7 +316,7 @@ impl Equipoise {
         (rate_bps, reason)
     }
 
-    /// The law's estimates, for people.
+    /// The law's estimates, for reports to people; the law itself does not use them.
     fn believe(&self, seen: &Seen, target_s: f64) -> Beliefs {
         let mode = match (&self.rival, self.losses.cap_bps()) {
             (Some(_), _) => Mode::Rival,
@@ -328,12 +334,13 @@ impl Equipoise {
         }
     }
 
-    /// The bottleneck's rate of service, if a recent queue of at least half the target allowed to measure it.
+    /// The bottleneck's rate of service. `None` unless the newest packets all waited for more than half of the target
+    /// and for more than `LEAST_QUEUE_S`, because only a busy bottleneck shows this rate.
     fn service(&self, target_s: f64) -> Option<Service> {
         self.path.recent.service((target_s / 2.0).max(LEAST_QUEUE_S), target_s)
     }
 
-    /// Sets pace, window and the media rate after a decision.
+    /// Sets the pace, the window and the media rate after a decision.
     fn allow(&mut self, seen: &Seen, target_s: f64) {
         let most = if self.losses.cap_bps().is_some() { POLICED_PACE } else { CLEAR_PACE };
         let clear = ((self.delay.clear_s(seen.now_s) - CLEAR_S) / CLEAR_WIDTH_S).clamp(0.0, 1.0);
@@ -342,7 +349,7 @@ impl Equipoise {
             self.pace_bps = self.pace_bps.max(self.delay.return_bps().min(MOST_PACE * self.rate_bps));
         }
         let window_bits = if let Some(rival) = &self.rival {
-            // The window never limits the lowest rate.
+            // The window always permits the lowest rate.
             let least_bits = self.limits.min().as_bps_f64() * (seen.round_trip_s + 1.5 * seen.feedback_s + WINDOW_S);
             (1.5 * rival.window_bits()).max(least_bits)
         } else {
@@ -360,12 +367,12 @@ impl Equipoise {
         self.media_bps = self.media.ask(now_s, self.rate_bps, is_free).max(self.limits.min().as_bps_f64());
     }
 
-    /// The time without a report on a sent packet after which silence is assumed.
+    /// Silence is assumed if a packet was sent and no report arrived for this time.
     fn patience(&self) -> Span {
         Span::from_secs_f64(self.path.silence_s()).unwrap_or(Span::ZERO)
     }
 
-    /// Handles the lack of reports for longer than [`Self::patience`].
+    /// Lowers the rate by one step because reports are missing, and schedules the next step after `TICK`.
     fn on_silence(&mut self, now: Instant<SenderClock>) {
         if !self.silent {
             self.silent = true;
@@ -381,12 +388,11 @@ impl Equipoise {
     }
 }
 
-/// The highest rate, in bit/s, if packets that did not wait carry ECN marks.
+/// The highest rate, in bit/s, if packets that did not wait carry ECN marks; `None` without such marks.
 ///
 /// An L4S queue also marks in proportion to the queue of the classic flows next to it (RFC 9332, Sec. 2.1: the
-/// coupling). With two marks per round trip (RFC 9331, Sec. 4.3) a scalable flow thus has about the rate of a classic
-/// one:
-/// `2/m0` segments per round trip.
+/// coupling). A scalable flow with two marks per round trip (RFC 9331, Sec. 4.3), which sends `2/m0` segments per round
+/// trip, thus has about the rate of a classic flow.
 fn marks_bps(seen: &Seen) -> Option<f64> {
     (seen.marked_free > LEAST_MARKED).then(|| {
         MARKS_A_ROUND_TRIP / seen.marked_free * MARKED_SEGMENT_BITS / seen.round_trip_s.max(LEAST_ROUND_TRIP_S)
@@ -409,7 +415,7 @@ impl Controller for Equipoise {
             self.probing.on_sent(now_s, packet);
             let first = self.unreported.map_or(now, |(first, _)| first);
             self.unreported = Some((first, now));
-            // Before the first report, the time that a report takes is unknown.
+            // Before the first report, it is not known how long a report takes, so silence cannot be detected.
             if self.path.reported_s().is_some() {
                 self.timer = self.timer.or(Some(first + self.patience()));
             }
@@ -420,7 +426,7 @@ impl Controller for Equipoise {
         let Some(now_s) = self.path.seconds(now) else { return };
         self.media.on_frame(now_s, frame, self.pace_bps);
         if !self.silent {
-            // A gauge would add to an overshoot.
+            // In a long queue, the burst of a gauge would lengthen the queue further.
             if self.path.last_over_s() < MOST_GAUGED_S {
                 self.probing.on_frame(now_s, frame.size.as_bits() as f64, self.rate_bps);
             }

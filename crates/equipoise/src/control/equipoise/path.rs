@@ -7,29 +7,30 @@ use crate::units::{Instant, ReceiverClock, SenderClock};
 /// The path's properties, measured from feedback on its packets.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
-    /// The times from which the seconds of both clocks are counted.
+    /// The times on both clocks from which seconds are counted.
     origins: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     base: BaseDelay,
-    /// The smallest round trip, over the same window as the base.
+    /// The smallest round trip, over the same window as the base delay.
     least_round_trip: BaseDelay,
     pub(super) recent: Recent,
     trains: Trains,
     roughness: Roughness,
-    /// `rtt` and `fb`, smoothed, in s.
+    /// The round trip `rtt` and the interval of reports `fb`, both smoothed, in s.
     round_trip_s: Option<f64>,
     feedback_s: f64,
     began_s: f64,
     reported_s: Option<f64>,
-    /// `m`, the smoothed share of marks, and `m0`, that of packets that did not wait.
+    /// `m`, the smoothed share of packets with an ECN mark, and `m0`, this share among packets that did not wait.
     marked: f64,
     marked_free: f64,
     last_over_s: f64,
+    /// The rate of each recent decision, in bit/s, and its time, in s.
     granted: VecDeque<(f64, f64)>,
-    /// The numbers of the first and the last packet of the last probe.
+    /// The numbers of the first and the last packet of the newest probe.
     probed: Option<(u64, u64)>,
 }
 
-/// The contents of a report, and the path's properties after it. Times in s, rates in bit/s.
+/// The contents of a report, and the path's properties after it. Times are in s, rates in bit/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Seen {
     pub(super) now_s: f64,
@@ -42,12 +43,13 @@ pub(super) struct Seen {
     pub(super) round_trip_s: f64,
     pub(super) latest_round_trip_s: f64,
     pub(super) least_round_trip_s: f64,
-    /// `dq` and `dl`: the smallest delay above the base in this report, and that of its last packet.
+    /// `dq` and `dl`: the smallest delay above the base in this report, and the delay above the base of its last packet
+    /// that is not part of a probe.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
-    /// Whether the delay rises by more than 0.3 s per second.
+    /// Whether `dl` rises by more than 0.3 s per second.
     pub(super) rises: bool,
-    /// Whether the last packet waited for less than the last one of the report before.
+    /// Whether `dl` is smaller than in the report before.
     pub(super) falls: bool,
     /// `R_del`, the recent arrival rate.
     pub(super) received_bps: f64,
@@ -55,45 +57,47 @@ pub(super) struct Seen {
     pub(super) trains: Option<TrainRates>,
     /// `n`, the roughness of delays.
     pub(super) roughness_s: f64,
-    /// `m`, the smoothed share of marks, and `m0`, that of packets that did not wait.
+    /// `m`, the smoothed share of packets with an ECN mark, and `m0`, this share among packets that did not wait.
     pub(super) marked: f64,
     pub(super) marked_free: f64,
+    /// The number of packets in this report that arrived, and of those that were lost.
     pub(super) arrived: f64,
     pub(super) lost: f64,
     pub(super) arrived_bits: f64,
     /// Data in flight that this report does not cover.
     pub(super) in_flight_bits: f64,
-    /// `u`, 1 if the granted rate is used, 0 if a good part of it is not.
+    /// `u`: 1 if the flow uses the granted rate, 0 if it leaves a large part unused.
     pub(super) usage: f64,
 }
 
 impl Seen {
-    /// `D`, from a decision to the report on it, in s. A standing queue lengthens it by a limited amount only.
+    /// `D`, the time from a decision to the report on it, in s. A standing queue lengthens `D` by 0.1 s at most.
     pub(super) fn loop_s(&self) -> f64 {
         (self.round_trip_s.min(self.least_round_trip_s + 0.1) + self.feedback_s + 0.03).max(0.1)
     }
 }
 
-/// Weights of a report in `rtt` and `fb`, and time constant of `m`, in s.
+/// A report has the weight `ROUND_TRIP_GAIN` in `rtt` and `FEEDBACK_GAIN` in `fb`. `MARKED_S` is the time constant of
+/// `m`, in s.
 const ROUND_TRIP_GAIN: f64 = 0.2;
 const FEEDBACK_GAIN: f64 = 0.1;
 const MARKED_S: f64 = 0.1;
-/// A packet with less delay than the first value, in s, hardly waited, so that its mark is not from a queue that it
-/// stood in. The value is half the transmission time of another flow's large packet at 2 Mbit/s. The second one is the
-/// time constant of `m0`, in s.
+/// A packet with a queueing delay below `FREE_S`, in s, hardly waited, so its mark was not caused by a queue before it.
+/// The value is half the transmission time of another flow's large packet at 2 Mbit/s. `MARKED_FREE_S` is the time
+/// constant of `m0`, in s.
 const FREE_S: f64 = 0.003;
 const MARKED_FREE_S: f64 = 0.3;
 /// The time over which `R_del` is measured, in s.
 const RECEIVED_S: f64 = 0.3;
-/// The granted rate starts to count as used from the first share of it on, and counts in full after the second one
-/// more.
+/// The granted rate counts as not used if at most the share `LEAST_USE` of it arrives, as partly used above this share,
+/// and as fully used from the share `LEAST_USE + USE_WIDTH` on.
 const LEAST_USE: f64 = 0.72;
 const USE_WIDTH: f64 = 0.15;
-/// A delay that rises faster than this will not stay where it is, in s/s.
+/// A delay that rises faster than this, in s/s, is expected to rise further.
 const STEEP: f64 = 0.3;
-/// The base is held while the queue is longer than this, in s.
+/// The base delay is held while the queueing delay is at least this, in s.
 const HELD_ABOVE_S: f64 = 0.050;
-/// Missing reports are a gap after the first number of usual intervals, and after at least the second value, in s.
+/// A time without reports is a gap if it is longer than `GAPS` usual intervals and longer than `GAP_S`, in s.
 const GAPS: f64 = 2.5;
 const GAP_S: f64 = 0.3;
 const MOST_GRANTED: usize = 512;
@@ -107,16 +111,16 @@ struct News {
     last_s: f64,
     arrived: f64,
     marked: f64,
-    /// Packets that did not wait, and those of them with marks.
+    /// The number of packets that did not wait, and of those among them that were marked.
     free: f64,
     free_marked: f64,
     arrived_bits: f64,
-    /// Bits of all packets, including lost ones.
+    /// Bits of all reported packets, including lost ones.
     covered_bits: f64,
 }
 
-/// The arrival time of a packet and its mark; `None` if it did not arrive. Without an arrival time, that of the
-/// feedback.
+/// The arrival time of a packet and its ECN mark; `None` if the packet did not arrive. If the feedback has no arrival
+/// times, the time at which the feedback arrived, `heard`, is used instead.
 fn arrival(fate: Fate, heard: Instant<SenderClock>) -> Option<(Instant<ReceiverClock>, Ecn)> {
     match fate {
         Fate::Arrived { at, ecn } => Some((at.unwrap_or(heard.assume_clock()), ecn)),
@@ -145,22 +149,22 @@ impl Path {
         }
     }
 
-    /// Converts a time of the sender's clock to s since the first reported packet.
+    /// Converts a time of the sender's clock to s since the first packet left; `None` before any packet.
     pub(super) fn seconds(&self, now: Instant<SenderClock>) -> Option<f64> {
         self.origins.map(|(origin, _)| (now - origin).as_secs_f64())
     }
 
-    /// The time of the last report, in s.
+    /// The time of the last report, in s; `None` before the first one.
     pub(super) const fn reported_s(&self) -> Option<f64> {
         self.reported_s
     }
 
-    /// The time without reports that counts as silence, in s.
+    /// How long reports on sent packets must be missing to count as silence, in s.
     pub(super) fn silence_s(&self) -> f64 {
         (0.25 + self.round_trip_s.unwrap_or(0.25) + 3.0 * self.feedback_s).max(0.4)
     }
 
-    /// Records the rate from `now_s` on, with which `usage` compares the arrival rate.
+    /// Records that `rate_bps` is granted from `now_s` on. `usage` compares the arrival rate with the granted rates.
     pub(super) fn grant(&mut self, now_s: f64, rate_bps: f64) {
         self.granted.push_back((now_s, rate_bps));
         let oldest = now_s - self.round_trip_s.unwrap_or(1.0) - self.feedback_s - RECEIVED_S;
@@ -169,19 +173,20 @@ impl Path {
         }
     }
 
-    /// Records a departure; packets follow each other at `pace_bps` at most.
+    /// Records a packet that leaves; packets follow each other at `pace_bps` at most.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket, pace_bps: f64) {
         let (origin, _) = *self.origins.get_or_insert((now, Instant::ZERO));
         if packet.probe.is_some() {
             let first = self.probed.filter(|(_, last)| last + 1 == packet.number).map_or(packet.number, |it| it.0);
             self.probed = Some((first, packet.number));
         }
-        // A probe is faster than the pace, and not a train of frames.
+        // A probe is sent faster than the pace and is no train of a frame, so its packets should not count as a train.
         let pace_bps = if packet.probe.is_some() { f64::INFINITY } else { pace_bps };
         self.trains.on_sent(packet.number, (now - origin).as_secs_f64(), packet.size.as_bits() as f64, pace_bps);
     }
 
-    /// Applies a report of packets; `None` if none of them arrived. `held` is whether a queue is known not to empty.
+    /// Applies a report on packets; returns `None` if none of them arrived. `held` says that a queue is known not to
+    /// empty, so that the base delay must not age.
     pub(super) fn observe(
         &mut self,
         now: Instant<SenderClock>,
@@ -245,7 +250,8 @@ impl Path {
         })
     }
 
-    /// Applies the packets of a report. All delays go into the base first, as this report may contain the smallest one.
+    /// Applies the packets of a report. The base delay takes all of them first, because this report may contain the
+    /// smallest delay.
     fn take(
         &mut self,
         now: Instant<SenderClock>,
@@ -278,7 +284,7 @@ impl Path {
             self.roughness.push(&sample, follows);
             self.recent.push(sample);
             news.least_s = news.least_s.min(sample.over_s);
-            // The short queue that a probe causes is not the path's state.
+            // A probe causes a short queue of its own, which says nothing about the queue of the path.
             if self.probed.is_none_or(|(first, last)| !(first..=last).contains(&sample.number)) {
                 news.last_s = sample.over_s;
             }
@@ -311,25 +317,25 @@ impl Path {
         least_s >= HELD_ABOVE_S
     }
 
-    /// The queueing delay of the last packet that was reported, in s.
+    /// The queueing delay of the last reported packet that is not part of a probe, in s.
     pub(super) const fn last_over_s(&self) -> f64 {
         self.last_over_s
     }
 
-    /// The time that the bottleneck takes for a large packet, in s. Without packets of several sizes, the bottleneck is
-    /// assumed to be as slow as the own rate.
+    /// The time that the bottleneck takes to transmit a large packet, in s. Until packets of several sizes arrived,
+    /// the bottleneck is assumed to be as slow as `rate_bps`, the flow's own rate.
     pub(super) fn packet_s(&self, rate_bps: f64) -> f64 {
         self.base.packet_s().unwrap_or(LARGE_BITS / rate_bps.max(1.0))
     }
 
-    /// The path became longer by `by_s`.
+    /// Adjusts the measurements after the path became longer by `by_s`, in s.
     pub(super) fn shift(&mut self, by_s: f64) {
         self.base.shift(by_s);
         self.least_round_trip.shift(by_s);
         self.recent.clear();
     }
 
-    /// The bottleneck became slower.
+    /// Adjusts the base delays after the bottleneck became slower, because packets then take longer.
     pub(super) fn slowed(&mut self, before_bps: f64, now_bps: f64) {
         self.base.slowed(before_bps, now_bps);
     }

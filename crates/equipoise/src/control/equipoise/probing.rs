@@ -7,20 +7,20 @@ use crate::units::{Rate, Size};
 /// rate that the previous one has proved.
 ///
 /// A train of frames cannot measure more than the pace at which it is sent, so that growth alone takes seconds to reach
-/// a wide path's rate. A probe of about 10 ms shows within one round trip whether the path carries a multiple of the
-/// rate. Probing ends with the first probe that arrives slower than it was sent, or with the first queue. The probes of
-/// libwebrtc follow the same idea. The numbers are ours.
+/// the rate of a wide path. A probe of about 10 ms shows within one round trip whether the path carries a multiple of
+/// the rate. Probing ends with the first probe that arrives slower than it was sent or loses too many packets, with the
+/// first queue, or at the highest rate. The probes of libwebrtc follow the same idea. The numbers are ours.
 ///
-/// After the start, the first packets of a frame are sent as a **gauge** from time to time: at three times the
-/// capacity, so that their spread on arrival measures the capacity ([`Capacity`]). A gauge raises no rate. It
-/// consists of packets that are sent anyway, and of padding only if a frame has too few.
+/// After the start, the first packets of a frame are sent from time to time as a **gauge**: at three times the
+/// capacity, so that their spread on arrival measures the capacity ([`Capacity`]). A gauge does not raise the rate. It
+/// consists of packets that are sent anyway, and includes padding only if a frame has too few packets.
 #[derive(Clone, Debug)]
 pub(super) struct Probing {
     wanted: Option<Probe>,
     under_way: Option<UnderWay>,
     max_bps: f64,
     count: u64,
-    /// The highest rate that a probe proved at the start, in bit/s.
+    /// The highest rate that a probe has proved at the start, in bit/s.
     proved_bps: f64,
     /// The time of the last gauge, in s, and whether the probe that is wanted or in flight is a gauge.
     gauged_s: f64,
@@ -28,7 +28,8 @@ pub(super) struct Probing {
     capacity: Capacity,
 }
 
-/// A probe in flight or being sent: the numbers of its first and last packet, what was sent, and when it began.
+/// A probe that is being sent or in flight: the numbers of its first and last packet, the number and the total size of
+/// the packets sent so far, and the time when the first one left, in s.
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     first: u64,
@@ -38,29 +39,33 @@ struct UnderWay {
     began_s: f64,
 }
 
-/// Ratio of a probe's rate to the proved rate.
+/// Ratio of a probe's rate to the proved rate, and of a gauge's rate to the capacity.
 const FURTHER: f64 = 3.0;
-/// Minimum number of packets, and length in s: enough for timestamps with a granularity of 0.25 ms.
+/// Minimum number of packets of a probe, and its minimum length, in s. Both are enough for timestamps with a
+/// granularity of 0.25 ms.
 const PACKETS: u32 = 5;
 const LENGTH_S: f64 = 0.008;
-/// A probe that arrives at more than this share of its sending rate was not slowed.
+/// A probe that arrives at more than this share of its sending rate was not slowed down by the path.
 const WHOLE: f64 = 0.85;
-/// The share of the proved rate that is used, because that rate includes a part that cross traffic uses.
+/// The share of the proved rate that the flow takes. It is below 1, because cross traffic uses a part of the proved
+/// rate.
 const USED: f64 = 0.9;
-/// The share of its packets that must arrive.
+/// The share of a probe's packets that must arrive.
 const ENOUGH: f64 = 0.9;
 /// The longest time to wait for a probe's packets, in s.
 const PATIENCE_S: f64 = 1.0;
-/// No gauge is sent before this time, in s: at the start, probes measure, and the link may be slow.
+/// No gauge is sent before this time, in s, because at the start probes measure the path, and the link may be slow.
 const FIRST_GAUGE_S: f64 = 3.0;
-/// The interval of gauges, in s: until there are enough readings; after that; and if the flow has nearly all of the
-/// capacity, which then is less than `ALONE` times its rate.
+/// The interval of gauges, in s, is `GAUGE_EVERY_S` until there are enough readings, and `KNOWN_EVERY_S` after that. It
+/// is `ALONE_EVERY_S` if the capacity is at most `ALONE` times the flow's rate, because the flow then has nearly all of
+/// the capacity.
 const GAUGE_EVERY_S: f64 = 0.3;
 const KNOWN_EVERY_S: f64 = 1.0;
 const ALONE_EVERY_S: f64 = 10.0;
 const ALONE: f64 = 1.3;
-/// A gauge takes the bottleneck this time, in s, so that timestamps of 1 ms show it, and has at least two packets, of
-/// the given size in bits. If these take longer than `LONGEST_PAIR_S`, no padding is sent for them.
+/// If the frame is large enough, a gauge has as much data as the bottleneck serves within `GAUGE_S`, in s, so that
+/// timestamps with a granularity of 1 ms show its duration. A gauge has at least two packets of `PACKET_BITS`. If the
+/// bottleneck takes longer than `LONGEST_PAIR_S`, in s, for these two, no padding is sent for them.
 const GAUGE_S: f64 = 0.006;
 const PACKET_BITS: f64 = 9600.0;
 const HALF_PACKET_BITS: f64 = PACKET_BITS / 2.0;
@@ -68,11 +73,11 @@ const LEAST_GAUGE_BITS: f64 = 2.0 * PACKET_BITS;
 const LONGEST_PAIR_S: f64 = 0.02;
 /// The highest share of padding in what is sent, if frames are smaller than a gauge.
 const PADDING: f64 = 0.03;
-/// The packets of a frame may be this much smaller than the largest.
+/// The packets of a frame may be smaller than the largest one by this factor.
 const SMALLER: f64 = 0.95;
 
 impl Probing {
-    /// Requests the first probe at once.
+    /// Starts with a request for the first probe.
     pub(super) fn new(limits: RateLimits) -> Self {
         let mut probing = Self {
             wanted: None,
@@ -93,7 +98,7 @@ impl Probing {
         self.wanted
     }
 
-    /// Records a departure.
+    /// Records a packet that leaves.
     pub(super) fn on_sent(&mut self, now_s: f64, packet: &SentPacket) {
         let Some(wanted) = self.wanted.filter(|wanted| packet.probe == Some(wanted.number)) else { return };
         let (first, began_s) = (packet.number, now_s);
@@ -107,7 +112,7 @@ impl Probing {
         }
     }
 
-    /// Discards the measured capacity, as the bottleneck became slower.
+    /// Discards the measured capacity, because the bottleneck became slower.
     pub(super) fn forget(&mut self) {
         self.capacity = Capacity::new();
     }
@@ -126,7 +131,7 @@ impl Probing {
         }
     }
 
-    /// A frame of `frame_bits` waits to be sent, in a flow of the rate `own_bps`: requests a gauge if one is due.
+    /// Requests a gauge if one is due and a frame of `frame_bits` can carry it; the flow has the rate `own_bps`.
     pub(super) fn on_frame(&mut self, now_s: f64, frame_bits: f64, own_bps: f64) {
         let since_s = now_s - self.gauged_s;
         let is_due = now_s >= FIRST_GAUGE_S && since_s >= self.gauge_every_s(own_bps);
@@ -144,12 +149,14 @@ impl Probing {
         let Some(rate) = Rate::from_bps_f64(FURTHER * capacity_bps) else { return };
         (self.gauged_s, self.is_gauge) = (now_s, true);
         self.count += 1;
-        // The packets of a frame have nearly one size, so that their number ends the gauge.
+        // The minimum size is a little less than that of the packets, so that the number of packets ends the gauge even
+        // if they are not all of the largest size.
         let size = Size::from_bytes((f64::from(packets) * SMALLER * PACKET_BITS / 8.0) as u64);
         self.wanted = Some(Probe::new(self.count, rate, packets, size));
     }
 
-    /// Applies a report, in a flow of the rate `own_bps`: returns the rate in bit/s that a finished probe has proved.
+    /// Applies a report, in a flow of the rate `own_bps`. If a probe is finished, returns the rate that the flow may
+    /// take by it, in bit/s.
     pub(super) fn on_report(&mut self, now_s: f64, path: &Path, has_queued: bool, own_bps: f64) -> Option<f64> {
         let under_way = self.under_way.filter(|_| self.wanted.is_none())?;
         let newest = path.recent.newest_first().next()?.number;
@@ -198,7 +205,7 @@ impl Probing {
 mod tests {
     use super::*;
 
-    /// Probing whose start is over, in a flow of 1 Mbit/s.
+    /// The state after the probes of the start, in a flow of 1 Mbit/s.
     fn started() -> Probing {
         let mbps = |rate: u64| Rate::from_bps(rate * 1_000_000);
         let mut probing = Probing::new(RateLimits::within(mbps(1), mbps(10)));
@@ -206,7 +213,7 @@ mod tests {
         probing
     }
 
-    /// If it fails, every frame is sent as a burst, or the start of a flow is.
+    /// If it fails, every frame is sent as a burst, or gauges are sent too early.
     #[test]
     fn a_gauge_is_due_after_the_start_and_not_with_every_frame() {
         let mut probing = started();
@@ -225,14 +232,16 @@ mod tests {
     fn a_frame_that_is_too_small_becomes_a_gauge_when_its_padding_is_a_small_share() {
         let mut probing = started();
         probing.gauged_s = FIRST_GAUGE_S;
-        // The gauge's two packets and half a one, less the frame, are 14 kbit: 3 % of 1 Mbit/s within 0.47 s.
+        // The padding is two and a half packets of 9.6 kbit less the frame of 10 kbit, which is 14 kbit. That is 3 % of
+        // the data of 0.47 s at 1 Mbit/s.
         for (after_s, is_sent) in [(0.4, false), (0.5, true)] {
             probing.on_frame(FIRST_GAUGE_S + after_s, 10_000.0, 1e6);
             assert_eq!(probing.wanted().is_some(), is_sent, "{after_s}");
         }
     }
 
-    /// If it fails, a receiver that reports impossible times makes a gauge of more than a frame.
+    /// If it fails, a receiver that reports impossible times can make the sender send a gauge that is longer than a
+    /// frame.
     #[test]
     fn a_gauge_is_no_longer_than_the_frame_whatever_the_reports_say() {
         let mut probing = started();

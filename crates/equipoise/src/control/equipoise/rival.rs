@@ -3,32 +3,34 @@ use super::standing::StandingQueue;
 use crate::control::window::{Acknowledged, Cubic, WindowController as _};
 use crate::units::{Instant, SenderClock, Span};
 
-/// The mode in competition with a loss-based flow: the rate that TCP would have, from a virtual TCP window, and tests
-/// that check whether it is still needed.
+/// The mode in competition with a loss-based flow, the rival. The rate is that of a virtual TCP window, and tests check
+/// whether the rival is still present.
 #[derive(Clone, Debug)]
 pub(super) struct RivalMode {
     /// TCP's congestion avoidance, in segments; `None` during this mode's own slow start.
     cubic: Option<Cubic>,
     window_bits: f64,
-    /// Bits that have arrived and do not fill a segment yet.
+    /// Bits that have arrived and do not fill a whole segment yet.
     left_bits: f64,
-    /// The longest queue before this mode.
+    /// The longest queueing delay shortly before this mode began, in s.
     queue_before_s: f64,
+    /// The time when a loss last reduced the window, in s.
     reduced_s: f64,
-    /// The time when the last test began or the queue last fell by itself, and the time when the last test began, in s.
+    /// `reference_s` is the time when the last test began or the queue last fell without a test, and `tested_s` is the
+    /// time when the last test began, in s.
     reference_s: f64,
     tested_s: f64,
     test: Option<DipTest>,
-    /// The number of consecutive tests that found a rival.
+    /// The number of tests in this mode that found the rival.
     confirmed: u32,
     short_since_s: Option<f64>,
 }
 
-/// The rate is lowered for a moment to detect whether another flow holds the queue.
+/// A test that lowers the rate for a short time to detect whether another flow holds the queue.
 ///
-/// If the flow is alone in a queue that does not empty, its arrival rate stays the same. If it has a share `f` of the
-/// arrivals and lowers its rate by `x`, its arrival rate falls to `λ = (1 - x) / ((1 - x) f + 1 - f)` of that before:
-/// 2/3 if `f` and `x` are one half.
+/// If the flow is alone in a queue that does not empty, its arrival rate stays the same. If the flow has a share `f` of
+/// the arrivals and lowers its rate by the share `x`, its arrival rate falls to
+/// `λ = (1 - x) / ((1 - x) f + 1 - f)` times the earlier one. If `f` and `x` are one half, `λ` is 2/3.
 #[derive(Clone, Copy, Debug)]
 struct DipTest {
     began_s: f64,
@@ -38,43 +40,47 @@ struct DipTest {
 /// How the mode continues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// It continues with this rate, in bit/s.
+    /// The mode continues with this rate, in bit/s.
     Stays(f64),
-    /// There is no rival any more; the next rate, in bit/s.
+    /// The mode ends, because there is no rival any more; the flow continues with this rate, in bit/s.
     Leaves(f64),
 }
 
 /// Size of a segment of the virtual window, in bits.
 const SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_SEGMENTS: f64 = 2.0;
-/// The share of the window that is kept from a recent earlier mode.
+/// If another competition ended recently, the mode starts with at least this share of the window of that competition.
 const KEPT: f64 = 1.0;
-/// Slow start adds this share of the bits that arrive. It ends when the queue is this many times as long as before.
+/// In slow start, the window grows by `SLOW_START` times the bits that arrive. Slow start ends when the queue is more
+/// than `QUEUE_GREW` times as long as before the mode began, or with the first loss.
 const SLOW_START: f64 = 1.0;
 const QUEUE_GREW: f64 = 1.5;
-/// Upper limit of the window, as a share of the highest rate times the round trip.
+/// Upper limit of the window, as a share of the product of the highest rate and the round trip.
 const ABOVE_MAX: f64 = 0.95;
-/// A test multiplies the rate by the first value, for a round trip and the second value, in s.
+/// A test multiplies the rate by `TEST_DIP` for one round trip (1 s at most) plus `TEST_S`, in s.
 const TEST_DIP: f64 = 0.6;
 const TEST_S: f64 = 0.45;
-/// The test's last `JUDGED_S`, in s, are compared with the `COMPARED_S` before the test, in s.
+/// The arrival rate of the packets sent in the last `JUDGED_S` of the test is compared with that of the packets sent in
+/// the `COMPARED_S` before the test, both in s.
 const JUDGED_S: f64 = 0.4;
 const COMPARED_S: f64 = 0.6;
-/// Above this share of the arrival rate before the test, the flow is alone.
+/// If the arrival rate in the test is above this share of the rate before the test, the flow is alone.
 const ALONE: f64 = 0.92;
-/// The interval between tests is the larger of the first value, in s, and the second, in round trips. A falling queue
-/// may start a test after the third value, a share of the interval.
+/// The basic interval between tests is the larger of `TEST_EVERY_S`, in s, and `TEST_EVERY_ROUND_TRIPS`, in round
+/// trips. If the queue falls without a test, the next test may begin after the share `TEST_SOONER` of the interval.
 const TEST_EVERY_S: f64 = 3.0;
 const TEST_EVERY_ROUND_TRIPS: f64 = 4.0;
 const TEST_SOONER: f64 = 0.6;
-/// Each test that finds a rival increases the interval by the first share, up to the second.
+/// Each test that finds the rival adds `RARER` basic intervals to the interval. All tests together add at most
+/// `MOST_RARER` basic intervals.
 const RARER: f64 = 1.5;
 const MOST_RARER: f64 = 6.0;
-/// A queue that stays within the target for this time, in s, contains no rival.
+/// If the queue stays below the target for this time, in s, there is no rival.
 const SHORT_S: f64 = 1.2;
 
 impl RivalMode {
-    /// Starts with the window that corresponds to `rate_bps`, or continues from a recent earlier mode.
+    /// Starts with the window that corresponds to `rate_bps`, or with that of a recent competition, `left`, if it is
+    /// larger. After a recent competition there is no slow start if its slow start had ended.
     pub(super) fn new(seen: &Seen, rate_bps: f64, queue_before_s: f64, left: Option<&Self>) -> Self {
         let own = (rate_bps * seen.latest_round_trip_s).max(LEAST_SEGMENTS * SEGMENT_BITS);
         let window_bits = left.map_or(own, |left| own.max(KEPT * left.window_bits));
@@ -98,7 +104,7 @@ impl RivalMode {
         self.window_bits
     }
 
-    /// Scales the window, after the rate was decided elsewhere.
+    /// Multiplies the window by `scale`, after a decision outside of this mode changed the rate.
     pub(super) fn scale(&mut self, scale: f64) {
         self.window_bits = (self.window_bits * scale).max(LEAST_SEGMENTS * SEGMENT_BITS);
         if let Some(cubic) = &mut self.cubic {
@@ -106,7 +112,7 @@ impl RivalMode {
         }
     }
 
-    /// Applies a report, with the delay target of delay mode.
+    /// Applies a report. `target_s` is the target of the mode that holds the delay, and `max_bps` the highest rate.
     pub(super) fn step(
         &mut self,
         seen: &Seen,
@@ -154,8 +160,8 @@ impl RivalMode {
         self.window_bits = self.window_bits.min(most_bits).max(LEAST_SEGMENTS * SEGMENT_BITS);
     }
 
-    /// Starts a test if one is due, and evaluates a finished one: returns the rate before it if no other flow is
-    /// present.
+    /// Starts a test if one is due, and evaluates a finished test. If the finished test shows that no other flow is
+    /// present, returns the arrival rate before the test, in bit/s.
     fn test(&mut self, seen: &Seen, (path, standing): (&Path, &StandingQueue), target_s: f64) -> Option<f64> {
         let fell = standing.fell(seen);
         if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {
@@ -187,7 +193,7 @@ impl RivalMode {
     }
 }
 
-/// The arrival rate of the packets that left between two times, in bit/s; `None` for too few packets.
+/// The arrival rate of the packets that left the sender between two times, in bit/s; `None` for fewer than three.
 fn arriving_bps(path: &Path, from_s: f64, to_s: f64) -> Option<f64> {
     let mut left = path.recent.newest_first().filter(|it| it.departed_s > from_s && it.departed_s <= to_s);
     let last = left.next()?;
@@ -198,7 +204,7 @@ fn arriving_bps(path: &Path, from_s: f64, to_s: f64) -> Option<f64> {
     (packets >= 3).then(|| (bits - first.bits) / (last.arrived_s - first.arrived_s).max(1e-3))
 }
 
-/// TCP's law in congestion avoidance, with this window.
+/// CUBIC in congestion avoidance, with the window `window_bits`.
 fn steady(seen: &Seen, window_bits: f64) -> Cubic {
     let window = (window_bits / SEGMENT_BITS).max(LEAST_SEGMENTS);
     let mut cubic = Cubic::new(window);

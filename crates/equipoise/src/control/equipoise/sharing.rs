@@ -2,8 +2,8 @@ use super::path::Seen;
 
 /// Pulls flows that share a bottleneck towards equal rates.
 ///
-/// Two quantities estimate the number of flows: the queue, which all of them see, and the flow's part of the capacity,
-/// which all of them measure.
+/// Each flow estimates the logarithm of the number of flows in two ways: `z` by the queue, which is the same for all
+/// flows, and `x` by the flow's own share of the capacity, which all flows measure.
 ///
 /// ```text
 /// x = clamp(ln(p C/r), 0, 1.8)                        by the own rate; ln N in equilibrium
@@ -12,10 +12,11 @@ use super::path::Seen;
 ///                                                     and the queue's target becomes T + s x
 /// ```
 ///
-/// The target `T + s x` is the same for all flows of equal rate, and `s ln N` longer than without sharing. The queue
-/// alone pulls too slowly on long paths, by `1/D²`. The own rate is known at once, so that its pull `k` does not depend
-/// on the round trip. In equilibrium `x` and `z` are equal and nothing pulls. A flow of the priority `p` counts as `p`
-/// flows. If the capacity is unknown, nothing changes.
+/// The target `T + s x` is the same for all flows of equal rate, and `s ln N` longer than without sharing. The pull by
+/// the target alone is proportional to `1/D²`, which is too slow on long paths. A flow knows its own rate at once, so
+/// the pull with the gain `k` need not depend on the round trip. In equilibrium, `x` and `z` are equal and the rate is
+/// not pulled. A flow of the priority `p` counts as `p` flows. If the capacity is unknown, there is no pull, and the
+/// target is `T`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sharing {
     /// `z`.
@@ -25,25 +26,29 @@ pub(super) struct Sharing {
 /// The result of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Share {
-    /// The addition to the target of the queue, in s.
+    /// The addition to the queue's target, in s.
     pub(super) longer_s: f64,
     /// The addition to the logarithm of the base rate.
     pub(super) pull: f64,
 }
 
-/// `s`, in s per factor of e: three flows hold a queue that is 2 ms longer. With 4 ms, queues miss their bars (34 ms
-/// instead of 30 at the 95th percentile); a smaller value is lost in the noise of delays.
+/// `s`, in s per factor of e in the number of flows: three flows hold a queue that is 2 ms longer than without sharing.
+/// With 4 ms, queues exceed the limit of our test suite (34 ms instead of 30 ms at the 95th percentile). With a smaller
+/// value, the effect is lost in the noise of delays.
 const LONGER_S: f64 = 1.8e-3;
-/// ln 6: the largest number of flows that is distinguished is six.
+/// Upper limit of `x` and of `z` in the pull. It is ln 6, so that more than six flows count as six.
 const MOST: f64 = 1.8;
-/// `k`, in 1/s, for two equal flows and more. With 1, queues of several flows miss their bars.
+/// `k`, in 1/s: the gain of the pull for two or more equal flows. With 1, the queues of several flows exceed the limit
+/// of our test suite.
 const PULL: f64 = 0.6;
-/// Time constant of `z`, in s: longer than the longest loop delay, so that the two do not oscillate.
+/// Time constant of `z`, in s. It is longer than the longest loop delay, so that the pull and the control of the queue
+/// do not oscillate together.
 const OTHERS_S: f64 = 3.0;
-/// A single report counts for so much beyond the range of `x`. Without it, the mean of a queue that varies would lie
-/// nearer to the middle of the range than the queue does, and flows of unequal round trips would be further apart.
+/// The estimate by the queue of a single report may lie outside of the range of `x` by this much. If it were limited to
+/// that range, the mean for a queue that varies would be too near to the middle of the range, and the rates of flows of
+/// unequal round trips would differ more.
 const BEYOND: f64 = 1.0;
-/// Limit of `x - z`.
+/// Limit of the absolute value of `x - z` in the pull.
 const MOST_APART: f64 = 1.5;
 
 impl Sharing {
@@ -51,7 +56,8 @@ impl Sharing {
         Self { others: 0.0 }
     }
 
-    /// Applies a report. `weighted_bps` is `p C`, `rate_bps` the own rate, and `target_s` the target without sharing.
+    /// Applies a report. `weighted_bps` is `p C`, `rate_bps` the flow's own rate, and `target_s` is `T`, the target
+    /// without sharing.
     pub(super) fn step(&mut self, seen: &Seen, weighted_bps: Option<f64>, (rate_bps, target_s): (f64, f64)) -> Share {
         let told = ((seen.least_s - target_s) / LONGER_S).clamp(-BEYOND, MOST + BEYOND);
         self.others += (seen.elapsed_s / OTHERS_S).min(1.0) * (told - self.others);
@@ -59,7 +65,7 @@ impl Sharing {
         let own = libm::log(weighted_bps / rate_bps.max(1.0)).clamp(0.0, MOST);
         let shared = (own / core::f64::consts::LN_2).min(1.0);
         let apart = (own - self.others.clamp(0.0, MOST)).clamp(-MOST_APART, MOST_APART);
-        // A rate that is not used is not the flow's share.
+        // If the flow does not use its rate, that rate is not the share of the capacity that it takes.
         let is_used = rate_bps <= 1.5 * seen.received_bps + 20e3;
         let pull = if is_used { seen.elapsed_s * PULL * shared * seen.usage * apart } else { 0.0 };
         Share { longer_s: LONGER_S * own, pull }
@@ -88,7 +94,7 @@ mod tests {
         );
     }
 
-    /// If it fails, flows of equal rates move apart, or unequal ones do not move together.
+    /// If it fails, flows of equal rates move apart, or flows of unequal rates do not approach each other.
     #[test]
     fn equal_shares_stay_and_unequal_ones_approach_each_other() {
         for flows in [2.0, 3.0, 5.0] {
@@ -115,7 +121,7 @@ mod tests {
         assert!((sharing.others - 1.6).abs() < 0.02, "{}", sharing.others);
     }
 
-    /// If it fails, a report can make the rate any number.
+    /// If it fails, a single report can change the rate without limit.
     #[test]
     fn odd_numbers_pull_within_limits() {
         let mut sharing = Sharing::new();

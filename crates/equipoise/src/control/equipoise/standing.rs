@@ -4,90 +4,96 @@ use super::path::{Path, Seen};
 
 /// Detects whether a standing queue belongs to another flow.
 ///
-/// A queue that persists although the own rate fell is not the own: either another flow holds it, or the path became
-/// longer. A queue that another flow fills varies (Waki 2013: variance indicates load), so a standing delay without
-/// variance is a longer path.
+/// If a queue persists although the flow's own rate fell, the flow did not cause it: either another flow holds the
+/// queue, or the path became longer. A queue that another flow fills varies (Waki 2013: variance indicates load), so a
+/// standing delay without variance means a longer path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StandingQueue {
-    /// The last reports.
+    /// The reports of the last seconds, oldest first.
     history: VecDeque<Noted>,
     /// The time of the last loss, in s.
     lost_s: Option<f64>,
     full: FullQueue,
 }
 
-/// Detects losses at a full queue. In a short queue a loss-based flow lets no delay stand, and is detected by the
-/// losses.
+/// Detects a loss-based flow by the losses at a full queue. If the bottleneck's buffer is small, a loss-based flow does
+/// not cause a standing delay, so only the losses show it.
 ///
-/// A flow that holds a delay does not fill a queue twice within seconds. Losses that are as frequent without a queue
-/// are the link's own.
+/// A flow that holds a delay does not fill a queue twice within seconds. If losses are as frequent while there is no
+/// queue, they are the link's own.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullQueue {
-    /// The times when losses at a full queue began, latest first, in s.
+    /// The times when the last two episodes of losses at a full queue began, latest first, in s.
     episodes_s: [Option<f64>; 2],
-    /// Number of packets and of losses while the queue was short, and while it was not.
+    /// The number of packets and of losses among them, while the queue was short, and while the queue was long. Both
+    /// numbers decay with time.
     short: (f64, f64),
     long: (f64, f64),
 }
 
-/// The part of a report that is kept, in s.
+/// The part of a report that is kept. All times are in s.
 #[derive(Clone, Copy, Debug)]
 struct Noted {
     at: f64,
-    /// The smallest delay above the base, and its target.
+    /// The smallest delay above the base, and the target of the queue.
     least: f64,
     target: f64,
 }
 
-/// What happened lately.
+/// What [`StandingQueue::judge`] needs to know in addition to the reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recently {
     /// The time since the last rival left, in s.
     pub(super) since_rival_s: f64,
-    /// Whether the rate of service fell.
+    /// Whether the rate of service of the bottleneck fell a short time ago.
     pub(super) has_slowed: bool,
-    /// The time that the bottleneck takes for a large packet, in s.
+    /// The time that the bottleneck takes to transmit a large packet, in s.
     pub(super) packet_s: f64,
 }
 
 /// The cause of a standing queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Standing {
-    /// There is no standing queue, or it is the own.
+    /// There is no standing queue that indicates a rival or a longer path.
     Nothing,
     /// The path became longer by this time, in s.
     LongerPath(f64),
-    /// Another flow holds the queue; its longest recent delay, in s.
+    /// Another flow holds the queue. The value is the longest recent queueing delay, in s.
     Rival(f64),
 }
 
-/// How long a queue must stand, in s. The time is longer after a fall of the rate of service, because UDP traffic at a
-/// fixed rate may have filled the queue; that traffic does not take more when the own rate is low, so its queue drains
-/// in this time. The time is shorter if the last rival left within `AGAIN_S`.
+/// A queue must stand for `STANDS_S`, in s, before it counts as standing. After a fall of the rate of service this time
+/// is `STANDS_BEHIND_FALL_S`, because UDP traffic at a fixed rate may have filled the queue. Such traffic does not send
+/// more when the flow's own rate is low, so its queue drains within this time. If the last rival left less than
+/// `AGAIN_S` ago, the time is `STANDS_AGAIN_S`.
 const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
-/// On a slow link, flows that hold a delay cause a queue of some packets, which takes as long as a loss-based flow's
-/// queue on a wider link. But every 4 s they lower their rates until the queue is empty. So a queue shorter than this
-/// number of large packets, and than the second value, in s, must stand for the third value, in s.
+/// On a slow link, flows that hold a delay cause a queue of some packets. Its delay is as long as that of a loss-based
+/// flow's queue on a wider link. But at least every 4 s such flows lower their rates so that the queue empties. So a
+/// queue that is shorter than `PACKETS` large packets and shorter than `MOST_PACKETS_S`, in s, must stand for
+/// `STANDS_IF_SHORT_S`, in s.
 const PACKETS: f64 = 4.0;
 const MOST_PACKETS_S: f64 = 0.120;
 const STANDS_IF_SHORT_S: f64 = 5.0;
-/// The minimum length of the queue, in s, and its minimum excess over the smallest target, in s.
+/// A standing queue must be longer than `LEAST_STANDING_S`, and longer than the smallest recent target by
+/// `ABOVE_TARGET_S`, both in s.
 const LEAST_STANDING_S: f64 = 0.035;
 const ABOVE_TARGET_S: f64 = 0.010;
-/// The share of the queue at the beginning that must remain at the end.
+/// At the end of the time for which a queue must stand, more than this share of its initial length must be left.
 const STILL_THERE: f64 = 0.7;
-/// A queue below this share of its longest within the last second drains, even if it is still long.
+/// A queue drains, even if it is still long, if it is shorter than this share of its maximum within the last second.
 const DRAINS: f64 = 0.8;
-/// Delays within these ranges, in s, do not vary: of single packets; of single packets on a path whose roughness is
-/// below the third value; and of the reports' minima.
+/// A delay is constant, as on a longer path, if the delays of single packets differ by less than `EVEN_S`. On a path
+/// whose roughness is below `SMOOTH_S`, `EVEN_IF_SMOOTH_S` takes the place of `EVEN_S`. A delay is also constant if the
+/// minima of the last three half seconds differ by less than `EVEN_MINIMA_S`. All values are in s.
 const EVEN_S: f64 = 0.006;
 const EVEN_IF_SMOOTH_S: f64 = 0.012;
 const SMOOTH_S: f64 = 0.001;
 const EVEN_MINIMA_S: f64 = 0.005;
-/// The time over which single packets are compared, and for which losses are remembered, in s.
+/// The delays of the packets of the last `EVEN_OVER_S` are compared. A loss counts as recent for `LOSSES_S`. Reports
+/// are kept for `HISTORY_S`. All times are in s.
 const EVEN_OVER_S: f64 = 0.8;
 const LOSSES_S: f64 = 1.2;
 const HISTORY_S: f64 = 5.5;
@@ -96,7 +102,7 @@ const MOST_REPORTS: usize = 512;
 impl StandingQueue {
     /// Records a report.
     pub(super) fn push(&mut self, seen: &Seen, target_s: f64) {
-        // A single late report after an outage is not a standing queue.
+        // The delays before an outage and those of the late report after it must not count as one standing queue.
         if seen.after_gap {
             self.history.clear();
         } else if seen.lost > 0.0 {
@@ -110,7 +116,7 @@ impl StandingQueue {
         }
     }
 
-    /// The cause of a standing queue now.
+    /// Returns the cause of the queue that stands now.
     pub(super) fn judge(&self, seen: &Seen, path: &Path, recently: Recently) -> Standing {
         let Recently { since_rival_s, has_slowed, packet_s } = recently;
         if self.full.is_filled(seen.now_s, since_rival_s) {
@@ -135,7 +141,7 @@ impl StandingQueue {
         Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1)
     }
 
-    /// Whether the queue was never shorter than `least_s` for `over_s`, and does not drain.
+    /// Whether the queue was always longer than `least_s` within the last `over_s`, and does not drain.
     fn stands(&self, now_s: f64, over_s: f64, least_s: f64) -> bool {
         let (standing_s, _) = self.extremes(now_s, over_s, 0.0);
         let (lately_s, _) = self.extremes(now_s, 0.5, 0.0);
@@ -160,13 +166,15 @@ impl StandingQueue {
         self.history.front().is_some_and(|it| it.at < seen.now_s - 1.45) && spread < EVEN_MINIMA_S
     }
 
-    /// The smallest and the largest of the reports' least delays between two times before `now_s`, in s.
+    /// Each report has a smallest queueing delay. Returns the minimum and the maximum of these delays over the reports
+    /// between `from_s` and `to_s` before `now_s`, in s.
     fn extremes(&self, now_s: f64, from_s: f64, to_s: f64) -> (f64, f64) {
         let within = self.history.iter().filter(|it| it.at >= now_s - from_s && it.at <= now_s - to_s);
         within.fold((f64::INFINITY, 0.0), |(least, most), it| (least.min(it.least), most.max(it.least)))
     }
 
-    /// Whether the queue fell within half a second by so much that all flows that share it notice at the same time.
+    /// Whether the queue fell within half a second, without losses, by so much that all flows that share the queue
+    /// notice it at the same time.
     pub(super) fn fell(&self, seen: &Seen) -> bool {
         let (_, before_s) = self.extremes(seen.now_s, 0.5, 0.3);
         let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
@@ -179,14 +187,14 @@ impl StandingQueue {
     }
 }
 
-/// Losses count as losses at a full queue if every packet of the report waited for more than this time, in s, and for
-/// more than this number of targets.
+/// Losses count as losses at a full queue if every packet of the report waited for more than `FULL_S`, in s, and for
+/// more than `FULL_TARGETS` times the target.
 const FULL_S: f64 = 0.020;
 const FULL_TARGETS: f64 = 1.5;
-/// Losses within the first time are one episode; an episode is remembered for the second time, in s.
+/// Losses within `EPISODE_S` belong to one episode. An earlier episode counts for `FULL_AGAIN_S`. Both are in s.
 const EPISODE_S: f64 = 1.0;
 const FULL_AGAIN_S: f64 = 10.0;
-/// They must be this many times as frequent as without a queue.
+/// Losses indicate a rival only if they are more than this many times as frequent in a long queue as in a short one.
 const MORE_OFTEN: f64 = 4.0;
 
 impl FullQueue {
@@ -206,7 +214,7 @@ impl FullQueue {
         }
     }
 
-    /// Whether another flow fills the queue; `since_rival_s` is the time since the last rival left.
+    /// Whether another flow fills the queue. `since_rival_s` is the time since the last rival left, in s.
     fn is_filled(&self, now_s: f64, since_rival_s: f64) -> bool {
         let within = |at: Option<f64>, span_s: f64| at.is_some_and(|at| now_s - at < span_s);
         let is_again = since_rival_s < AGAIN_S && within(self.episodes_s[0], since_rival_s);

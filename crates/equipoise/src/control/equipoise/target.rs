@@ -4,38 +4,42 @@ use crate::units::{Rate, Span};
 /// The law's target of the queueing delay, in s.
 ///
 /// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 3 (n - 1.5 ms)+)`, limited by the application's
-/// maximum. It strictly decreases with the own rate, so that flows that share a queue, and therefore one delay, have
-/// one rate; N of them hold 5 ms · N / C\[Mbit/s\]. Roughness of the delay is not queueing, and widens the target.
+/// maximum. `T` strictly decreases with the flow's own rate `r` between these limits. So flows that share a queue, and
+/// therefore one delay, have one rate, and N of them hold a queue of 5 ms · N / C\[Mbit/s\]. The roughness `n` of the
+/// delay is not queueing, so it is added to the target. `k` is the factor of priority and newcomer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DelayTarget {
-    /// The flow's priority: rates of competing flows are in the ratio of their priorities.
+    /// The flow's priority: the rates of flows that share a bottleneck are in the ratio of their priorities.
     pub(super) priority: f64,
     /// The application's maximum, in s.
     pub(super) most_s: f64,
 }
 
-/// A packet of 1200 bytes takes 9.6 ms at 1 Mbit/s; the target is about half of that. A larger value causes longer
-/// queues; a smaller one cannot be told from the noise of frames.
+/// The target at 1 Mbit/s, in s: about half of the 9.6 ms that a packet of 1200 bytes takes at this rate. A larger
+/// value causes longer queues; a smaller one cannot be distinguished from the delay variation that frames cause.
 const AT_1_MBPS_S: f64 = 0.005;
-/// Timestamps have a granularity of 0.25 to 1 ms.
+/// The lowest target, in s. It must be above the granularity of timestamps, which is 0.25 to 1 ms.
 const LEAST_S: f64 = 0.002;
-/// Reached below 0.11 Mbit/s: many slow flows share a queue without filling it.
+/// The highest target of a flow of priority 1 without roughness, in s, reached below 0.11 Mbit/s. This limit prevents
+/// many slow flows from filling the queue that they share.
 const MOST_S: f64 = 0.045;
-/// Factor of the roughness; the roughness, in s, that flows of one queue cause each other, which is subtracted because
-/// it would make their targets unequal; and the most that roughness adds, in s.
+/// Roughness above `USUAL_ROUGHNESS_S`, in s, adds `ROUGHNESS` times the excess to the target, but no more than
+/// `MOST_ROUGHNESS_S`, in s. Flows of one queue cause each other a roughness of up to `USUAL_ROUGHNESS_S`, which would
+/// make their targets unequal.
 const ROUGHNESS: f64 = 3.0;
 const USUAL_ROUGHNESS_S: f64 = 0.0015;
 const MOST_ROUGHNESS_S: f64 = 0.012;
-/// With this exponent a flow of twice the priority has twice the rate. It is not 1, because a larger flow has more
-/// packets in a report and thus measures a lower minimum.
+/// With this exponent, a flow of twice the priority has twice the rate. The exponent is not 1, because a larger flow
+/// has more packets in a report and thus measures a lower minimum delay.
 const PRIORITY_EXPONENT: f64 = 0.66;
-/// A newcomer's target is higher by this share at first, so that it reaches its share of the rate sooner; time constant
-/// of the decay, in s.
+/// At first, a newcomer's target is higher by the share `NEWCOMER`, so that it reaches its share of the rate sooner.
+/// This addition decays with the time constant `NEWCOMER_S`, in s.
 const NEWCOMER: f64 = 0.8;
 const NEWCOMER_S: f64 = 8.0;
 
 impl DelayTarget {
-    /// The target of a flow with the rate `rate_bps` and the age `age_s`.
+    /// The target, in s, of a flow with the rate `rate_bps` and the age `age_s`, on a path with the roughness
+    /// `roughness_s`.
     pub(super) fn queue_s(self, rate_bps: f64, age_s: f64, roughness_s: f64) -> f64 {
         let weight = libm::pow(self.priority, PRIORITY_EXPONENT) * (1.0 + NEWCOMER * libm::exp(-age_s / NEWCOMER_S));
         let own = weight * (AT_1_MBPS_S * 1e6 / rate_bps.max(1.0)).min(MOST_S);
@@ -45,7 +49,8 @@ impl DelayTarget {
 }
 
 impl Equipoise {
-    /// The highest target of a flow of priority 1 with the given rate and age: that at the highest roughness.
+    /// The highest target of a flow of priority 1 with the given rate and age, which is the target at the highest
+    /// roughness.
     pub fn most_queue(rate: Rate, age: Span) -> Span {
         let target = DelayTarget { priority: 1.0, most_s: f64::INFINITY };
         let queue_s = target.queue_s(rate.as_bps_f64(), age.as_secs_f64(), f64::INFINITY);

@@ -14,7 +14,7 @@ fn law(start: u64, max: u64) -> Equipoise {
     Equipoise::new(EquipoiseConfig { limits, priority: 1.0, most_queue: Span::from_secs(1), competes: true })
 }
 
-/// Rate and queue in the last 20 of 60 s.
+/// The mean rate, in bit/s, and the mean queueing delay, in s, in the last 20 of 60 s.
 fn settled(path: &Bottleneck) -> (f64, f64) {
     mean(&path.run(&mut law(300 * KBPS, 50_000 * KBPS), 60), 40.0, 60.0)
 }
@@ -47,7 +47,7 @@ fn the_queue_settles_on_round_trips_from_10_to_300_ms() {
         let seen = path.run(&mut law(300 * KBPS, 50_000 * KBPS), 90);
         let late: Vec<f64> = seen.iter().filter(|it| it.at_s > 60.0).map(|it| it.queue_s).collect();
         let most = late.iter().copied().fold(0.0, f64::max);
-        // The target is 2.5 ms, and twice as much while dips empty the queue; a packet takes 4 ms.
+        // The target at 2 Mbit/s is 2.5 ms; a packet takes 4 ms.
         assert!(most < 0.04, "{way}, reports each {every} ms: {most}");
     }
 }
@@ -75,7 +75,8 @@ fn marks_hold_the_queue_where_they_begin() {
     assert!(rate_bps > 0.8e6 && queue_s < settled(&Bottleneck::default()).1 + 0.002, "{rate_bps} {queue_s}");
 }
 
-/// If it fails, an application that sends little can start to send more at any rate, however high.
+/// If it fails, the allowed rate of an application that sends little grows without limit, so that the application may
+/// suddenly send much more than the path carries.
 #[test]
 fn what_is_not_used_does_not_grow() {
     let path = Bottleneck { capacity_bps: |_| 20e6, wanted_bps: 0.5e6, ..Bottleneck::default() };
@@ -118,14 +119,14 @@ fn silence_on_what_left_lowers_the_rate_tick_by_tick_and_the_first_report_ends_i
     report(&mut law, 20, 4000);
     assert!(law.allowance().window.is_some(), "in silence there is none");
     assert!(law.allowance().rate.expect("a rate") >= law.lowest_rate().halved());
-    // If it fails, an encoder that pauses after its last packet was lost restarts at the lowest rate.
+    // If it fails, an encoder that pauses after the loss of its last packet must restart at the lowest rate.
     let before = law.allowance().rate.expect("a rate");
     send(&mut law, Instant::ZERO + Span::from_secs(5));
     law.on_timer(law.next_timer().expect("it waits for a report") + Span::from_millis(50));
     assert_eq!((law.next_timer(), law.allowance().rate), (None, Some(before)), "nothing has left since");
 }
 
-/// A newcomer's share: two flows of the law that measure one delay have one rate.
+/// If it fails, two flows that measure the same delay can settle at different rates.
 #[test]
 fn the_target_falls_with_the_own_rate_only() {
     let target = DelayTarget { priority: 1.0, most_s: 1.0 };
@@ -134,7 +135,7 @@ fn the_target_falls_with_the_own_rate_only() {
 }
 
 proptest! {
-    /// Whatever a receiver reports, at any time, the law stays within its limits and continues.
+    /// Whatever a receiver reports, at any time, the law does not panic and its rates stay within their limits.
     #[test]
     fn no_report_breaks_it(reports in prop::collection::vec((0_u64..1 << 40, 0_u64..1 << 40, 0_u64..3000, 0_u64..4, 0_u64..1 << 34), 1..60)) {
         let mut law: Box<dyn Controller> = Box::new(law(300 * KBPS, 2000 * KBPS));

@@ -2,18 +2,18 @@ use alloc::collections::VecDeque;
 
 /// The capacity of the bottleneck, measured on short packet trains that enter it much faster than it serves.
 ///
-/// Let the packets behind the first one of a train have `b` bits, leave within `s`, and belong to a flow with the mean
-/// rate `r`. At a busy bottleneck of the capacity `C`, `(C - r) s` bits of other flows arrive in the same time, so that
-/// the train comes out within `a = (b + (C - r) s) / C`:
+/// Let the packets behind the first one of a train have `b` bits, leave the sender within the time `s`, and belong to a
+/// flow with the mean rate `r`. At a busy bottleneck of the capacity `C`, `(C - r) s` bits of other flows arrive in the
+/// same time. So the bottleneck takes the time `a = (b + (C - r) s) / C` for the train:
 ///
 /// ```text
 /// C = (b - r s) / (a - s)
 /// ```
 ///
-/// The shorter `s` is in relation to `a`, the less the other flows matter. Jitter makes some trains longer, and makes
-/// none shorter than the bottleneck can serve it. So the faster half of the last [`READINGS`](Self::READINGS) counts,
-/// and all flows of one bottleneck obtain the same value. The dispersion of trains is from Dovrolis 2001, a capacity
-/// measured inline from Kodama 2009. The numbers are ours.
+/// The shorter `s` is in relation to `a`, the less the traffic of other flows matters. Jitter makes some trains take
+/// longer to arrive, but makes none arrive faster than the bottleneck can serve it. So only the faster half of the last
+/// [`READINGS`](Self::READINGS) readings counts, and all flows of one bottleneck obtain the same value. The dispersion
+/// of trains is from Dovrolis 2001, a capacity measured inline from Kodama 2009. The numbers are ours.
 #[derive(Clone, Debug, Default)]
 pub struct Capacity {
     /// The time of each reading, in s, and its rate, in bit/s.
@@ -21,17 +21,18 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// The number of readings that count.
+    /// The number of readings that are kept.
     pub const READINGS: usize = 8;
-    /// The time for which a reading counts, in s, and the number of readings that are needed.
+    /// A reading is kept for `WINDOW_S`, in s. The capacity is known from `LEAST_READINGS` readings on.
     const WINDOW_S: f64 = 30.0;
     const LEAST_READINGS: usize = 4;
-    /// The shortest duration of a train on its arrival, in s: timestamps have a granularity of up to 1 ms.
+    /// A train that arrives within a shorter time than this, in s, counts as if it took this long. Timestamps have a
+    /// granularity of up to 1 ms, so that such a train may seem to arrive at once.
     const LEAST_S: f64 = 0.0005;
-    /// A train that takes at most this many times as long to arrive as to leave was not spread. Its rate is a lower
-    /// bound of the capacity.
+    /// A train that takes at most this many times as long to arrive as to leave was not spread. Its arrival rate is
+    /// only a lower bound of the capacity.
     const SPREAD: f64 = 1.1;
-    /// The smallest share of a train's bits that is left when those of other flows are subtracted.
+    /// Lower limit of `(b - r s) / b`, so that a reading stays positive if the flow's rate is high.
     const LEAST_PART: f64 = 0.3;
 
     /// Starts without readings.
@@ -39,8 +40,8 @@ impl Capacity {
         Self { readings: VecDeque::new() }
     }
 
-    /// Records a train: `bits` without its first packet, which left and arrived within the two durations, in s, until
-    /// `now_s`, in a flow that sends at `own_bps`.
+    /// Records at `now_s`, in s, a train of a flow that sends at `own_bps`. `bits` are those behind its first packet.
+    /// They left the sender within `leaving_s` and arrived within `arriving_s`, in s.
     pub fn push(&mut self, now_s: f64, bits: f64, (leaving_s, arriving_s): (f64, f64), own_bps: f64) {
         let arriving_s = arriving_s.max(Self::LEAST_S);
         let came_bps = bits / arriving_s;
@@ -60,7 +61,7 @@ impl Capacity {
         }
     }
 
-    /// Whether there are [`READINGS`](Self::READINGS) readings.
+    /// Whether there are as many readings as are kept, [`READINGS`](Self::READINGS).
     pub fn is_known_well(&self) -> bool {
         self.readings.len() >= Self::READINGS
     }
@@ -77,7 +78,7 @@ impl Capacity {
         let sorted = &mut sorted[..self.readings.len()];
         sorted.sort_by(f64::total_cmp);
         let faster = &sorted[sorted.len() / 2..];
-        // A mean of times, not of rates, so that one train that arrived too fast has little weight.
+        // The times per bit are averaged, not the rates, so that one train that arrived too fast has little weight.
         Some(faster.len() as f64 / faster.iter().map(|bps| 1.0 / bps).sum::<f64>())
     }
 }
@@ -86,8 +87,9 @@ impl Capacity {
 mod tests {
     use super::*;
 
-    /// Trains of 48 kbit, sent at the rate `sent` through a busy bottleneck of the rate `capacity`, of which the flow
-    /// has `share`. Every second one is longer by `jitter_s`.
+    /// The capacity measured on trains of 48 kbit, which are sent at the rate `sent` through a busy bottleneck of the
+    /// rate `capacity`, of which the flow has the share `share`. Every second train arrives over a time that is longer
+    /// by `jitter_s`. Rates are in bit/s.
     fn measured(capacity: f64, share: f64, sent: f64, jitter_s: f64) -> f64 {
         let (mut meter, bits) = (Capacity::new(), 48_000.0);
         for train in 0..12 {
@@ -121,7 +123,7 @@ mod tests {
         assert_eq!(meter.bps(), None, "old readings are forgotten");
     }
 
-    /// If it fails, a receiver can report times from which no usable rate results.
+    /// If it fails, a receiver can report times that make the measured capacity zero, negative or not a number.
     #[test]
     fn odd_trains_leave_a_positive_rate() {
         let mut meter = Capacity::new();
