@@ -285,8 +285,8 @@ impl Watching {
         self.close();
     }
 
-    /// Waits until all events have been shown, restores the terminal, and closes the servers. If a stalled terminal
-    /// blocks the thread, it is abandoned.
+    /// Waits until the views' thread has shown all events and restored the terminal, then closes the servers. If a
+    /// stalled terminal blocks the thread for `PATIENCE`, the thread is abandoned.
     fn close(&mut self) {
         self.post = None;
         if let Some(thread) = self.thread.take() {

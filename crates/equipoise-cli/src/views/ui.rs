@@ -153,7 +153,7 @@ impl Pen<'_> {
         self.line += 1;
     }
 
-    /// Draws a chart of `lines` lines, with the newest value at the right.
+    /// Draws a chart that is `lines` terminal lines high, with the newest value at the right.
     fn picture(&mut self, values: impl Iterator<Item = f64>, lines: u16) {
         let height = lines.min(self.area.bottom().saturating_sub(self.line));
         let place = Rect { y: self.line, height, ..self.area };

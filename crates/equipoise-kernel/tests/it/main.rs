@@ -1,4 +1,5 @@
-//! Compares the program's arithmetic with the `equipoise` crate's, and runs the program in this machine's kernel.
+//! Compares the arithmetic of the BPF program with that of the `equipoise` crate, and runs the BPF program in this
+//! machine's kernel.
 
 mod arithmetic;
 mod kernel;

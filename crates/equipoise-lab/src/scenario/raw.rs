@@ -261,20 +261,20 @@ impl RawFlow {
         self.source.as_ref().map_or(&[], |sources| &sources.0)
     }
 
-    /// Returns a given key that only live media have.
+    /// If the scenario sets keys that only live media have, returns the first of them and its place in the file.
     pub(super) fn live_only(&self) -> Option<(&'static str, Range<usize>)> {
         let pacing = self.pacing.as_ref().map(|value| ("pacing", value.span()));
         let skip = || self.skip_after.as_ref().map(|value| ("skip_after", value.span()));
         pacing.or_else(skip).or_else(|| self.deadline.as_ref().map(|value| ("deadline", value.span())))
     }
 
-    /// Returns a given key that only flows over several paths have.
+    /// If the scenario sets keys that only flows over several paths have, returns the first of them.
     pub(super) fn multipath_only(&self) -> Option<&'static str> {
         let given = [("scheduler", self.scheduler.is_some()), ("period", self.period.is_some())];
         given.iter().find(|(_, given)| *given).map(|(key, _)| *key)
     }
 
-    /// Returns a given key that only TCP connections have.
+    /// If the scenario sets keys that only TCP connections have, returns the first of them.
     pub(super) fn tcp_only(&self) -> Option<&'static str> {
         let given = [
             ("stop", self.stop.is_some()),

@@ -32,7 +32,7 @@ fn receiver() -> Receiver {
     Receiver::new(config).expect("valid")
 }
 
-/// The inputs and outputs of an end, in order.
+/// One input or output of an end. A recording lists them in order.
 #[derive(Clone, Debug, PartialEq)]
 enum Entry {
     Datagram(Time, Vec<u8>),

@@ -317,7 +317,7 @@ impl<V: SessionObserver> State<V> {
         Ok(())
     }
 
-    /// Sends the waiting messages of the session opening.
+    /// Sends the messages that were queued while sessions were opened.
     fn say(&mut self) {
         while let Some((to, message)) = self.door.poll() {
             self.socket.answer(to, &Transmit::datagram(&message));

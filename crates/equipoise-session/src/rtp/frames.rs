@@ -23,8 +23,8 @@ pub struct LiveMedia {
     /// Pacing rate as a multiple of the encoders' rate, at least 1: a frame is available at once, and sending it should
     /// not take until the next frame. The session's limits apply to the result.
     pub pacing: f64,
-    /// A video frame is skipped while sending the queued data would take longer than this; `None` to encode every
-    /// frame.
+    /// A video frame is skipped if the data already queued would take longer than this to send; with `None`, no frame
+    /// is skipped for this reason.
     pub skip_after: Option<Span>,
 }
 

@@ -274,7 +274,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// Our elements, encoded as in an extension.
+/// The elements that we add to an RTP header extension, in their encoded form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnElements {
     bytes: [u8; Self::MOST],

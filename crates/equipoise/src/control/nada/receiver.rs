@@ -61,8 +61,8 @@ pub(super) struct Report {
 /// Number of samples in the minimum filter, against spikes that are not congestion. A larger value reacts later (RFC
 /// 8698, Sec. 5.1.1).
 const MINIMUM_OF: usize = 15;
-/// QEPS: a queueing delay above it shows that a queue is building up. A larger value ramps up into the queues of other
-/// flows (RFC 8698, Table 2).
+/// QEPS: a queueing delay of at least this shows that a queue is building up, and prevents the accelerated ramp-up.
+/// With a larger value, the rate is ramped up although other flows have a queue (RFC 8698, Table 2).
 const QEPS: Span = Span::from_millis(10);
 /// ALPHA, weight of a new loss or marking ratio. A larger value reacts faster and is noisier (RFC 8698, Table 2).
 const ALPHA: f64 = 0.1;

@@ -200,7 +200,7 @@ fn an_unlimited_path_is_filled_within_a_hundred_reports() {
     assert!(seen.iter().any(|moment| moment.at_s < 2.5 && moment.rate_bps >= 2e6), "{seen:?}");
 }
 
-/// The bounds of libwebrtc's tests, with twice its one-way delay as the round trip.
+/// The asserted bounds are those of libwebrtc's tests. Our round-trip time is twice the one-way delay of those tests.
 #[test]
 fn marks_a_queue_and_losses_each_hold_the_rate_to_the_capacity() {
     let base = Bottleneck { report_every: Span::from_millis(25), ..Bottleneck::default() };
