@@ -320,6 +320,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
+    use crate::measure::packets::TrainRates;
 
     /// The control loop, linearised around its equilibrium, with time in units of `D`: `b' = -INTEGRAL q(t - θ)`,
     /// `q' = b - PROPORTIONAL q(t - θ)`, where θ is `unseen`, the part of the loop delay that is not predicted. Returns
@@ -353,6 +354,24 @@ mod tests {
         assert!(base_after(0.0001, 0.9e6) < 0.97e6);
         assert!((base_after(0.003, 0.9e6) - 1e6).abs() < 1.0, "within the noise");
         assert!(base_after(0.003, 0.5e6) < 0.85e6 && base_after(1.0, 0.5e6) < 0.9e6, "half of the rate is no noise");
+    }
+
+    /// If it fails, flows of slow links overshoot by turns, because trains of few packets promise too much.
+    #[test]
+    fn growth_by_trains_is_slower_while_the_capacity_is_not_known() {
+        let base_after = |weighted_bps| {
+            let mut mode = DelayMode::new(1e6);
+            let trains = Some(TrainRates { arrived_bps: 9e6, left_bps: 9e6 });
+            let seen = Seen { elapsed_s: 0.1, received_bps: 1e6, usage: 1.0, trains, ..Seen::default() };
+            let (target_s, loop_s, rate_bps) = (0.005, 0.5, 1e6);
+            let (service, min_bps, max_bps, has_rival) = (None, 1e5, 1e7, false);
+            let situation =
+                Situation { target_s, loop_s, service, weighted_bps, rate_bps, min_bps, max_bps, has_rival };
+            mode.integrate(&seen, &situation, (target_s, target_s));
+            mode.base_bps
+        };
+        let [unknown, known] = [None, Some(9e6)].map(base_after);
+        assert!(unknown < 1.1e6 && known > 1.2e6, "{unknown} {known}");
     }
 
     /// The loop's gain is 1 at the frequency ω with `ω⁴ = PROPORTIONAL² ω² + INTEGRAL²`. By the phase margin there, the

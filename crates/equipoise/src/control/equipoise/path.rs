@@ -101,8 +101,6 @@ const HELD_ABOVE_S: f64 = 0.050;
 const GAPS: f64 = 2.5;
 const GAP_S: f64 = 0.3;
 const MOST_GRANTED: usize = 512;
-/// Size of a large packet, in bits.
-const LARGE_BITS: f64 = 9600.0;
 
 /// The contents of one report.
 #[derive(Clone, Copy, Debug, Default)]
@@ -325,7 +323,7 @@ impl Path {
     /// The time that the bottleneck takes to transmit a large packet, in s. Until packets of several sizes arrived,
     /// the bottleneck is assumed to be as slow as `rate_bps`, the flow's own rate.
     pub(super) fn packet_s(&self, rate_bps: f64) -> f64 {
-        self.base.packet_s().unwrap_or(LARGE_BITS / rate_bps.max(1.0))
+        self.base.packet_s().unwrap_or(SizeClass::Large.usual_bits() / rate_bps.max(1.0))
     }
 
     /// Adjusts the measurements after the path became longer by `by_s`, in s.

@@ -143,11 +143,12 @@ impl StandingQueue {
 
     /// Whether the queue was always longer than `least_s` within the last `over_s`, and does not drain.
     fn stands(&self, now_s: f64, over_s: f64, least_s: f64) -> bool {
+        let Some(newest) = self.history.back().filter(|it| it.least > least_s) else { return false };
         let (standing_s, _) = self.extremes(now_s, over_s, 0.0);
         let (lately_s, _) = self.extremes(now_s, 0.5, 0.0);
         let (_, before_s) = self.extremes(now_s, over_s, over_s - 0.4);
         let (_, longest_s) = self.extremes(now_s, 1.0, 0.0);
-        let drains = self.history.back().is_none_or(|it| it.least < DRAINS * longest_s);
+        let drains = newest.least < DRAINS * longest_s;
         let is_known = self.history.front().is_some_and(|it| it.at <= now_s - over_s);
         is_known && !drains && standing_s > least_s && lately_s > STILL_THERE * before_s
     }
@@ -243,5 +244,22 @@ mod tests {
         let [wide, slow] = [0.005, 0.020].map(|packet_s| stands_after_s(packet_s).expect("it stands"));
         assert!(wide > STANDS_S && wide < STANDS_S + 0.25, "{wide}");
         assert!(slow > STANDS_IF_SHORT_S && slow < STANDS_IF_SHORT_S + 0.25, "{slow}");
+    }
+
+    /// If it fails, the law takes the draining queue of UDP for that of TCP, and then fills it itself.
+    #[test]
+    fn a_queue_that_drains_is_no_rivals() {
+        let stands = |falls_per_s: f64| {
+            let mut standing = StandingQueue::default();
+            (1..22).map(f64::from).any(|report| {
+                let now_s = 0.1 * report;
+                let least_s = 0.050 - falls_per_s * (now_s - 1.5).max(0.0);
+                let seen = Seen { now_s, elapsed_s: 0.1, least_s, ..Seen::default() };
+                standing.push(&seen, 0.010);
+                let recently = Recently { since_rival_s: f64::INFINITY, has_slowed: false, packet_s: 0.002 };
+                standing.judge(&seen, &Path::new(), recently) != Standing::Nothing
+            })
+        };
+        assert!(stands(0.0) && !stands(0.030));
     }
 }

@@ -46,7 +46,7 @@ impl SizeClass {
     }
 
     /// Typical size of a packet of the class, in bits.
-    const fn usual_bits(self) -> f64 {
+    pub(crate) const fn usual_bits(self) -> f64 {
         match self {
             Self::Small => 2400.0,
             Self::Middling => 4800.0,
